@@ -1,4 +1,4 @@
-"""Numbers in words: shares in percent, rounded so that 100 % means all and 0 % none, counts with their noun, times."""
+"""Formatting of percentages, counts and durations."""
 
 import math
 import re
@@ -10,15 +10,15 @@ _AMOUNT_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s|)")
 
 
 def format_percent(part: float, total: float = 1, digits: int = 0) -> str:
-    """Return a share of work as words: "99 %" for 199 of 200, "<1 %" for 1 of 1,000, "0 %" of nothing.
+    """Format a share, rounded down: "99 %" for 199 of 200.
 
     Args:
-        part: The amount that is done.
-        total: The whole amount, in the same unit.
-        digits: The digits after the point; the share is never rounded up.
+        part: Completed amount.
+        total: Whole amount.
+        digits: Decimal places.
 
     Returns:
-        "100 %" only when all is done, "0 %" only when nothing is.
+        Never "100 %" or "0 %" for parts.
     """
     if part <= 0 or total <= 0:
         return "0 %"
@@ -32,21 +32,21 @@ def format_percent(part: float, total: float = 1, digits: int = 0) -> str:
 
 
 def format_count(count: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: "1 image", "1,234 images".
+    """Format a count: "1 image", "1,234 images".
 
     Args:
         count: The number.
-        noun: Its noun in the singular.
-        plural: The plural; "": the noun with an s.
+        noun: Singular.
+        plural: "" adds s.
 
     Returns:
-        The number with commas between thousands, and the noun.
+        The text.
     """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def format_duration(seconds: float) -> str:
-    """Return a time in words: "40 seconds", "7 minutes", "3 hours", "12 days"."""
+    """Format seconds approximately: "40 seconds", "3 hours", "12 days"."""
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return format_count(round(seconds / length), unit)
@@ -54,7 +54,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_exact_duration(seconds: float) -> str:
-    """Return a time exactly, in units: "60 s", "1 h 30 min", "-1 h", "0.5 s"."""
+    """Format seconds exactly: "60 s", "1 h 30 min", "-1 h"."""
     sign, rest = "-" if seconds < 0 else "", abs(seconds)
     if rest <= 60:
         return f"{sign}{rest:g} s"
@@ -68,16 +68,16 @@ def format_exact_duration(seconds: float) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of a time with units.
+    """Parse a duration.
 
     Args:
-        text: Such as "60s", "60", "1h30m", "+1 h", "-90 min" or "2d".
+        text: Such as "60s", "1h30m" or "-90 min".
 
     Returns:
-        The seconds; below 0 for a time that begins with "-".
+        Seconds, perhaps negative.
 
     Raises:
-        AnnotatorError: The text is no time.
+        AnnotatorError: Not a duration.
     """
     plain = text.strip().lower()
     amounts = plain.lstrip("+-").strip()

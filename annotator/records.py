@@ -1,4 +1,4 @@
-"""The records that the packages exchange, as frozen dataclasses, and the sources of decisions."""
+"""Frozen dataclasses that the packages exchange, and the sources of decisions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ CELL_ACTIONS = ("label", "clear")
 
 @dataclass(frozen=True)
 class DecisionSource:
-    """The source of a decision, and the properties that follow from it.
+    """The source of a decision and its properties.
 
     Attributes:
-        name: The word that is stored with the decision.
-        about: Who or what chose the cell, in words for people.
-        chosen_by: Person: named unasked; model: its ranking; chance: at random; answers: asked again; file: imported.
-        scored: The model's probability is logged with the answer, as a test of the model.
-        unbiased: The choice of the cell does not depend on its answer, so a training may use it as a sample. Relabels
-            are included: without them the cells on which model and people differ would be missing.
-        timed: The kind of work that its time measures: grid, image (several classes at once), click; "" for none.
-        claimable: An open page may send it.
-        blind: The person who answers does not see what others have said.
-        is_vote: It never changes a label that another person gave.
-        right: The right that a member needs to give it.
+        name: Stored name.
+        about: Description.
+        chosen_by: Who chose the cell: person, model, chance, answers or file.
+        scored: The model's probability is logged.
+        unbiased: The cell's choice is independent of its answer. Includes relabels, or disputed cells would be
+            missing.
+        timed: Timed work: grid, image, click or "".
+        claimable: Pages may send it.
+        blind: Others' answers are hidden.
+        is_vote: Never changes others' labels.
+        right: Required right.
     """
 
     name: str
@@ -126,13 +126,13 @@ FILL_SOURCES = (
 
 
 def list_sources(**properties: object) -> tuple[str, ...]:
-    """Return the names of the sources with some properties.
+    """Return the names of sources, in order.
 
     Args:
-        **properties: Attributes of Source with the values they must have: list_sources(scored=True).
+        **properties: Attribute values, such as scored=True.
 
     Returns:
-        The names, in the order of SOURCES.
+        The names.
     """
     return tuple(
         name
@@ -143,14 +143,14 @@ def list_sources(**properties: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Image:
-    """One image: one content, in however many files.
+    """One image content, in any number of files.
 
     Attributes:
-        id: Its id in the database.
-        name: Its name for people and in exports.
-        sha256: The hash of its content, in hexadecimal digits.
-        width: In pixels.
-        height: In pixels.
+        id: Database id.
+        name: Displayed name.
+        sha256: Hexadecimal content hash.
+        width: Pixels.
+        height: Pixels.
     """
 
     id: int
@@ -166,7 +166,7 @@ class BadFile:
 
     Attributes:
         path: Its path.
-        reason: Why it was not registered, for people.
+        reason: Message.
     """
 
     path: str
@@ -175,18 +175,18 @@ class BadFile:
 
 @dataclass(frozen=True)
 class Class:
-    """A class of the project: its column, its name, and how it is shown.
+    """A class of the project.
 
     Attributes:
-        id: Its id in the database.
-        name: Its name for people and in exports.
-        description: What belongs to it, in a sentence or more; "" for none.
-        key: The letter or digit that labels with it, "" for none.
-        position: Where it stands in lists, under its heading.
-        heading: The heading of its group, "" for none.
-        colour: "#rrggbb", "" for none.
-        synonyms: Other names by which people find it.
-        examples: Ids of the images that people chose to show what it means.
+        id: Database id.
+        name: Displayed name.
+        description: Definition or "".
+        key: Keyboard key or "".
+        position: Place under its heading.
+        heading: Group or "".
+        colour: "#rrggbb" or "".
+        synonyms: Other searchable names.
+        examples: Example image ids.
     """
 
     id: int
@@ -202,22 +202,22 @@ class Class:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision of a person, as the store takes it.
+    """A decision as stored.
 
     Attributes:
-        uuid: Made where the person acted; storing the same one again changes nothing.
+        uuid: Storing it again changes nothing.
         action: One of ACTIONS.
-        annotator: The person who decided.
-        source: The name of its Source.
-        image_id: None only for an undo.
-        class_id: None but for labels and cleared cells.
-        state: 1 present, -1 absent, 0 unsure; None but for labels.
-        undoes: Uuid of the decision taken back; None with action "undo": this annotator's newest.
-        batch: Decisions with the same batch are undone as one; None: this one alone.
-        run_id: The run of the suggestion that the person was shown; None: none was shown.
-        score: The probability of that suggestion; None: none was shown.
-        milliseconds: From the image being on screen to the decision; None: not measured.
-        note: Text of a flag or a comment; "" removes the image's flag.
+        annotator: Author.
+        source: `DecisionSource` name.
+        image_id: None only for undo.
+        class_id: For labels and clears.
+        state: 1 present, -1 absent, 0 unsure, or None.
+        undoes: Uuid. None with "undo" selects the newest.
+        batch: Decisions undone together.
+        run_id: Displayed suggestion's run, or None.
+        score: Its probability, or None.
+        milliseconds: Answer time, or None.
+        note: Flag or comment. "" removes flags.
     """
 
     uuid: str
@@ -237,15 +237,15 @@ class Decision:
 
 @dataclass(frozen=True)
 class Batch:
-    """Many cells answered with one key, such as a grid: stored whole or not at all, undone as one.
+    """Cells answered in one step, stored and undone all or nothing.
 
     Attributes:
-        uuid: Made where the person acted; its decisions are stored as "<uuid>:0", "<uuid>:1", ...
-        annotator: The person who decided.
-        source: The name of the Source of all of them.
-        cells: (image id, class id, state or None to clear the cell, the probability that was shown or None).
-        run_id: The run of these probabilities; None: none was shown.
-        milliseconds: For all cells together; None: not measured.
+        uuid: Its decisions are "<uuid>:0", "<uuid>:1", ...
+        annotator: Author.
+        source: `DecisionSource` name.
+        cells: (image id, class id, state or None to clear, displayed probability or None).
+        run_id: Run, or None.
+        milliseconds: Total, or None.
     """
 
     uuid: str
@@ -257,14 +257,14 @@ class Batch:
 
 
 class Label(NamedTuple):
-    """The newest state of one image-class cell and its decision; a NamedTuple, which is made faster than a dataclass.
+    """The newest state of a cell, a NamedTuple for speed.
 
     Attributes:
-        image_id: The image of the cell.
-        class_id: The class of the cell.
+        image_id: Image.
+        class_id: Class.
         state: 1 present, -1 absent, 0 unsure.
-        source: The name of the Source of the decision.
-        annotator: The person who decided.
+        source: `DecisionSource` name.
+        annotator: Author.
         decided_at: Unix seconds.
     """
 
@@ -278,12 +278,12 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class SaveResult:
-    """The result of storing decisions: every uuid is either saved or refused.
+    """The result of storing decisions, each saved or refused.
 
     Attributes:
-        saved: Uuids of the decisions that are in the project now.
-        refused: Uuid -> reason, for people.
-        opinions: Those saved now that are one more opinion on a cell on which people still differ.
+        saved: Uuids.
+        refused: Uuid -> reason.
+        opinions: Saved on disputed cells.
     """
 
     saved: list[str]
@@ -292,13 +292,13 @@ class SaveResult:
 
 
 class AnnotatorAnswer(NamedTuple):
-    """The answer of one person to a cell.
+    """One annotator's answer to a cell.
 
     Attributes:
-        person: The person who answered.
+        person: Annotator.
         state: 1 present, -1 absent, 0 unsure.
         at: Unix seconds.
-        milliseconds: From seeing to answering; None where that was not measured for this cell alone.
+        milliseconds: Cell's answer time, or None.
     """
 
     person: str
@@ -309,17 +309,17 @@ class AnnotatorAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A label that the current run thinks is missing, or, where `known` is a person's answer, thinks is wrong.
+    """A label that the current run finds missing or, if `known`, wrong.
 
     Attributes:
-        image_id: The image of the cell.
-        class_id: The class of the cell.
-        probability: None only for an annotator disagreement on a cell that the model has no probability for.
-        run_id: The run of the probability; None where there is none.
-        known: The state that a person gave; None: nobody has answered.
-        said: The answers of an annotator disagreement, the newest last.
-        models: (name, score) of each model from elsewhere that has a score for the cell.
-        boxes: (name, score, left, top, width, height) of where they saw it, as fractions of the image.
+        image_id: Image.
+        class_id: Class.
+        probability: None only for some disagreements.
+        run_id: Run, or None.
+        known: Person's state, or None.
+        said: Disagreeing answers, newest last.
+        models: (name, score) per external model.
+        boxes: (name, score, left, top, width, height), image fractions.
     """
 
     image_id: int
@@ -337,12 +337,11 @@ class SuggestionFilter:
     """The suggestions that Review shows.
 
     Attributes:
-        class_id: Only of this class; None: of all.
-        low: The lowest probability; None: the run's own threshold, or, of answered cells, none.
-        high: The highest probability.
-        kind: "missing": cells nobody has answered; "likely_mistakes": decisions that the model doubts;
-            "annotator_disagreements": decisions of different people that contradict each other.
-        by: Only on images (of answered cells: only cells) that this person decided on; "": all.
+        class_id: None selects all.
+        low: None selects the run's threshold (answered cells: no limit).
+        high: Highest probability.
+        kind: "missing", "likely_mistakes" or "annotator_disagreements".
+        by: Annotator of images (or answered cells). "" selects all.
     """
 
     class_id: int | None = None
@@ -357,17 +356,17 @@ class WantedImages:
     """A page's request for images.
 
     Attributes:
-        mode: Annotate or review.
-        holder: The open page, for leases.
-        annotator: The person at the page.
-        have: Images it has in hand: their leases are renewed, all others of this page are released.
-        want: How many more it can take.
-        only: Review: the suggestions to show.
-        passed: Images it has done with: they are not given again.
-        instead: The holder that this page was before a reload, whose leases this one takes over; "": none.
-        order: Annotate: the query order; "" for the project's own.
-        after: Of an order by name or time: the last image that this person has left; 0: begin anew, None: as before.
-        may_review: False: without images that this person is to answer blind, and likely mistakes that others settle.
+        mode: annotate or review.
+        holder: Leasing page.
+        annotator: Person.
+        have: Images in hand. Other leases are released.
+        want: Further images.
+        only: Review filter.
+        passed: Finished images.
+        instead: Holder before a reload, or "".
+        order: Query order. "" selects the project's.
+        after: Last image left. 0 restarts, None continues.
+        may_review: False omits images pending blind and others' mistakes.
     """
 
     mode: str
@@ -388,17 +387,17 @@ class WantedGrids:
     """A page's request for grids.
 
     Attributes:
-        holder: The open page, for leases.
-        annotator: The person at the page.
-        class_id: The class of the grids; None: the class of the grids in hand, or else the best of all.
-        size: Tiles of a grid.
-        have: Cells (image id, class id) it has in hand, as in Wanted.
-        want: How many more grids it can take.
-        passed: Cells (image id, class id) it has done with, as in Wanted.
-        instead: As in Wanted.
-        selection: Only images of this selection; "" for all images.
-        but: With class_id None: any class but this one; None: any class.
-        hide_predictions: Include answered cells; hide predictions and previous answers: for audits and relabels.
+        holder: Leasing page.
+        annotator: Person.
+        class_id: None selects the class in hand, else the best.
+        size: Tiles per grid.
+        have: Cells in hand.
+        want: Further grids.
+        passed: Finished cells.
+        instead: Holder before a reload.
+        selection: "" selects all images.
+        but: Excluded class.
+        hide_predictions: Include answered cells, hide predictions and answers.
     """
 
     holder: str
@@ -419,14 +418,14 @@ class WantedActions:
     """Autopilot's request for actions.
 
     Attributes:
-        holder: The open page, for leases.
-        annotator: The person at the page.
-        have: Cells (image id, class id) it has in hand, as in WantedGrids; class 0 for a whole image.
-        want: How many more actions it can take.
-        passed: Cells it has done with, as `have`.
-        instead: As in Wanted.
-        tiles: The largest number of tiles of a grid: as many as this person's grid shows at once; None: any number.
-        extras: What is asked about answered pairs once no pair is open: finishing.EXTRAS, which are offers until then.
+        holder: Leasing page.
+        annotator: Person.
+        have: Cells in hand, class 0 for images.
+        want: Further actions.
+        passed: Finished cells.
+        instead: Holder before a reload.
+        tiles: Largest grid, or None.
+        extras: Questions about answered labels at the end.
     """
 
     holder: str
@@ -441,24 +440,24 @@ class WantedActions:
 
 @dataclass(frozen=True)
 class Run:
-    """One finished training, and the version of its probabilities.
+    """One finished training and its probabilities' version.
 
     Attributes:
-        id: Its id in the database.
-        method: Name of the training method.
-        parameters: The parameters of the method, by name.
-        backbone: Name of the backbone.
-        class_ids: Ids of the classes it was trained on, in the order of the columns of its arrays.
-        images: The number of images it has probabilities for.
-        last_decision_id: The newest decision that the current version includes.
-        epochs: The number of epochs.
-        seconds: How long the training took.
-        loss: The mean loss of each epoch.
-        threshold: The probability from which on a missing label is suggested.
+        id: Database id.
+        method: Training method.
+        parameters: By name.
+        backbone: Backbone name.
+        class_ids: In column order.
+        images: Image count.
+        last_decision_id: Newest decision in this version.
+        epochs: Number of epochs.
+        seconds: Training time.
+        loss: Mean per epoch.
+        threshold: Lowest suggested probability.
         finished_at: Unix seconds.
-        trained_decision_id: The newest decision that the training included.
-        version: 0 after training, increased by every update.
-        calibration: Parameters that map the model's logits to these probabilities; None: uncalibrated.
+        trained_decision_id: Newest decision in training.
+        version: 0, increased by updates.
+        calibration: Maps logits to probabilities.
     """
 
     id: int

@@ -1,4 +1,4 @@
-"""The rights of each role. Every role may do all that the one before it may."""
+"""The rights of roles, each including lower ones."""
 
 from enum import IntEnum, StrEnum
 
@@ -6,7 +6,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 
 
 class Right(IntEnum):
-    """The right that an action needs. The order is the meaning: a higher right includes the lower ones."""
+    """The right for an action, including lower ones."""
 
     NOTHING = 0
     LOOK = 1  # see images, labels, progress
@@ -16,7 +16,7 @@ class Right(IntEnum):
 
 
 class Role(StrEnum):
-    """The role of a member, as it is stored."""
+    """The stored role of a member."""
 
     NONE = "none"  # signed in, but not let in: a newcomer, or somebody who was removed
     GUEST = "guest"
@@ -26,7 +26,7 @@ class Role(StrEnum):
 
     @property
     def highest_right(self) -> Right:
-        """Return the highest right of this role."""
+        """Return its highest right."""
         return Right(list(Role).index(self))
 
 
@@ -45,17 +45,7 @@ HIDEABLE_PARTS = ("gallery", "map", "progress", "certificate", "history")
 
 
 def parse_role(name: str) -> Role:
-    """Return the role with this name.
-
-    Args:
-        name: Such as "reviewer".
-
-    Returns:
-        The role.
-
-    Raises:
-        AnnotatorError: No role has this name; the message lists them.
-    """
+    """Return the role with this name, or raise AnnotatorError."""
     if name not in list(Role):
         raise AnnotatorError(f"There is no role {name!r}. {did_you_mean(name, list(Role))}")
     return Role(name)

@@ -1,7 +1,4 @@
-"""Paths inside a project folder, and every default in one place.
-
-A project is one folder around one SQLite file; outside of it only exports are written, where a person names them.
-"""
+"""Paths inside a project folder, and all defaults."""
 
 import getpass
 import hashlib
@@ -43,11 +40,11 @@ UNFINISHED_DATABASE_FILE = "project.db.unfinished"  # the name of a new project'
 
 @dataclass(frozen=True)
 class Paths:
-    """The paths of files and folders in one project folder.
+    """The paths in one project folder.
 
     Attributes:
         project: The project folder.
-        file: The name of the database file.
+        file: Database file name.
     """
 
     project: Path
@@ -55,152 +52,129 @@ class Paths:
 
     @property
     def database(self) -> Path:
-        """Return the path of the SQLite file."""
+        """Return the SQLite file."""
         return self.project / self.file
 
     @property
     def secret(self) -> Path:
-        """Return the path of the key that `annotator serve` signs with."""
+        """Return the signing key of `annotator serve`."""
         return self.project / "secret"
 
     @property
     def opener_page(self) -> Path:
-        """Return the path of a page that takes the browser opened by `annotator serve` to the address with the key."""
+        """Return the page that opens the browser with a key."""
         return self.project / "open.html"
 
     @property
     def thumbs(self) -> Path:
-        """Return the folder of reduced or converted copies of images, for the browser."""
+        """Return the folder of browser image copies."""
         return self.project / "thumbs"
 
     @property
     def fetched_images(self) -> Path:
-        """Return the folder of images that lie at addresses, and of copies of them, while somebody looks at them."""
+        """Return the cache folder of remote images."""
         return self.project / "fetched"
 
     @property
     def runs(self) -> Path:
-        """Return the folder of the arrays of runs."""
+        """Return the run array folder."""
         return self.project / "runs"
 
     @property
     def first_orders(self) -> Path:
-        """Return the folder of query orders from before the first run."""
+        """Return the folder of initial query orders."""
         return self.project / "first_orders"
 
     @property
     def heatmaps(self) -> Path:
-        """Return the folder of heat maps."""
+        """Return the heat map folder."""
         return self.project / "heatmaps"
 
     @property
     def selections(self) -> Path:
-        """Return the folder of selections of images."""
+        """Return the selections folder."""
         return self.project / "selections"
 
     @property
     def tags(self) -> Path:
-        """Return the folder of the cells of exports that got a name."""
+        """Return the tagged exports folder."""
         return self.project / "tags"
 
     @property
     def exports(self) -> Path:
-        """Return the folder of exports that the Export page writes on the server, or that the command line names."""
+        """Return the server's export folder."""
         return self.project / EXPORTS_FOLDER
 
     @property
     def downloads(self) -> Path:
-        """Return the folder of files that pages write for a download, each in a folder of a random name.
-
-        They are deleted after a while.
-        """
+        """Return the temporary downloads folder."""
         return self.project / "downloads"
 
     @property
     def audits(self) -> Path:
-        """Return the folder of the populations that audits were drawn from."""
+        """Return the audit population folder."""
         return self.project / "audits"
 
     def predictions(self, source_id: int, version: int | None = None) -> Path:
-        """Return the folder of predictions of a model from elsewhere.
-
-        Args:
-            source_id: The id of the source of the predictions.
-            version: The version to return the folder of; None: the folder of all versions of the source.
-
-        Returns:
-            The folder.
-        """
+        """Return an external model's prediction folder (None for all versions)."""
         folder = self.project / "predictions" / str(source_id)
         return folder if version is None else folder / str(version)
 
     def patch_scores(self, wording: str) -> Path:
-        """Return the folder of scores of image patches for the names of classes, in one wording of the names."""
+        """Return the folder of patch scores for one wording."""
         return self.project / "predictions" / "names" / wording
 
     @property
     def worker_lock(self) -> Path:
-        """Return the path of the lock that a worker holds."""
+        """Return the worker's lock."""
         return self.project / "worker.lock"
 
     @property
     def server_lock(self) -> Path:
-        """Return the path of the lock that a server holds."""
+        """Return the server's lock."""
         return self.project / "server.lock"
 
     @property
     def worker_log(self) -> Path:
-        """Return the path of the log of the worker that the app starts."""
+        """Return the worker's log."""
         return self.project / "worker.log"
 
     def features(self, backbone: str) -> Path:
-        """Return the folder of the feature cache of one backbone; for "", the folder of all of them."""
+        """Return a backbone's embedding folder ("" for all)."""
         return self.project / "features" / _to_folder_name(backbone)
 
     def adapted_network(self, name: str) -> Path:
-        """Return the folder of an adapted network; for "", the folder of all of them."""
+        """Return an adapted backbone's folder ("" for all)."""
         return self.project / "adapted" / _to_folder_name(name)
 
     @property
     def unfinished_adaptation(self) -> Path:
-        """Return the folder of what an unfinished adaptation needs to go on: plan, inputs, checkpoint."""
+        """Return the folder for resuming an adaptation."""
         return self.project / "adapting"
 
     def map(self, backbone: str) -> Path:
-        """Return the folder of the map of the images by the features of one backbone; for "", that of all maps."""
+        """Return a backbone's map folder ("" for all)."""
         return self.project / "map" / _to_folder_name(backbone)
 
     def image_copy(self, image_id: int, kind: str) -> Path:
-        """Return the path of the reduced or converted copy of an image for the browser.
-
-        A thousand images share a folder.
-        """
+        """Return a browser image copy."""
         return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}-{DECODER_VERSION}.jpg"
 
     def old_image_copies(self, image_id: int, kind: str) -> list[Path]:
-        """Return possible paths of copies by older decoders, which kept display copies in one folder."""
+        """Return copies by older decoders."""
         copy = self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
         return [copy, self.thumbs / f"{image_id}.jpg"] if kind == "display" else [copy]
 
     def run(self, run_id: int, version: int = 0) -> Path:
-        """Return the folder of the arrays of a run.
-
-        Args:
-            run_id: The id of the run.
-            version: 0: the folder of the run itself; later: that of an update, which has probabilities and rankings,
-                but no image ids.
-
-        Returns:
-            The folder.
-        """
+        """Return a run's folder (`version` 0) or an update's."""
         return self.runs / str(run_id) / f"v{version}" if version else self.runs / str(run_id)
 
     def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:
-        """Return the path of the heat map of one image and class, by one run."""
+        """Return a cell's heat map by one run."""
         return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"
 
     def heatmap_findings(self, run_id: int, class_id: int) -> Path:
-        """Return the path of the findings on what else the heat maps of a class may show."""
+        """Return the findings about confused heat maps."""
         return self.heatmaps / str(run_id) / f"{class_id}.json"
 
 
@@ -218,7 +192,7 @@ def _to_folder_name(backbone: str) -> str:
 
 
 def get_login_name() -> str:
-    """Return the login name, or "somebody" where the machine has none: the annotator where no other name is given."""
+    """Return the login name (or "somebody"), the default annotator."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

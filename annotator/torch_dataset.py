@@ -1,7 +1,4 @@
-"""The labels of a project as a torch Dataset that reads the images where they lie.
-
-It loads torch, so only `Project.dataset` imports it, when it is called: pages open projects, too.
-"""
+"""The labels as a torch Dataset, imported only on use because it loads torch."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,17 +21,16 @@ from annotator.store.pictures.decoding import BadImage, open_rgb
 
 
 class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
-    """A torch Dataset of (image, labels, mask); the workers of a DataLoader may use it.
+    """A torch Dataset of (image, labels, mask), usable in DataLoader workers.
 
-    The image is what `transform` makes of the picture (PIL, RGB, upright); without a transform it is float32 (3, size,
-    size) in [0, 1], squashed to a square, and with size None the picture itself. Labels are (C,) float32: 1 present, -1
-    absent, 0 unknown or unsure. The mask is (C,) float32: 1 where the label is known, else 0.
+    Images without a transform: float32 (3, size, size) in [0, 1], squashed, or PIL. Labels: (C,) float32, 1
+    present, -1 absent, else 0. Mask: (C,) float32, 1 where known.
 
     Attributes:
-        classes: Names of the C classes.
-        names: Names of the N images, in their order.
-        targets: (N, C) int8, the labels of all images: 1 present, -1 absent, 0 unknown or unsure.
-        missing: Names of images of the split that are left out because they have no file that can be read.
+        classes: C class names.
+        names: N image names.
+        targets: (N, C) int8, like labels.
+        missing: Excluded unreadable images.
     """
 
     classes: list[str]
@@ -53,18 +49,17 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         size: int | None,
         bands: BandChoices = NO_BAND_CHOICES,
     ):
-        """Keep what is needed to read the images; nothing is read yet.
+        """Store the inputs without reading images.
 
         Args:
-            classes: Names of the C classes.
-            names: Names of the N images.
-            targets: (N, C) int8: 1 present, -1 absent, 0 unknown.
-            files: The file of each of the N images.
-            missing: Names of images that are left out.
-            transform: Called with each picture (PIL, RGB, upright); None: a tensor, or the picture where `size` is
-                None.
-            size: Width and height in pixels without a transform; None: the picture as it is.
-            bands: Which bands are shown of images of many.
+            classes: C class names.
+            names: N image names.
+            targets: (N, C) int8: 1, -1 or 0.
+            files: N files.
+            missing: Excluded images.
+            transform: Applied to PIL images, or None.
+            size: Pixels without a transform.
+            bands: Displayed bands.
         """
         self.classes, self.names, self.targets, self.missing = classes, names, targets, missing
         self._files, self._transform, self._size, self._bands = files, transform, size, bands
@@ -76,14 +71,14 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         """Return (image, labels, mask) of one image.
 
         Args:
-            index: Its place in `names`; a negative one counts from the end.
+            index: Position in `names`.
 
         Returns:
-            The image as the class describes it, and its labels and mask, (C,) float32 each.
+            The image, labels (C,) and mask (C,).
 
         Raises:
-            AnnotatorError: The file cannot be read, or holds another picture by now.
-            IndexError: The index is beyond the last image.
+            AnnotatorError: Unreadable or changed file.
+            IndexError: Out of range.
         """
         row = range(len(self.names))[index]
         labels = torch.from_numpy(self.targets[row].astype(np.float32))
@@ -110,20 +105,20 @@ def build_labeled_images(
     choices: Choices,
     size: int | None,
 ) -> LabeledImages:
-    """Return the data set with these choices, as it is now.
+    """Return a snapshot of the labels as a Dataset.
 
     Args:
-        db: The database of the project.
-        split: Only images of this split: of `choices.splits`, or else of the attribute `split`; None: all images.
-        transform: As in LabeledImages.
-        choices: The cells and images to use.
-        size: As in LabeledImages.
+        db: The project's database.
+        split: None selects all.
+        transform: Applied to PIL images.
+        choices: Cells and images.
+        size: Pixels without a transform.
 
     Returns:
-        The images that can be read; `missing` names the others.
+        The readable images.
 
     Raises:
-        AnnotatorError: The choices are not possible, or no image is in the split.
+        AnnotatorError: Not valid choices, or empty split.
     """
     if split is not None and not choices.splits:
         choices = replace(choices, splits="existing")

@@ -1,5 +1,1 @@
-"""Calls of a function on the machines of a Ray cluster; knows nothing of projects.
-
-Ray is an extra that most machines lack, so it is imported inside functions. Imports only annotator.errors. Begin with
-task_runner.py.
-"""
+"""Function calls on a Ray cluster, independent of projects. Begin with task_runner.py."""

@@ -1,8 +1,6 @@
-"""The connection to a Ray cluster, or to one started on this machine, and error messages for its failures.
+"""The connection to a Ray cluster or a local one, with error messages.
 
-`ray` is the cluster that RAY_ADDRESS names, else one of this machine alone; `ray://HOST:10001` is reached through its
-head. Ray's usage reports and its dashboard stay off in what is started here, and only this process has its token:
-whoever may send work to a Ray cluster may do everything there.
+Clusters started here have a private token, because sending work to a Ray cluster allows everything there.
 """
 
 import contextlib
@@ -35,9 +33,9 @@ class ClusterUse:
     """A command's use of a cluster, for messages.
 
     Attributes:
-        cluster: The cluster, as the option --on names it.
-        local_command: The command that does the same without a cluster.
-        recovery_advice: Advice for when the cluster dies in the middle of the work.
+        cluster: Value of --on.
+        local_command: Equivalent command without a cluster.
+        recovery_advice: Advice after losing the cluster.
     """
 
     cluster: str
@@ -46,11 +44,7 @@ class ClusterUse:
 
 
 def check_cluster_option(on: str) -> None:
-    """Check the value of the option --on.
-
-    Raises:
-        AnnotatorError: `on` is none of: local, ray, ray://HOST[:PORT].
-    """
+    """Raise AnnotatorError unless --on is local, ray or ray://HOST[:PORT]."""
     if on in ("local", "ray"):
         return
     parts = urlsplit(on)
@@ -67,10 +61,10 @@ def check_cluster_option(on: str) -> None:
 
 @contextlib.contextmanager
 def connect_to_cluster(use: ClusterUse) -> Iterator[Any]:
-    """Yield the module ray, connected; at the end disconnect, and end a cluster that was started here.
+    """Yield the connected module ray, then disconnect and stop a cluster started here.
 
     Raises:
-        AnnotatorError: Ray is not installed, the head does not answer, or its versions differ.
+        AnnotatorError: Ray is missing, unreachable or of another version.
     """
     address = use.cluster if use.cluster != "ray" else os.environ.get("RAY_ADDRESS", "")
     is_own = address in ("", "local")
@@ -120,10 +114,7 @@ def _connect(address: str, is_own: bool, use: ClusterUse) -> Iterator[Any]:
 
 
 def _init_ray(ray: Any, options: dict[str, Any]) -> None:
-    """Connect; try a second time if the head could not start the process that serves this client.
-
-    That process sometimes dies in a fork of gRPC (GRPC_ENABLE_FORK_SUPPORT=0 in the environment of `ray start` helps).
-    """
+    """Connect, retrying once because gRPC forks sometimes die (GRPC_ENABLE_FORK_SUPPORT=0 helps)."""
     try:
         ray.init(**options)
     except ConnectionError as error:
@@ -135,7 +126,7 @@ def _init_ray(ray: Any, options: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _restore_sigterm_handler() -> Iterator[None]:
-    """Restore this process's handler of SIGTERM at the end of the block: Ray installs one that ends the process."""
+    """Restore the SIGTERM handler that Ray replaces."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -146,11 +137,7 @@ def _restore_sigterm_handler() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _set_ray_environment(is_own: bool) -> Iterator[None]:
-    """Set the environment variables that Ray reads, for the duration of the block.
-
-    Args:
-        is_own: Whether the cluster is started here; it then gets a token, unless RAY_AUTH_MODE is set.
-    """
+    """Set Ray's environment variables, with a token for an own cluster."""
     wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     wanted |= {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # else it waits at SIGTERM, for its own processes to end
     if is_own and "RAY_AUTH_MODE" not in os.environ:
@@ -168,7 +155,7 @@ def _set_ray_environment(is_own: bool) -> Iterator[None]:
 
 
 def build_missing_program_error(use: ClusterUse, error: Exception) -> AnnotatorError:
-    """Return the error for a head that cannot unpack our function, because it has no complete annotator."""
+    """Return the error of a head without a complete annotator."""
     return AnnotatorError(
         f"The head of the Ray cluster ({use.cluster}) has no complete annotator ({_first_line(error)}).\n"
         "    Install the same version there as here: pip install 'multilabel-annotator[cluster]'"
@@ -176,14 +163,14 @@ def build_missing_program_error(use: ClusterUse, error: Exception) -> AnnotatorE
 
 
 def build_cluster_lost_error(use: ClusterUse, error: Exception) -> AnnotatorError:
-    """Return the error for a cluster that stopped answering in the middle of the work."""
+    """Return the error of a cluster lost during work."""
     return AnnotatorError(
         f"The Ray cluster ({use.cluster}) does not answer any more: {_first_line(error)}.\n    {use.recovery_advice}"
     )
 
 
 def _is_ray_error(error: BaseException | None) -> bool:
-    """Return whether Ray or a connection to it has failed (also as a cause), and not a function that ran there."""
+    """Return whether Ray or its connection failed, not our function."""
     if error is None or "RayTaskError" in type(error).__name__:
         return False
     is_rays = type(error).__module__.partition(".")[0] in ("ray", "grpc")
@@ -196,7 +183,7 @@ def _add_default_port(address: str) -> str:
 
 
 def _check_head(address: str) -> None:
-    """Try to connect to the head's port first: Ray itself tries for the better part of a minute."""
+    """Check the head's port first, because Ray retries for nearly a minute."""
     if not address or address in ("local", "auto"):
         return
     parts = urlsplit(_add_default_port(address) if "://" in address else f"//{address}")
@@ -236,7 +223,7 @@ def _translate_error(address: str, error: Exception, use: ClusterUse) -> Annotat
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error without a final period; if it ends with a colon, with the last line added."""
+    """Return an error's first line, joined with the last after a colon."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]).rstrip(".")
 
@@ -246,5 +233,5 @@ def _indent_lines(text: str) -> str:
 
 
 def count_usable_cores() -> int:
-    """Return the number of cores this process may run on; in a container it can be smaller than the machine's."""
+    """Return the cores of this process, perhaps limited by a container."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

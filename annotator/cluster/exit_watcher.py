@@ -1,8 +1,7 @@
-"""A message on standard error for a command that Ray ends.
+"""A message on standard error when Ray ends the command.
 
-Ray's library leaves the process, in C++ and without an exception, when the agent of the machine (raylet) or the head
-of the cluster has gone; no Python code runs then that could say so. A small process beside the command writes the
-message if the command ends without leaving the block, also if it was killed or Ray has crashed.
+Ray's library exits in C++ without an exception when its raylet or head is gone, so a separate process
+writes the message.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ except OSError:
 
 @contextlib.contextmanager
 def report_sudden_exit(text: str) -> Iterator[None]:
-    """Write `text` to standard error if the process ends without leaving the block."""
+    """Write `text` to standard error if the process ends inside."""
     # It inherits no pipe of other processes; without -S and -I the folder or the environment could bring code in.
     watch = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _WATCHER_SCRIPT, str(os.getpid()), text],

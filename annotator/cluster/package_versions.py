@@ -1,4 +1,4 @@
-"""The check that a machine of a cluster has the same program as this one, before it gets work."""
+"""The check that cluster machines have the same program versions."""
 
 import platform
 from importlib import metadata
@@ -9,10 +9,10 @@ OPEN_CLIP_PACKAGE = "open_clip_torch"  # where a network of it is used
 
 
 def get_package_versions(*extra_packages: str) -> dict[str, str]:
-    """Return the versions that must be equal on all machines: of Python the minor one, of packages without the build.
+    """Return the versions that must match: Python's minor, packages without build.
 
     Args:
-        extra_packages: Further packages that the work needs; a machine without them is refused.
+        extra_packages: Packages that machines must have.
     """
     return {"Python": ".".join(platform.python_version_tuple()[:2])} | {
         name: _get_version(name) for name in COMPARED_PACKAGES + extra_packages
@@ -20,12 +20,12 @@ def get_package_versions(*extra_packages: str) -> dict[str, str]:
 
 
 def list_extra_packages(backbone: str) -> tuple[str, ...]:
-    """Return the packages that a machine needs to unpack the network of that name, besides those of all networks."""
+    """Return the additional packages that this backbone needs."""
     return (OPEN_CLIP_PACKAGE,) if "open_clip:" in backbone else ()
 
 
 def find_version_mismatch(wanted: dict[str, str]) -> str:
-    """Return the reason why this machine cannot work for a machine with these versions; "" if it can."""
+    """Return why this machine's versions do not match, or ""."""
     here = {"Python": get_package_versions()["Python"]}
     differing: list[str] = []
     for name, version in wanted.items():

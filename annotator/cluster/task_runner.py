@@ -1,14 +1,7 @@
-"""Calls of one function on the machines of a Ray cluster, as many at a time as there are cores.
+"""Calls of one function on the machines of a Ray cluster.
 
-Each call is a task of Ray's on a machine that was asked first whether it can do the work. Calls that are lost with a
-process or a machine are sent again; Ray's own retries are off, because it would send them to a machine that
-cannot do them either. Nothing is made before it can be sent, and a machine has CALLS_PER_CORE calls for each core:
-that bounds
-the memory of both sides. A call that takes far longer than the others is sent a second time when there is nothing else
-to do, and the first answer counts.
-
-Ray Tune is not used for trials of settings: what it adds are schedulers that stop trials early and searchers, and the
-trials here are a fixed list, the same for every method, all carried through.
+Lost calls are resent, with Ray's retries off because they would reach unfit machines. CALLS_PER_CORE bounds
+memory. A very slow call is sent twice when idle, and the first result counts.
 """
 
 import math
@@ -39,7 +32,7 @@ STRAGGLER_FACTOR, MIN_STRAGGLER_SECONDS = 4.0, 10.0  # times the mean, and at le
 
 @dataclass(frozen=True)
 class CallResult:
-    """The end of a call: its key, the result of the function or the error, and the machine's name."""
+    """The result or error of a call, with its key and machine."""
 
     key: Any
     result: Any
@@ -69,12 +62,12 @@ class TaskMachine(Machine):
 
     @property
     def has_room(self) -> bool:
-        """Return whether the machine can take another call now."""
+        """Return whether the machine can take another call."""
         is_ready = self.pending_check is None and not self.exclusion_reason and time.monotonic() >= self.rests_until
         return is_ready and self.calls < CALLS_PER_CORE * self.cores
 
     def record_failure(self, reason: str) -> None:
-        """Count a call that the machine lost through no fault of the call; after MAX_LOSSES in a row it is left out."""
+        """Count a call lost by the machine, excluding it after MAX_LOSSES in a row."""
         self.failures += 1
         self.rests_until = time.monotonic() + MACHINE_CHECK_SECONDS
         if self.failures >= MAX_LOSSES:
@@ -121,23 +114,23 @@ class TaskRunner:
 
     @property
     def exclusion_sentences(self) -> list[str]:
-        """One sentence for each machine that cannot do the work, with the reason."""
+        """Return one sentence per excluded machine."""
         return describe_excluded_machines(self.machines.values())
 
     def iterate_results(
         self, keys: Iterable[Any], make_argument: Callable[[Any, TaskMachine], Any]
     ) -> Generator[CallResult | None]:
-        """Yield the result of each call as it ends, and None after every round of waiting, so that the caller can act.
+        """Yield each call's result, and None after every wait, so that the caller can act.
 
         Args:
-            keys: One for each call; the next key is taken only when a machine is free.
-            make_argument: Makes the argument of a call for a machine.
+            keys: Taken when a machine is free.
+            make_argument: Creates a call's argument for a machine.
 
         Yields:
-            One Done for each key; with the error if the function raised one, or if MAX_LOSSES processes died at it.
+            One CallResult per key, perhaps with an error.
 
         Raises:
-            AnnotatorError: No machine can do the work, or the cluster is gone.
+            AnnotatorError: The cluster is lost or unusable.
         """
         waiting, again, is_over = iter(keys), deque[_Call](), False
         try:
@@ -196,7 +189,6 @@ class TaskRunner:
             raise build_no_cores_error(self.use.cluster)
 
     def _find_free_machine(self) -> TaskMachine | None:
-        """Return the machine with room that has the fewest calls for its cores; None if all are full."""
         free = [machine for machine in self.machines.values() if machine.has_room]
         return min(free, key=lambda machine: machine.calls / machine.cores, default=None)
 
@@ -216,7 +208,7 @@ class TaskRunner:
         return function.options(num_cpus=share, max_retries=0, scheduling_strategy=here)
 
     def _find_straggler(self) -> _Call | None:
-        """Return the oldest call if it takes so long that its machine may hang, else None."""
+        """Return the oldest call if its machine may hang, else None."""
         patience = max(MIN_STRAGGLER_SECONDS, STRAGGLER_FACTOR * CALLS_PER_CORE * self.mean_seconds)
         calls = [call for call, _ in self._pending.values() if call.copies_out == 1 and not call.is_over]
         oldest = min(calls, key=lambda call: call.sent_at, default=None)
@@ -224,7 +216,7 @@ class TaskRunner:
         return oldest if slow else None
 
     def _wait_for_results(self) -> list[Any]:
-        """Return the references that are ready, after at most WAIT_SECONDS."""
+        """Return finished references, waiting at most WAIT_SECONDS."""
         waiting = [machine.pending_check for machine in self.machines.values() if machine.pending_check is not None]
         waiting += self._pending
         if not waiting:
@@ -267,7 +259,7 @@ class TaskRunner:
         return CallResult(call.key, result, error, machine.name)
 
     def _store_machine_answer(self, reference: Any) -> None:
-        """Store a machine's answer to the question whether it can do the work, or the reason why it cannot."""
+        """Store the result of a machine's fitness check."""
         machine = next((machine for machine in self.machines.values() if machine.pending_check == reference), None)
         if machine is None:
             return
@@ -292,7 +284,7 @@ _NO_MORE = object()
 
 
 def _check_machine(wanted: dict[str, str], files: list[tuple[Path, int]]) -> tuple[str, bool]:
-    """Return the reason why this machine of the cluster cannot work ("" if it can), and whether it sees these files."""
+    """Return this machine's mismatch ("" if usable) and whether it sees the files."""
     return find_version_mismatch(wanted), bool(files) and all(_has_file(path, size) for path, size in files)
 
 

@@ -1,4 +1,4 @@
-"""Choosing the bands that are shown of images of many, and reading again what waited for the choice."""
+"""Selection of the bands shown of multi-band images."""
 
 import time
 from collections.abc import Sequence
@@ -27,14 +27,13 @@ TIMED_IMAGES = 3  # images that are read to see how long one takes
 
 @dataclass(frozen=True)
 class BandChoiceResult:
-    """The result of a choice.
+    """The result of a band selection.
 
     Attributes:
-        changed: Registered images of which other bands are shown now.
-        added: Images that had waited for the choice.
-        bad: Files of the same folders that are still left out.
-        seconds: About how long it takes until all of these are analyzed again, by the worker.
-        sentences: Sentences about the pixels of the added images.
+        changed: Ids of registered images whose shown bands changed.
+        added: Number of new images.
+        bad: Files still left out.
+        seconds: Estimated analysis time.
     """
 
     changed: int
@@ -47,20 +46,16 @@ class BandChoiceResult:
 def choose_bands(
     db: Database, three: BandTriple, count: int | None = None, progress: ProgressCallback | None = None
 ) -> BandChoiceResult:
-    """Show these bands from now on; register the files that waited for the choice. Repeating it changes nothing.
+    """Show these bands from now on, and register the files that waited for the choice.
 
-    Copies, heat maps and feature maps of the images concerned are deleted, and made again when somebody needs them; the
-    worker computes their features again. Labels stay.
+    Derived pictures and features are computed again, labels stay. The call is idempotent.
 
     Args:
-        db: The project's database.
-        three: The bands to show as red, green and blue, from 1.
-        count: Only for images of so many bands; None: for all that do not say themselves.
-        progress: Called with (files looked at, files in all) while waiting files are registered.
+        three: Red, green and blue band, from 1.
+        count: Only images with this many bands. None selects images without named colors.
 
     Raises:
-        AnnotatorError: Images that the choice concerns do not have these bands, `annotator embed` is at work, or a
-            folder cannot be read.
+        AnnotatorError: An image lacks these bands, or `annotator embed` is running.
     """
     changed = change_bands(db, three, count)
     newest = db.value("SELECT coalesce(max(id), 0) FROM image")
@@ -81,7 +76,7 @@ def choose_bands(
 
 
 def change_bands(db: Database, three: BandTriple, count: int | None = None) -> list[int]:
-    """Show these bands from now on, and return the images that are to be analyzed again. Raises as `choose_bands`."""
+    """Set the shown bands, and return the images to reanalyze."""
     db.check_writable()
     if embedding_claim.get_running(db) is not None:
         raise AnnotatorError(
@@ -93,7 +88,7 @@ def change_bands(db: Database, three: BandTriple, count: int | None = None) -> l
 
 
 def _estimate_seconds_per_image(db: Database, image_ids: Sequence[int]) -> float:
-    """Return about the seconds that one of these images takes: to read, and for the network on this machine."""
+    """Estimate the seconds per image: reading the file plus one forward pass."""
     speed = machine_settings.load_speeds().get(configuration.get_backbone(db))
     network = 1 / speed.images_a_second if speed and speed.images_a_second > 0 else 0.0
     bands, times = get_shown_bands(db), list[float]()
@@ -108,14 +103,14 @@ def _estimate_seconds_per_image(db: Database, image_ids: Sequence[int]) -> float
 
 
 def describe_analysis_time(db: Database, image_ids: Sequence[int]) -> str:
-    """Return in words about how long the worker takes for images, such as "about 3 seconds"."""
+    """Describe the estimated analysis time, such as "about 3 seconds"."""
     return (
         f"about {format_duration(max(1.0, _estimate_seconds_per_image(db, image_ids[:TIMED_IMAGES]) * len(image_ids)))}"
     )
 
 
 def describe_band_choice(chosen: BandChoiceResult, three: BandTriple, count: int | None) -> list[str]:
-    """Return sentences about a choice that was carried out."""
+    """Describe a completed band selection in sentences."""
     of = "images that do not name red, green and blue" if count is None else f"images of {count} bands"
     said = [f"Bands {format_bands(three)} are shown of {of}.", *chosen.sentences]
     if chosen.added:

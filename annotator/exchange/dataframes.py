@@ -1,6 +1,6 @@
-"""Labels, images and suggestions as pandas tables, for programs: each column has one type, whatever the project holds.
+"""Labels, images and suggestions as pandas tables. docs/python.md describes the columns.
 
-Texts have the dtype `string`, so that a table is the same under pandas 2 and 3. Unknown values are <NA>, never 0.
+Texts are `string`, for equal tables under pandas 2 and 3.
 """
 
 from typing import TYPE_CHECKING
@@ -27,17 +27,8 @@ IMAGES_PER_BATCH = 10_000  # images
 def load_labels(db: Database, choices: Choices | None = None, *, unknown: bool = False) -> "pd.DataFrame":
     """Return a table of labels, one row per cell, ordered by image and then class.
 
-    Its columns: image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
-    decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64;
-    origin_source, origin_annotator string, the source and the annotator of an imported answer in its file.
-
     Args:
-        db: The project's database.
-        choices: What the table holds; None: the defaults.
-        unknown: Include cells without an answer: the table then has images x classes rows.
-
-    Raises:
-        AnnotatorError: The choices are impossible.
+        unknown: Include unanswered cells.
     """
     import pandas as pd
 
@@ -66,12 +57,9 @@ def load_labels(db: Database, choices: Choices | None = None, *, unknown: bool =
 
 
 def load_wide_labels(db: Database, choices: Choices | None = None) -> "pd.DataFrame":
-    """Return a table of labels with one row per image and one column per class.
+    """Return a table of labels with one row per image name and one Int8 column per class.
 
-    The values are Int8: 1 present, 0 absent, <NA> unknown or unsure. The index is the name of the image.
-
-    Raises:
-        AnnotatorError: The choices are impossible.
+    1 is present, 0 absent, <NA> unanswered or unsure.
     """
     import pandas as pd
 
@@ -90,11 +78,9 @@ def load_wide_labels(db: Database, choices: Choices | None = None) -> "pd.DataFr
 
 
 def load_images(db: Database) -> "pd.DataFrame":
-    """Return a table of all images, one row each.
+    """Return a table of all images, one row per image.
 
-    Its columns: id int64; name, path (of its file, <NA> without a file), sha256 string; width, height int64, in pixels;
-    complete bool, every class is answered; problem string, why its file cannot be read, "" when it can; split string,
-    the attribute of that name; attribute.NAME string, for each other attribute.
+    `complete` means every class is answered. `problem` is "" for readable files.
     """
     import pandas as pd
 
@@ -134,15 +120,10 @@ def load_images(db: Database) -> "pd.DataFrame":
 def load_suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
     """Return the `n` unanswered cells most likely to be present, by descending probability.
 
-    The table is empty before the first run. Its columns: image, class string; probability float64; run, image_id int64.
+    The table is empty before the first training.
 
     Args:
-        db: The project's database.
-        class_: The name of the only class to list; None: all classes.
-        n: The largest number of rows.
-
-    Raises:
-        AnnotatorError: The class is unknown.
+        class_: Name of the only class, or None for all.
     """
     import pandas as pd
 
@@ -198,5 +179,5 @@ def _to_string_array(values) -> "pd.api.extensions.ExtensionArray":
 
 
 def _to_valid_text(path: str | None) -> str | None:
-    """Return the path as valid text: bytes that are not UTF-8 are written as backslash escapes."""
+    """Return the path as valid text, with backslash escapes for bytes that are not UTF-8."""
     return None if path is None else path.encode("utf-8", "backslashreplace").decode()

@@ -1,7 +1,7 @@
-"""Answers given by a person's own program: names are looked up, and either all answers are stored as one step or none.
+"""Answers from a user's program, stored all or nothing in one step.
 
-Each answer is a decision of that person with the source `script`: a program chose the cell, so training must not
-treat it as a random sample, and no certificate rests on it.
+Their source is `script`: a program chose the cells, so they are not a random sample for training or the
+quality report.
 """
 
 import uuid
@@ -30,17 +30,12 @@ MAX_NAMES_LOOKED_UP = 20  # of so many unknown names is looked up which ones wer
 def store_decisions(
     db: Database, image: "str | int | Iterable[str | int] | pd.DataFrame", class_: Any, state: Any, annotator: str
 ) -> int:
-    """Store answers as one step and return their number.
+    """Store answers in one step and return their number, or raise AnnotatorError with all problems.
 
     Args:
-        db: The project's database.
-        image: A name or id, several, or a table with the columns image, class and state (then the other two are None).
-        class_: A name or id for all images, or a list with one for each image.
-        state: "present", "absent", "unsure", or "clear" to withdraw the answer; one word for all images, or a list.
-        annotator: The person who answers.
-
-    Raises:
-        AnnotatorError: Nothing was stored; lists all problems.
+        image: Names or ids, or a table with columns image, class, state.
+        class_: Names or ids, one for all images or per image.
+        state: "present", "absent", "unsure" or "clear", likewise.
     """
     columns = (
         _columns_from_table(image, class_, state)
@@ -76,11 +71,6 @@ def _columns_from_table(table: Any, class_: Any, state: Any) -> list[list[Any]]:
 
 
 def _columns_from_values(*values: Any) -> list[list[Any]]:
-    """Return the values as lists of one length; a single value is repeated for all.
-
-    Raises:
-        AnnotatorError: A value is missing, or the lists differ in length.
-    """
     if any(value is None for value in values):
         raise AnnotatorError("An answer needs an image, a class and a state, or a table with these columns.")
     lists = [None if isinstance(value, str) or not isinstance(value, Iterable) else list(value) for value in values]

@@ -1,7 +1,4 @@
-"""Loads sqlite_utils without pandas, which it would import to know the type of its dates: none is ever stored here.
-
-The package imports this first, so that no command waits for pandas (0.2 of 0.6 s) and the worker does not hold it.
-"""
+"""Import of sqlite_utils without pandas (0.2 s), which must run first."""
 
 import importlib
 import sys
@@ -10,7 +7,7 @@ from importlib.abc import MetaPathFinder
 
 
 class _Hidden(MetaPathFinder):
-    """Finds that there is no pandas, for the thread that made it only."""
+    """An import finder that hides pandas from the current thread."""
 
     def __init__(self):
         self._thread = threading.get_ident()

@@ -1,4 +1,4 @@
-"""The page process: Streamlit pages, our routes beside them, and the watch over the worker."""
+"""The web server of one project, supervising its worker."""
 
 import contextlib
 import ctypes
@@ -61,10 +61,7 @@ PROJECT_COPIED_MESSAGE = (
 
 
 def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
-    """Return the ASGI application of the open project, with the watch over its worker and what is read ahead.
-
-    Keys made for this run give access, and so does what `access` allows.
-    """
+    """Return the open project's ASGI application, with worker and read-ahead."""
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
@@ -90,10 +87,7 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
 def build_page_app(
     keys: AccessKeys | None = None, access: Access | None = None, json_log: bool = False, **options
 ) -> st.App:
-    """Return the application of the open project's pages and routes, behind the access control.
-
-    `options` are further ones of st.App.
-    """
+    """Return the application of pages and routes, behind access control."""
     access = access or build_local_access(DEFAULT_PORT)
     set_up_connections(access.trusted_proxies, own_log=json_log)
     sessions = served_project.configure_access(access)
@@ -114,7 +108,7 @@ def build_page_app(
 
 
 def _build_login_secrets(access: Access) -> dict[str, Any] | None:
-    """Return the secrets that Streamlit's login needs, since it reads no file; None without a login provider."""
+    """Return Streamlit's login secrets, or None without a provider."""
     if access.provider is None:
         return None
     secret = served_project.tokens().provider_secret
@@ -139,18 +133,15 @@ def _redirect_to_page(request: Request, page: str) -> RedirectResponse:
 def serve(
     project: Path, access: Access, *, browser: bool = True, new_secret: bool = False, json_log: bool = False
 ) -> None:
-    """Serve a project until told to end (Ctrl+C, SIGTERM).
+    """Serve a project until Ctrl+C or SIGTERM.
 
     Args:
-        project: The project folder.
-        access: The people it is served to, and the address.
-        browser: Open the page in a browser.
-        new_secret: Accept no cookie or token given out before.
-        json_log: Log JSON, one object a line.
+        new_secret: Invalidate all cookies and tokens.
+        json_log: Log one JSON object per line.
 
     Raises:
-        AnnotatorError: There is no such project or the port is in use.
-        AlreadyRunning: The project is being served already.
+        AnnotatorError: The project is missing or the port is taken.
+        AlreadyRunning: The project is being served.
     """
     served_project.open_project(project)
     paths = served_project.db().paths
@@ -183,7 +174,7 @@ def serve(
 
 
 def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
-    """Run an application of this module until the process is told to end."""
+    """Run an application until the process stops."""
     if json_log:
         log_as_json()
     _limit_memory_arenas()
@@ -193,17 +184,13 @@ def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
 
 
 def _limit_memory_arenas() -> None:
-    """Have all threads share two heaps.
-
-    glibc gives each thread its own, up to eight for each processor. Threads come and go with requests, and memory
-    freed in one heap is not used by another: memory would grow for an hour.
-    """
+    """Limit glibc to two heaps, because per-thread heaps make memory grow for an hour."""
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another system, or another C library
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def _ensure_owner() -> Member:
-    """Return the first owner. Before there is one, the person who started the server becomes it."""
+    """Return the first owner, by default the person who started the server."""
     db = served_project.db()
     if owner := members.find_owner(db):
         return owner
@@ -214,7 +201,7 @@ def _ensure_owner() -> Member:
 
 
 def find_free_port(first: int) -> int:
-    """Return the first free port from `first` on. Raises AnnotatorError when a hundred are taken."""
+    """Return the first free port, or raise AnnotatorError."""
     for port in range(first, min(first + 100, 65536)):
         if is_port_free(port):
             return port
@@ -222,7 +209,7 @@ def find_free_port(first: int) -> int:
 
 
 def is_port_free(port: int, host: str = LOOPBACK_ADDRESS) -> bool:
-    """Return whether no program listens at this port."""
+    """Return whether the port is free."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -233,7 +220,7 @@ def is_port_free(port: int, host: str = LOOPBACK_ADDRESS) -> bool:
 
 
 def _announce_url(link: str, access: Access, owner: Member | None, opener: Path | None) -> None:
-    """Print the address once the app answers, and open a browser through the file `opener` if there is one."""
+    """Print the URL once the app responds, and open a browser."""
     listening = {"0.0.0.0": LOOPBACK_ADDRESS, "::": "::1"}.get(access.host, access.host)
     for _ in range(600):
         with socket.socket(socket.AF_INET6 if ":" in listening else socket.AF_INET) as probe:
@@ -257,11 +244,11 @@ def _announce_url(link: str, access: Access, owner: Member | None, opener: Path 
 
 
 def open_browser(opener: Path, link: str) -> None:
-    """Open a link in a browser, through a file, because other users of this machine see the arguments of programs."""
+    """Open a link via a file, because program arguments are public."""
     write_private(opener, PAGE_TEMPLATE % (f'<meta http-equiv="refresh" content="0; url={html.escape(link)}">', ""))
     webbrowser.open(opener.as_uri())
 
 
 def has_desktop() -> bool:
-    """Return whether a browser can be opened on this machine."""
+    """Return whether a browser can be opened."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

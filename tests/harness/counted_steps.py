@@ -1,8 +1,4 @@
-"""Counting the steps of a process that change a disk, and killing it before a given step: for tests and measurements.
-
-A step is a file that is opened for writing, renamed, linked or removed, a folder that is made or removed, or a
-statement of SQLite that begins, changes or commits.
-"""
+"""Test tool that kills a process before a given disk change."""
 
 import os
 import signal
@@ -27,14 +23,13 @@ _connect = sqlite3.connect
 
 
 class StepCounter:
-    """Count this process's steps, and kill the process before a given one.
+    """A counter of disk changes that kills the process before one.
 
     Attributes:
-        count: The steps so far.
-        turns: The numbers of the steps that rename something, remove a folder or commit.
+        turns: Numbers of the steps that rename, remove a folder or commit.
 
     Args:
-        last: The step before which the process is killed; 0: none.
+        last: The step to kill before, 0 for none.
     """
 
     def __init__(self, last: int = 0):
@@ -43,7 +38,7 @@ class StepCounter:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Start counting; counting goes on until the process ends."""
+        """Count steps until the process ends."""
         sys.addaudithook(self._count_event)
         sqlite3.connect = self._connect_traced
 

@@ -1,8 +1,4 @@
-"""What a classifier's file states about itself: classes, thresholds, how images are prepared, and where it comes from.
-
-It is JSON in the metadata of the ONNX file, and the .json file beside a .safetensors file. Both may come from anybody,
-so everything is checked before it is used.
-"""
+"""JSON description in a classifier's file. It is untrusted and checked before use."""
 
 import json
 import math
@@ -23,10 +19,8 @@ class KnownClass:
     """One class of a classifier.
 
     Attributes:
-        name: Its name.
-        description: What annotators were told of it.
-        present_from: The probability from which on an image shows it; None: no threshold keeps the expected error.
-        absent_to: The probability up to which an image does not show it; None: likewise.
+        present_from: Lowest probability of "present", or None without a safe threshold.
+        absent_to: Highest probability of "absent", or None likewise.
     """
 
     name: str
@@ -37,17 +31,13 @@ class KnownClass:
 
 @dataclass(frozen=True)
 class Description:
-    """What a classifier's file states about itself.
+    """The description of a classifier in its file.
 
     Attributes:
-        classes: In the order of its outputs.
-        size: Pixels, the side of the square to which images are resized.
-        interpolation: One of INTERPOLATIONS.
-        network: The name of the network.
-        licence: Of the network's weights; "" where it is not known.
-        expected_error: The share of wrong answers that the thresholds were chosen for.
-        facts: Whatever else the card says: sentences and figures by name.
-        version: Of this description.
+        classes: In output order.
+        size: Side of the square input in pixels.
+        licence: License of the weights, or "".
+        expected_error: Share of wrong answers that the thresholds allow.
     """
 
     classes: tuple[KnownClass, ...]
@@ -60,20 +50,12 @@ class Description:
     version: int = VERSION
 
     def as_text(self) -> str:
-        """Return it as JSON."""
+        """Return the description as JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 def parse_description(text: str, place: str) -> Description:
-    """Return the description that `Description.as_text` wrote.
-
-    Args:
-        text: The JSON.
-        place: The file, for messages.
-
-    Raises:
-        AnnotatorError: It is no such description, or of a later version; every fault is named.
-    """
+    """Parse JSON that `Description.as_text` wrote, or raise AnnotatorError that names every fault."""
     if len(text) > MAX_TEXT_CHARS:
         raise AnnotatorError(
             f"{place} describes itself with {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are read."
@@ -101,7 +83,6 @@ _CLASS_FIELDS = tuple(one.name for one in fields(KnownClass))
 
 
 def _find_faults(found: dict[str, Any]) -> list[str]:
-    """Return what is wrong with a description, in sentences."""
     faults = []
     if found.get("version") != VERSION:
         faults.append(f"its version is {found.get('version')!r}, not {VERSION}")

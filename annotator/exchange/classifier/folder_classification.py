@@ -1,7 +1,4 @@
-"""A classifier at work on a folder: its images in the order of their names, what they show, and those that fail.
-
-Files are decoded in threads while the network computes.
-"""
+"""Classification of an image folder, with files decoded in threads."""
 
 import json
 import os
@@ -27,12 +24,11 @@ OUTPUT_FORMATS = ("csv", "json")
 
 @dataclass(frozen=True, eq=False)
 class ClassifiedImage:
-    """One image of the folder.
+    """The result for one image, unreadable if `problem` is not "".
 
     Attributes:
-        image: Its path from the folder on, with "/".
-        probabilities: (C,) float32; None where it cannot be read.
-        problem: Why it cannot be read; "" where it can.
+        image: Path relative to the folder.
+        probabilities: (C,) float32.
     """
 
     image: str
@@ -41,11 +37,7 @@ class ClassifiedImage:
 
 
 def list_image_files(folder: Path) -> list[Path]:
-    """Return the images in a folder and its folders, by name; hidden ones and links to folders are left out.
-
-    Raises:
-        AnnotatorError: There is no such folder, or no image in it.
-    """
+    """Return the visible images below a folder by name, or raise AnnotatorError if it has none."""
     if folder.is_file():
         return [folder]
     if not folder.is_dir():
@@ -69,10 +61,7 @@ def classify_files(
     """Yield the probabilities of image files, in their order.
 
     Args:
-        classifier: The classifier.
-        files: The files.
-        folder: The folder that names begin at.
-        report: Called with (images done, of).
+        folder: Image names are relative to it.
     """
     root = folder if folder.is_dir() else folder.parent
     done = 0
@@ -97,7 +86,6 @@ def classify_files(
 def _classify_batch(
     classifier: Classifier, batch: list[tuple[Path, Future[np.ndarray]]], root: Path
 ) -> Iterator[ClassifiedImage]:
-    """Yield one batch: all that can be read in one pass."""
     pixels, problems = [], {}
     for path, future in batch:
         try:
@@ -113,19 +101,7 @@ def _classify_batch(
 def write_classifications(
     classifier: Classifier, found: Iterator[ClassifiedImage], file: TextIO, kind: str
 ) -> tuple[int, int]:
-    """Write classified images to a text file, one after the other; return how many, and how many could not be read.
-
-    Args:
-        classifier: The classifier.
-        found: The images.
-        file: Where to.
-        kind: One of OUTPUT_FORMATS. csv: a row an image with `image`, `present` (names with ";" between), `problem`,
-            and a
-            column of probabilities for each class. json: an object an image, one a line.
-
-    Raises:
-        AnnotatorError: There is no such format.
-    """
+    """Write classified images to a text file as CSV or JSON lines, and return (images, unreadable images)."""
     check_output_format(kind)
     rows = CsvWriter(file)
     if kind == "csv":
@@ -146,13 +122,13 @@ def write_classifications(
 
 
 def check_output_format(kind: str) -> None:
-    """Raise AnnotatorError for a format that is not one of OUTPUT_FORMATS."""
+    """Raise AnnotatorError for a format outside OUTPUT_FORMATS."""
     if kind not in OUTPUT_FORMATS:
         raise AnnotatorError(f"--format cannot be {kind!r}. {did_you_mean(kind, OUTPUT_FORMATS)}")
 
 
 def split_by_thresholds(classifier: Classifier, probabilities: list[float]) -> tuple[list[str], list[str]]:
-    """Return the classes that are present, and those that are absent, by the thresholds; others stay open."""
+    """Return the (present, absent) classes by the thresholds."""
     present, absent = [], []
     for class_, value in zip(classifier.description.classes, probabilities, strict=False):
         if class_.present_from is not None and value >= class_.present_from:

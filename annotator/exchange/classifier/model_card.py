@@ -1,7 +1,4 @@
-"""The card of a classifier, as Markdown: what it was trained on, how good it is, whose weights it holds, how to use it.
-
-The questions are those of Mitchell et al., "Model Cards for Model Reporting", FAT* 2019.
-"""
+"""Classifier cards in Markdown, after Mitchell et al., "Model Cards for Model Reporting", FAT* 2019."""
 
 import re
 
@@ -12,12 +9,7 @@ _MARKUP = re.compile(r"[\\`*|<>\[\]_]")
 
 
 def format_model_card(description: Description, file: str) -> str:
-    """Return the card.
-
-    Args:
-        description: What the file states about itself.
-        file: The name of the file.
-    """
+    """Return the model card of a classifier file as Markdown."""
     facts, names = description.facts, description.classes
     lines = [
         f"# Classifier {_escape_text(file)}",
@@ -77,5 +69,4 @@ def _format_number(value: float | None) -> str:
 
 
 def _escape_text(text: str) -> str:
-    """Return the text on one line, its markup escaped."""
     return _MARKUP.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))

@@ -1,10 +1,9 @@
-"""A classifier that was taken home, run by onnxruntime and Pillow; torch is not loaded.
+"""Exported classifiers, run by onnxruntime without torch.
 
     classifier = annotator.load_classifier("birds.onnx")
     classifier(["0118.jpg", "0119.jpg"])        # (2, C) float32, the columns are classifier.classes
 
-Images are decoded by the program's only decoder and resized as the network had them when it was trained, so a file gets
-the probabilities that the classifier gives it in torch.
+Probabilities equal those computed in torch.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,51 +30,51 @@ Picture = str | PathLike[str] | BinaryIO | Image.Image | np.ndarray
 
 
 class Classifier:
-    """A classifier in memory; safe to share between threads.
+    """A loaded classifier, safe to share between threads.
 
     Attributes:
-        description: What its file states about itself.
+        description: Classes, thresholds and preprocessing.
     """
 
     description: Description
 
     def __init__(self, session: Any, description: Description):
-        """Make it of a session of onnxruntime; `load_classifier` does."""
+        """Wrap an onnxruntime session. Use `load_classifier` instead."""
         self._session, self.description = session, description
 
     @property
     def classes(self) -> list[str]:
-        """Return the names of the classes, in the order of the columns of probabilities."""
+        """Return the class names in probability column order."""
         return [class_.name for class_ in self.description.classes]
 
     def __call__(self, images: Iterable[Picture]) -> np.ndarray:
         """Return the probability of every class in every image.
 
         Args:
-            images: N images; they are read a few at a time.
+            images: N images, read in batches.
 
         Returns:
             (N, C) float32 in [0, 1].
 
         Raises:
-            BadImage: An image cannot be read.
-            AnnotatorError: The file does not give what it promises.
+            BadImage: Unreadable image.
+            AnnotatorError: Invalid output.
         """
         parts = [self.of_pixels(batch) for batch in _make_batches(self.pixels(image) for image in images)]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes)), np.float32)
 
     def pixels(self, image: Picture) -> np.ndarray:
-        """Return an image as the network takes it, resized to a square.
+        """Return an image as network input, resized to a square.
 
         Args:
-            image: The image.
+            image: Arrays are (h, w, 3) uint8, RGB.
 
         Returns:
-            (3, S, S) uint8, in RGB.
+            (3, S, S) uint8, RGB.
 
         Raises:
-            BadImage: It cannot be read.
-            ValueError: Pixels have another shape or type.
+            BadImage: Unreadable image.
+            ValueError: Other array.
         """
         if isinstance(image, np.ndarray):
             if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
@@ -92,16 +91,16 @@ class Classifier:
         return np.asarray(squashed).transpose(2, 0, 1)
 
     def of_pixels(self, pixels: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the probabilities of a few images, in one pass.
+        """Return the probabilities of a batch in one forward pass.
 
         Args:
-            pixels: n images as the method `pixels` returns them.
+            pixels: n images from `pixels`.
 
         Returns:
             (n, C) float32 in [0, 1].
 
         Raises:
-            AnnotatorError: The file does not give what it promises.
+            AnnotatorError: Invalid output.
         """
         try:
             result = np.asarray(self._session.run([OUTPUT_NAME], {INPUT_NAME: np.stack(pixels)})[0], np.float32)
@@ -120,18 +119,17 @@ class Classifier:
 
 
 def load_classifier(path: str | PathLike[str], *, threads: int = 0) -> Classifier:
-    """Return the classifier in an ONNX file that `annotator classifier` wrote.
+    """Load a classifier from an ONNX file that `annotator classifier` wrote.
 
     Args:
-        path: The file. It may come from anybody: it is run by onnxruntime alone, which loads no code and, as it gets
-            the content and no path, no other file. How long a pass takes and how much memory is up to the file.
-        threads: The number of threads that compute; 0: one a core.
+        path: May be untrusted: onnxruntime gets only the content, so it loads no code or other file.
+        threads: Compute threads. 0 selects one per core.
 
     Returns:
         The classifier.
 
     Raises:
-        AnnotatorError: There is no such file, it is no classifier of this program, or onnxruntime is not installed.
+        AnnotatorError: The file is invalid, or onnxruntime missing.
     """
     path = Path(path)
     if path.suffix.lower() in (".safetensors", ".json"):
@@ -175,7 +173,6 @@ def _create_session(content: bytes, path: Path, threads: int) -> Any:
 
 
 def _check_inputs_and_outputs(session: Any, description: Description, path: Path) -> None:
-    """Raise AnnotatorError where inputs and outputs are not those of the description."""
     inputs, outputs = session.get_inputs(), session.get_outputs()
     side, classes = description.size, len(description.classes)
     takes = len(inputs) == 1 and inputs[0].name == INPUT_NAME and inputs[0].type == "tensor(uint8)"

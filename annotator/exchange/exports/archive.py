@@ -1,4 +1,4 @@
-"""Files of an export as one zip on the disk, for a download. Memory does not grow with their size."""
+"""Zip files of exports for download."""
 
 import os
 import zipfile
@@ -31,15 +31,10 @@ TOO_MANY_FILES_MESSAGE = (
 
 
 def zip_folder(folder: Path, target: Path, progress: ProgressCallback) -> int:
-    """Write all files of a folder to a new zip, under names relative to the folder; return its size in bytes.
+    """Write all files of a folder to a new zip, and return its size in bytes.
 
-    Args:
-        folder: The folder to pack.
-        target: The zip, which must not exist.
-        progress: Called with (bytes packed, bytes in all); an exception raised by it ends the work, and the zip is
-            deleted.
-
-    Links to files are packed as the files that they lead to. Raises DiskFull, and AnnotatorError for too many files.
+    Memory stays constant. Linked files are packed. An exception from `progress` cancels and deletes the zip.
+    Raises DiskFull, and AnnotatorError for too many files.
     """
     files: list[Path] = []
     for path in _list_files(folder):

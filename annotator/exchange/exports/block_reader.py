@@ -1,4 +1,4 @@
-"""Reading the cells of a block of images as arrays: answers, auto-accepted cells, and cells filled in by the export."""
+"""Arrays of answered, auto-accepted and filled-in cells per block of images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,12 +49,12 @@ MAX_ANSWER_MILLISECONDS = 600_000  # milliseconds; a longer time is ignored, as 
 
 @dataclass(frozen=True)
 class FillRule:
-    """The rule by which unknown cells are filled in.
+    """The rule that fills in unanswered cells.
 
     Attributes:
-        how: "absent": all become absent; MODEL: by the thresholds below.
-        present_from: (C,) probability from which on a cell of the class becomes present.
-        absent_to: (C,) probability up to which a cell of the class becomes absent.
+        how: "absent" fills all, MODEL applies the thresholds.
+        present_from: (C,) lowest probability.
+        absent_to: (C,) highest probability.
     """
 
     how: str
@@ -64,7 +64,7 @@ class FillRule:
 
 @dataclass(eq=False)
 class CellArrays:
-    """The cells of n images as arrays (n, C), with the meaning that they have in Block."""
+    """Cells of n images as (n, C) arrays. See Block."""
 
     states: np.ndarray
     values: np.ndarray
@@ -77,7 +77,7 @@ class CellArrays:
 
     @classmethod
     def empty(cls, images: int, classes: int) -> "CellArrays":
-        """Return cells of these images and classes that nobody has answered."""
+        """Return unanswered cells."""
         shape = images, classes
         return cls(
             np.zeros(shape, np.int8),
@@ -93,9 +93,8 @@ class BlockReader:
     """A reader of the blocks of one export, used within its transaction.
 
     Attributes:
-        sources, shown_annotators: As in View.
-        filled: The rule by which unknown cells are filled in, None: they stay unknown.
-        excluded_answers: Number of answers that the choices left out of the blocks read so far.
+        filled: None keeps cells unanswered.
+        excluded_answers: Answers removed by the choices so far.
     """
 
     def __init__(self, db: Database, choices: Choices, classes: list[Class], people: list[str]):
@@ -122,7 +121,7 @@ class BlockReader:
         self._has = {name for name in ("origin", "attribute", "accepted", "note") if export_reads.has_rows(db, name)}
 
     def read_block(self, ids: np.ndarray) -> Block:
-        """Return the block of these images: cells, probabilities, notes and attributes."""
+        """Return cells, probabilities, notes and fields of these images."""
         cells, chances = self.read_answers(ids), self.read_probabilities(ids)
         chances = np.round(chances.astype(np.float64), PROBABILITY_DIGITS)
         if self.choices.event_labels:
@@ -161,7 +160,7 @@ class BlockReader:
         ]
 
     def read_answers(self, ids: np.ndarray) -> CellArrays:
-        """Return the answers of people and the auto-accepted cells, without the cells that the choices leave out."""
+        """Return the selected answers and auto-accepted cells."""
         cells = CellArrays.empty(len(ids), len(self.classes))
         self._read_people_answers(cells, ids)
         if self._differing:
@@ -173,7 +172,7 @@ class BlockReader:
         return cells
 
     def _fill_from_events(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Fill open cells with the labels of the events of their images, as the choices ask."""
+        """Fill unanswered cells with event labels, if chosen."""
         column_of = {class_.name: column for column, class_ in enumerate(self.classes)}
         labels = event_labels.load_by_image(self.db, ids.tolist())
         for row, image_id in enumerate(ids.tolist()):
@@ -184,7 +183,7 @@ class BlockReader:
                     cells.sources[row, column] = self._source[FILLED_BY_EVENT]
 
     def read_probabilities(self, ids: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the current run, (n, C) float32, nan where it has none."""
+        """Return the current run's probabilities, (n, C) float32, NaN where missing."""
         if self.predictions is None:
             return np.full((len(ids), len(self.classes)), np.nan, np.float32)
         values = self.predictions.align(self.predictions.probabilities, ids, self._class_ids)
@@ -228,10 +227,7 @@ class BlockReader:
             }
 
     def _replace_disputed_cells(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Replace answers on which people differ by the state that the choices give them.
-
-        A cell whose answer was left out before stays out.
-        """
+        """Replace disagreements by the chosen resolution, except cells already left out."""
         source = self._source[
             FILLED_BY_MAJORITY if self.choices.differing == disagreement_resolution.BY_MAJORITY else FILLED_BY_ESTIMATE
         ]
@@ -252,7 +248,7 @@ class BlockReader:
                     cells.sources[cell] = source
 
     def _fill_implied_cells(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Fill in what answers imply, with who gave the answer and when; left out with the answer that implies it."""
+        """Fill in implied labels with annotator and time of the implying answer, if it is selected."""
         found = export_reads.load_implied_cells(self.db, ids)
         columns, known = find_positions(found.class_ids, self._class_ids, self._class_order)
         rows, _ = find_positions(found.image_ids, ids)
@@ -316,7 +312,7 @@ class BlockReader:
         return attributes
 
     def display_name(self, annotator: str) -> str:
-        """Return the name or the pseudonym of an annotator; all people of other projects share one pseudonym."""
+        """Return an annotator's name or pseudonym. Annotators of other projects share one pseudonym."""
         if not self.choices.pseudonyms or not annotator:
             return annotator
         place = self._person.get(annotator)

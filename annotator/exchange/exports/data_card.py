@@ -1,8 +1,4 @@
-"""The data card of an exported data set: its content, the origin of its labels, their quality, and the evidence for it.
-
-It is written beside the data set as Markdown and as JSON, with the same content. The questions are those of Gebru et
-al. 2021, "Datasheets for Datasets".
-"""
+"""Data cards of exports in Markdown and JSON, after Gebru et al. 2021, "Datasheets for Datasets"."""
 
 import json
 import re
@@ -60,11 +56,10 @@ NO_SAMPLE_SENTENCE = (
 
 @dataclass(frozen=True)
 class QualityFacts:
-    """The facts of a card besides the labels; read in the transaction that reads the data set.
+    """Quality and model facts of a card, read in the data set's transaction.
 
     Attributes:
-        run: The current run, None before the first.
-        examples: Image id -> sha256 of the images that people chose as examples.
+        examples: Sha256 of example images by image id.
     """
 
     certificate: Certificate
@@ -76,7 +71,7 @@ class QualityFacts:
 
 
 def load_quality(db: Database) -> QualityFacts:
-    """Return the certificate, the current run, the configuration and the example images of a project."""
+    """Load quality report, current run, configuration and example images."""
     return QualityFacts(
         compute_certificate(db),
         runs.load_current_run(db),
@@ -94,15 +89,11 @@ def _list_example_ids(db: Database) -> set[int]:
 def build_card(
     data: DataSet, quality: QualityFacts, files: list[str], choices: Choices, tag: str = "", lost: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the card as one JSON value.
+    """Return the data card as JSON. Read `quality` in the transaction of `data`.
 
     Args:
-        data: The data set.
-        quality: Read together with `data`.
-        files: Names of the files of the data set that the card describes.
-        choices: The choices of the export.
-        tag: The name that the export gets; "" for no tag.
-        lost: Sentences about the labels that the format cannot hold.
+        tag: Version name, or "".
+        lost: Sentences about labels that the format cannot hold.
     """
     view, tallies, certified, run = data.view, data.tallies, quality.certificate, quality.run
     row_of_class = {row.class_id: row for row in certified.classes}
@@ -175,7 +166,7 @@ def build_card(
 
 
 def describe_sampling(certified: Certificate) -> str:
-    """Return sentences about the random samples drawn for the certificate, and only about those that were drawn."""
+    """Describe the quality report's random samples in sentences."""
     if not certified.audits:
         waiting = certified.overall.waiting
         return (
@@ -200,7 +191,6 @@ def _has_intervals(certified: Certificate) -> bool:
 
 
 def _count_by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
-    """Return ((annotator, source, "2026-11"), cells) pairs, in the order of the months."""
     view = data.view
     return sorted(
         (
@@ -212,7 +202,7 @@ def _count_by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
 
 
 def paths(target: Path, is_folder: bool = False) -> list[Path]:
-    """Return the paths of the Markdown card and the JSON card of a data set that is written to `target`."""
+    """Return the Markdown and JSON card paths of an export."""
     if is_folder:
         return [target / name for name in ("data_card.md", "data_card.json")]
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
@@ -231,12 +221,10 @@ def _format_missing(rows: list[dict[str, Any]], text: TextEscaper) -> list[str]:
 
 
 def format_markdown(card: dict[str, Any], text: TextEscaper | None = None) -> str:
-    """Return a card made by `card` as Markdown.
+    """Format a data card as Markdown.
 
     Args:
-        card: The card.
-        text: Escapes names and other texts of people for the program that renders the card; None: for Markdown in
-            general.
+        text: Escapes names. None selects general Markdown.
     """
     text = text or _escape_markdown
     certified, model = card["certificate"], card["model"]
@@ -299,7 +287,6 @@ def format_markdown(card: dict[str, Any], text: TextEscaper | None = None) -> st
 
 
 def _figures_heading(card: dict[str, Any]) -> str:
-    """Return the words that introduce the table of figures."""
     if card["audits"] or card["certificate"]["compared"]:
         return "Estimates with 95 % intervals"
     if card["certificate"]["overall"]["unknown"]:
@@ -308,7 +295,6 @@ def _figures_heading(card: dict[str, Any]) -> str:
 
 
 def _format_terms(card: dict[str, Any], text: TextEscaper) -> list[str]:
-    """Return a list with the version, the license and the citation, as far as they were given."""
     given = [("Version", card["tag"]), ("License", card["license"]), ("Cite as", card["cite"])]
     lines = [f"* {name}: {text(value)}" for name, value in given if value]
     return [*lines, ""] if lines else []
@@ -356,7 +342,6 @@ def _format_origins(origins: list[dict[str, Any]], text: TextEscaper) -> list[st
 
 
 def _format_splits(card: dict[str, Any], text: TextEscaper) -> list[str]:
-    """Return a table with the images of each split, and its positives of each class."""
     splits = card["splits"]
     if not splits:
         return []
@@ -393,7 +378,6 @@ def _format_co_occurrence(pairs: list[dict[str, Any]], text: TextEscaper) -> lis
 
 
 def _format_filled_cells(fill: dict[str, Any] | None, text: TextEscaper) -> list[str]:
-    """Return the section about cells that `--unknown model` filled in, with a table of the thresholds."""
     if fill is None:
         return []
     return [
@@ -418,7 +402,7 @@ def _format_threshold(threshold: float | None) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return the text on one line and escaped, so that it cannot end a table cell or make HTML, an image or a link."""
+    """Return the text on one line, unable to end a table cell or create HTML, images or links."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("<", "&lt;")
 
 
@@ -428,7 +412,6 @@ def _select_certificate_fields(row: CertificateRow) -> dict[str, Any]:
 
 
 def _format_class_table(card: dict[str, Any], text: TextEscaper) -> list[str]:
-    """Return the table of the certificate, without columns that would have no figure."""
     kinds = ["recall", *(["recall_allowing"] if card["certificate"]["compared"] else []), "precision"]
     names = {"recall": f"recall {IF_ANSWERS_ARE_RIGHT}", "recall_allowing": "allowing for mistakes"}
     titles = (names.get(kind, kind) for kind in kinds)
@@ -448,5 +431,4 @@ def _format_class_row(name: str, row: dict[str, Any], kinds: list[str]) -> str:
 
 
 def _parse_interval(json: dict[str, Any]) -> Interval:
-    """Return the Interval of which `json` is the Interval.as_json."""
     return Interval(json["estimate"], json["low"] or 0.0, json["high"] or 0.0, json.get("reason", ""))

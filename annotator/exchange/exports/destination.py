@@ -1,8 +1,7 @@
-"""Rules for where an export may be written: never into a project, only to regular files, only over files of an export.
+"""Rules for export targets: never in a project, and only over unchanged files of an export.
 
-The data card beside the files lists each of them with its sha256, and a hash of the card seals the card itself: a file
-or card that was changed since is not overwritten either. A folder is replaced only as a whole, when it is empty or
-holds only the files of an export; images, and all but the first 200 other files, are checked by name, size and time.
+The sealed data card lists each file's sha256. Folders are replaced as a whole. Their images, and all but the
+first 200 other files, are checked by name, size and time.
 """
 
 import hashlib
@@ -24,29 +23,28 @@ MAX_CARD_BYTES = 64 * 1024 * 1024  # bytes; a larger file is not from an export
 
 
 class FileDigest:
-    """A count of files, and a digest of their names, sizes and modification times that ignores their order."""
+    """Count and order-independent digest of file names, sizes and times."""
 
     def __init__(self, count: int = 0, digest: int = 0):
         self.count, self._digest = count, digest
 
     def add(self, name: str, path: Path) -> None:
-        """Add a file by its name in the export; a link counts as itself. Raises OSError."""
+        """Add a file under its export name, without following links."""
         facts = path.lstat()
         line = f"{name}\0{facts.st_size}\0{facts.st_mtime_ns}".encode("utf-8", "surrogateescape")
         self.count += 1
         self._digest = (self._digest + int(hashlib.sha256(line).hexdigest(), 16)) % 2**256
 
     def as_json(self) -> dict[str, Any]:
-        """Return the count and the digest as JSON values."""
+        """Return count and digest as JSON."""
         return {"count": self.count, "digest": f"{self._digest:064x}"}
 
 
 def find_folder_problems(target: Path, cards: list[Path]) -> list[str]:
-    """Return why an export cannot become this folder; [] if it is missing, empty, or an export that nobody changed.
+    """Return why an export cannot replace this folder, which may be new, empty or an unchanged export.
 
     Args:
-        target: The folder that the export would become.
-        cards: The data cards that an export writes into it, the JSON card last.
+        cards: Data cards of the export, the JSON card last.
     """
     sentences = _folder_problems(target.parent)
     if sentences or not os.path.lexists(target):
@@ -87,16 +85,15 @@ def _is_unchanged(folder: Path, names: list[str], cards: list[Path]) -> bool:
 
 
 def find_file_problems(path: Path, target: Path, overwrite: bool) -> list[str]:
-    """Return why a further file of an export to `target` cannot be written; [] if it can."""
+    """Return why an additional file of this export cannot be written."""
     return find_problems([path, target.with_name(f"{target.stem}.card.json")], overwrite)
 
 
 def find_problems(paths: list[Path], overwrite: bool) -> list[str]:
-    """Return why the files of one export, the last of which is its JSON card, cannot be written; [] if they can.
+    """Return why the files of an export, its JSON card last, cannot be written.
 
     Args:
-        paths: The files that the export would write.
-        overwrite: Files that no export has written may be replaced.
+        overwrite: Also replace files that no export wrote.
     """
     folder = paths[0].parent
     sentences = _folder_problems(folder)
@@ -126,7 +123,7 @@ def find_problems(paths: list[Path], overwrite: bool) -> list[str]:
 
 
 def is_download_folder(paths: Paths, folder: Path) -> bool:
-    """Return whether a folder is one that was made for a single download, or lies in one."""
+    """Return whether a folder belongs to a single download."""
     parts = folder.relative_to(paths.downloads).parts if folder.is_relative_to(paths.downloads) else ()
     return bool(parts and DOWNLOAD_FOLDER_NAME.fullmatch(parts[0]))
 
@@ -134,15 +131,12 @@ def is_download_folder(paths: Paths, folder: Path) -> bool:
 def seal_card(
     card: dict[str, Any], path: Path, written: dict[str, str], others: FileDigest | None = None
 ) -> dict[str, Any]:
-    """Return the card with the list of files that were written (name -> sha256) and its seal, to be written to `path`.
+    """Return the card with its seal and the sha256 of written files.
+
+    Files of an earlier export with the same card stay listed.
 
     Args:
-        card: The data card.
-        path: The path that the card will have.
-        written: Name of a written file -> its sha256.
-        others: Files of a folder that are not in that list; None for an export to files.
-
-    In an export to files, the files of an earlier export with the same card (labels.csv and labels.jsonl) stay listed.
+        others: Unlisted files of a folder. None for an export to files.
     """
     if others is None:
         complete = card | {"written": _read_written_files(path) | written}
@@ -170,13 +164,13 @@ def _folder_problems(folder: Path) -> list[str]:
 
 
 def _read_written_files(card: Path) -> dict[str, str]:
-    """Return name -> sha256 of the files that a JSON card lists; {} unless an export wrote it and nobody changed it."""
+    """Return sha256 by file name from an unchanged JSON card, else {}."""
     content = _read_sealed_card(card)
     return content["written"] if content else {}
 
 
 def _read_sealed_card(card: Path) -> dict[str, Any]:
-    """Return a JSON card without its seal; {} unless an export wrote it and nobody changed it."""
+    """Return an unchanged JSON card without its seal, else {}."""
     try:
         if not stat.S_ISREG(card.lstat().st_mode) or card.lstat().st_size > MAX_CARD_BYTES:
             return {}

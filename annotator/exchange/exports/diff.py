@@ -1,7 +1,4 @@
-"""Differences between two exports: images, classes, and the pairs (image, class) whose state changed.
-
-Images and classes are compared by their ids, so that a renamed class counts as the same class.
-"""
+"""Comparison of two exports by image and class ids, so renamed classes stay the same."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +24,7 @@ Change = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class ClassChange:
-    """The number of pairs of one class that changed from one state to another. examples: names of images."""
+    """Labels of one class that changed between two states, with examples."""
 
     name: str
     before: str
@@ -38,7 +35,7 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class Diff:
-    """The differences between two exports, before and after. renamed: (name before, name after) of classes."""
+    """Differences between two exports. `renamed` holds (old, new) class names."""
 
     images_added: int
     images_removed: int
@@ -50,12 +47,12 @@ class Diff:
     changes: list[ClassChange]
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields as JSON values, and `pairs_changed`, the number of changed pairs."""
+        """Return all fields and `pairs_changed` as JSON."""
         facts = {**vars(self), "changes": [vars(change) for change in self.changes]}
         return facts | {"pairs_changed": sum(change.pairs for change in self.changes)}
 
     def sentences(self) -> list[str]:
-        """Return the differences as sentences, the most frequent changes first."""
+        """Describe the differences, most frequent changes first."""
         pairs = sum(change.pairs for change in self.changes)
         sentences = [
             f"Images: {self.images_added:,} added, {self.images_removed:,} removed, {self.images_in_both:,} in both.",
@@ -77,10 +74,7 @@ def compare_exports(
     """Return the differences between two exports of one project.
 
     Args:
-        db: The project's database.
-        before: The cells of the older export.
-        after: The cells of the newer export.
-        on_change: Called with (image, class, before, after) of every changed pair, image by image.
+        on_change: Receives (image, class, before, after) per changed label, image by image.
     """
     old, new = dict(before.classes), dict(after.classes)
     shared = [class_id for class_id in new if class_id in old]
@@ -123,7 +117,6 @@ def compare_exports(
 def _find_changes(
     before: TaggedCells, after: TaggedCells, in_both: np.ndarray, shared: Sequence[int]
 ) -> Iterator[list[Change]]:
-    """Yield lists of the changed pairs, for IMAGES_PER_BATCH images at a time."""
     columns = [
         [place for class_id in shared for place, (other, _) in enumerate(cells.classes) if other == class_id]
         for cells in (before, after)

@@ -1,4 +1,4 @@
-"""Uploading an export to the Hugging Face hub, through huggingface_hub and with the token that it finds."""
+"""Upload of exports to the Hugging Face hub."""
 
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,7 @@ REQUIRED_FILES = ("README.md", "data_card.md")
 
 
 def create_hub_client() -> Any:
-    """Return a client of the hub, with the token and address that `hf auth login` and HF_ENDPOINT have set.
-
-    Raises AnnotatorError if huggingface_hub is not installed.
-    """
+    """Return a hub client with the stored token. A missing huggingface_hub raises AnnotatorError."""
     try:
         from huggingface_hub import HfApi
     except ImportError as error:
@@ -22,20 +19,14 @@ def create_hub_client() -> Any:
 
 
 def push_to_hub(folder: Path, name: str, api: Any, public: bool = False) -> str:
-    """Upload an exported folder as one commit to a data set of the hub; the data set is created if it does not exist.
+    """Upload an exported folder as one commit to a new or existing hub data set, and return its URL.
 
     Args:
-        folder: The exported folder.
-        name: Name of the data set: "someone/birds".
-        api: A huggingface_hub.HfApi.
-        public: Whether a new data set can be seen by everybody; an existing one is not changed.
-
-    Returns:
-        The address of the commit.
+        name: Such as "someone/birds".
+        public: Only for a new data set.
 
     Raises:
-        AnnotatorError: The folder is not an export in the format huggingface, or the hub refuses or does not answer;
-            the folder stays.
+        AnnotatorError: The folder is not in the format huggingface, or the upload failed.
     """
     if missing := [file for file in REQUIRED_FILES if not (folder / file).is_file()]:
         raise AnnotatorError(f"{folder} has no {missing[0]}: export it with --format huggingface first.")

@@ -1,4 +1,4 @@
-"""Images in an export: names that every system allows, and the files themselves, linked, copied or resized."""
+"""Image files of an export: portable names, and content."""
 
 import io
 import os
@@ -27,11 +27,10 @@ NAMES_PER_BATCH = 10_000  # names
 
 
 class ExportFileNames:
-    """The file name of every image of an export: the image's own name, made safe, if its stem is unique.
+    """Portable, unique image file names of an export.
 
-    Stems are unique even if case is ignored, because formats write "<stem>.txt" and "<stem>.xml" beside the images, and
-    some systems treat a.jpg and A.jpg as one file. A stem that several images share gets the image's id after a tilde,
-    which no safe name contains.
+    Stems are unique regardless of case, as some systems ignore it and formats write "<stem>.txt" next to images.
+    A shared stem gets "~" and the image id.
     """
 
     def __init__(self, db: Database, ids: np.ndarray, choices: Choices):
@@ -45,7 +44,7 @@ class ExportFileNames:
         self._is_shared = many[which] > 1
 
     def list_file_names(self, block: Sequence[Image], start: int) -> list[str]:
-        """Return the file names of consecutive images, the first of which is number `start` of the export."""
+        """Return the file names of consecutive images from number `start` on."""
         names: list[str] = []
         for place, image in enumerate(block, start=start):
             stem = safe_stem(image.name) + (f"~{image.id}" if self._is_shared[place] else "")
@@ -54,12 +53,12 @@ class ExportFileNames:
 
 
 def safe_stem(name: str) -> str:
-    """Return the stem of an image's name, as `safe_name` writes it."""
+    """Return the portable stem of an image name."""
     return safe_name(PurePosixPath(name).stem)
 
 
 def lower_suffix(name: str) -> str:
-    """Return the ending of an image's name in lower case, as readers look for it."""
+    """Return the suffix of an image name in lower case."""
     return PurePosixPath(name).suffix.lower()
 
 
@@ -69,21 +68,18 @@ def _hash_stem(stem: str) -> int:
 
 
 class LinkRecorder:
-    """A record of the files that got a hard link and so a new ctime.
-
-    Without it, each of these files would be read in full at the next check of whether it still holds its image.
-    """
+    """States of hard-linked files, stored to save a full read at the next check."""
 
     def __init__(self) -> None:
         self._rows = array("q")
 
     def add(self, image_id: int, before: os.stat_result, after: os.stat_result) -> None:
-        """Note the state before and after linking of a file that was just checked to hold its image."""
+        """Add a verified file with its states before and after linking."""
         if (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, after.st_mtime_ns, after.st_ino):
             self._rows.extend((image_id, after.st_ino, before.st_ctime_ns, after.st_ctime_ns))
 
     def record(self, db: Database) -> None:
-        """Store the noted states in the project; call it outside of any transaction."""
+        """Store the states, outside of any transaction."""
         if not db.read_only:
             images.record_hard_links(db, np.array(self._rows, np.int64).reshape(-1, 4))
         self._rows = array("q")
@@ -93,12 +89,8 @@ class Placer:
     """A writer of image files into an export.
 
     Args:
-        packed: The export will be packed at once and then deleted: images become symbolic links, not copies or hard
-            links.
-        check: Called before each image; an exception raised by it ends the export.
-
-    Attributes:
-        counts: Number of hard links, symbolic links, copies, resized images, and unreadable images.
+        packed: Use symbolic links for an export zipped at once.
+        check: Called before each image. An exception cancels the export.
     """
 
     def __init__(
@@ -116,10 +108,7 @@ class Placer:
         self.counts: Counter[str] = Counter()
 
     def place(self, image: Image, target: Path) -> bool:
-        """Write one image's file to a path that does not exist.
-
-        Return False if the export has no images or the image's own file cannot be read.
-        """
+        """Write an image to a new path, and return whether that succeeded."""
         self._check()
         if self._how == "none":
             return False
@@ -145,7 +134,7 @@ class Placer:
         return True
 
     def read_content(self, image: Image) -> bytes | None:
-        """Return the bytes that `place` would write; None if the export has no images or the file cannot be read."""
+        """Return the bytes that `place` would write, or None."""
         self._check()
         if self._how == "none":
             return None
@@ -162,7 +151,7 @@ class Placer:
         return content
 
     def format_sentences(self) -> list[str]:
-        """Return a sentence with the number of images placed in each way, and one about unreadable images if any."""
+        """Describe the placed and unreadable images."""
         words = [f"{count:,} {what}" for what, count in sorted(self.counts.items()) if what != "unreadable"]
         sentences = [f"Images: {', '.join(words)}."] if words else []
         if missing := self.counts["unreadable"]:

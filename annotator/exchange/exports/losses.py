@@ -1,4 +1,4 @@
-"""Labels that a format cannot hold, counted in the data set to be written and reported before it is written."""
+"""Labels that a format cannot hold, counted before an export."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,10 @@ from annotator.humanize import format_count
 
 @dataclass(frozen=True)
 class Loss:
-    """The pairs of one kind that a format cannot hold.
+    """Labels of one kind that a format cannot hold, with advice for command line and page.
 
     Attributes:
-        text: What would be lost, with the number of pairs; without a full stop.
-        options: Advice to avoid it on the command line.
-        on_page: Advice to avoid it on the Export page.
+        text: Without a period.
     """
 
     text: str
@@ -25,12 +23,12 @@ class Loss:
 
     @property
     def past_tense(self) -> str:
-        """Return the text for an export that was agreed to: "are lost" for "would be lost", with a full stop."""
+        """Return the text as a sentence for an accepted loss."""
         return f"{self.text.replace(': 1 pair would be', ': 1 pair is').replace('would be lost', 'are lost')}."
 
 
 class LossyExportError(AnnotatorError):
-    """Raised for an export that would lose labels, without the consent `lossy`."""
+    """Error of an export that would lose labels without `lossy`."""
 
     def __init__(self, lost: Sequence[Loss]):
         rows = [f"  - {loss.text}. {loss.options}, or go on with --lossy." for loss in lost]
@@ -39,12 +37,12 @@ class LossyExportError(AnnotatorError):
 
 
 def can_lose_labels(format_: Format) -> bool:
-    """Return whether the format has no room for unknown, unsure or absent cells."""
+    """Return whether the format cannot hold unanswered, unsure or absent cells."""
     return format_.lost.unknown or format_.lost.unsure or format_.lost.absent
 
 
 def find_losses(format_: Format, tallies: Tallies) -> list[Loss]:
-    """Return the losses of writing a data set with these tallies in the format; [] if nothing is lost."""
+    """Return the labels that the format would lose."""
     name, lost = format_.name, format_.lost
     found: list[Loss] = []
     if lost.unknown and tallies.unknown:

@@ -1,8 +1,7 @@
-"""Where a format writes: a file with others beside it, or a folder. All files appear together when the export succeeds.
+"""File and folder outputs of formats.
 
-Everything is written under another name on the same disk, synced, and renamed at the end
-(store/database/files_together.py, store/database/new_folders.py); files left by a killed process are deleted, or the
-renaming is finished, by the next export to the same place.
+Files are written under temporary names, synced and renamed at the end. After a crash, the next export there
+deletes leftovers or finishes renaming.
 """
 
 import os
@@ -23,7 +22,7 @@ IMAGES_PER_TOUCH = 500  # images after which the temporary folder is marked as i
 
 
 class _Output:
-    """Base class: files that are opened by the path under which they are written until the end."""
+    """Base class of outputs with temporary paths."""
 
     def path(self, name: str = "") -> Path:
         raise NotImplementedError
@@ -40,13 +39,13 @@ class _Output:
 
 
 class FileOutput(_Output):
-    """The output of an export to one file: the file itself, and files beside it. Satisfies formats.view.Output."""
+    """The output of a one-file export."""
 
     def __init__(self, target: Path, files: FileGroup, overwrite: bool):
         self.target, self._files, self._overwrite = target, files, overwrite
 
     def path(self, name: str = "") -> Path:
-        """Return the path under which a file is written: the export for "", else a file beside it with this ending."""
+        """Return the temporary path of the export (""), or of an ending."""
         final = path_beside(self.target, name)
         if final not in self._files.parts:
             if final.parent != self.target.parent:
@@ -56,24 +55,24 @@ class FileOutput(_Output):
         return self._files.add_file(final)
 
     def write_image(self, image: Image, name: str) -> bool:
-        """Return False: an export to one file has no image files."""
+        """Return False, as there are no image files."""
         return False
 
     def read_image(self, image: Image) -> bytes | None:
-        """Return None: an export to one file has no image files."""
+        """Return None, as there are no image files."""
         return None
 
     def hash_files(self) -> dict[str, str]:
-        """Return name -> sha256 of all files written so far."""
+        """Return sha256 by file name."""
         return {path.name: compute_sha256(part) for path, part in self._files.parts.items() if part.exists()}
 
     def paths(self) -> list[Path]:
-        """Return the final paths, in the order in which the files were begun."""
+        """Return the final paths in creation order."""
         return list(self._files.parts)
 
 
 class FolderOutput(_Output):
-    """The output of an export to a folder. Satisfies formats.view.Output."""
+    """The output of a folder export."""
 
     def __init__(self, folder: Path, placer: Placer):
         self._folder, self._placer = folder, placer
@@ -82,13 +81,13 @@ class FolderOutput(_Output):
         self._placed = destination.FileDigest()
 
     def path(self, name: str = "") -> Path:
-        """Return the path of a file in the folder, and list it among the files written."""
+        """Return a file's path, and list it as written."""
         path = self._make_path(name)
         self._names[name] = None
         return path
 
     def write_image(self, image: Image, name: str) -> bool:
-        """Place the file of an image in the folder, as Output.image describes it."""
+        """Write an image file, and return whether it was placed."""
         path = self._make_path(name)
         if not self._placer.place(image, path):
             return False
@@ -98,15 +97,15 @@ class FolderOutput(_Output):
         return True
 
     def read_image(self, image: Image) -> bytes | None:
-        """Return the file of an image as bytes, as Output.image_bytes describes it."""
+        """Return an image file as bytes, or None."""
         return self._placer.read_content(image)
 
     def names(self) -> list[str]:
-        """Return the names of the files written so far, without images."""
+        """Return the files written, without images."""
         return list(self._names)
 
     def hash_files(self) -> tuple[dict[str, str], destination.FileDigest]:
-        """Return (name -> sha256 of the first MAX_FILES_HASHED files, listing of the other files and the images)."""
+        """Return sha256 of the first MAX_FILES_HASHED files, and others' digest."""
         names = list(self._names)
         for name in names[MAX_FILES_HASHED:]:
             self._placed.add(name, self._folder / name)
@@ -124,5 +123,5 @@ class FolderOutput(_Output):
 
 
 def path_beside(target: Path, name: str) -> Path:
-    """Return the path of a file beside an export to one file: `name` replaces the ending of `target`, if not ""."""
+    """Return `target` with `name` as its ending, if any."""
     return target.with_name(target.stem + name) if name else target

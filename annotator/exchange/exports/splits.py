@@ -1,8 +1,6 @@
-"""Splits of an export: made so that every class has its share in each, or taken from an attribute of the images.
+"""Splits of an export, read from a field or stratified over all classes.
 
-Made splits are stratified over all classes at once: Sechidis, Tsoumakas, Vlahavas, "On the Stratification of
-Multi-Label Data", ECML PKDD 2011, algorithm 1. Class by class, the rarest first, each of its images goes to the split
-that lacks most positives of this class. The cost grows with the number of positives, not of all cells.
+After Sechidis, Tsoumakas, Vlahavas, "On the Stratification of Multi-Label Data", ECML PKDD 2011, algorithm 1.
 """
 
 from collections import Counter
@@ -30,19 +28,13 @@ MAX_EXISTING_SPLITS = 100  # values of an attribute that names splits; an attrib
 def assign(
     db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies, progress: ProgressCallback
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the names of the splits, and the index of each image's split, (N,) int16; -1: in no split.
+    """Return the split names and each image's split index, (N,) int16 with -1 for none.
 
-    Without splits, both are empty.
+    Both are empty without splits. A field with too many values raises AnnotatorError.
 
     Args:
-        db: The project's database.
-        choices: The choices of the export.
         ids: (N,) int64, ascending.
-        tallies: Tallies of these images, with the positives where splits are made.
-        progress: Called with (files read, files in all) if similar images are to be found.
-
-    Raises:
-        AnnotatorError: The attribute has too many values to be splits.
+        tallies: With positives for new splits.
     """
     if attribute := find_split_attribute(choices.splits):
         return _read_existing_splits(db, attribute, ids)
@@ -60,7 +52,7 @@ def assign(
 
 
 def _merge_groups(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
-    """Return the groups that keep together what either does, (N,) from 0 on."""
+    """Merge two groupings, (N,) from 0."""
     if second is None or not len(first):
         return first
     many = int(first.max()) + 1
@@ -73,10 +65,7 @@ def _merge_groups(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
 def count_positives(
     names: tuple[str, ...], split_of: np.ndarray, tallies: Tallies, class_names: list[str]
 ) -> list[dict[str, Any]]:
-    """Return for each split its name, images and present (class -> images); [] without splits.
-
-    Images in no split are counted in a last entry with the name "".
-    """
+    """Return name, images and present (images per class) of each split, "" for no split last."""
     if not names:
         return []
     starts, classes = tallies.positives()
@@ -94,7 +83,7 @@ def count_positives(
 
 
 def describe_splits(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
-    """Return sentences with the number of images in each split and in none."""
+    """Describe the images per split."""
     if not names:
         return []
     counts = Counter(split_of.tolist())
@@ -110,11 +99,10 @@ def stratify(
     """Return the split of each image, (N,) int16.
 
     Args:
-        starts: (N + 1,) offsets of each image's present classes in `classes`.
-        classes: The present classes of all images, one image after the other.
-        wanted: The share of each split; they sum to 1.
-        seed: Decides the order of groups of equal size.
-        groups: (N,) int64 from 0 on: images of one group stay together; None: every image is a group of its own.
+        starts: (N + 1,) offsets into `classes`.
+        classes: Present classes, image by image.
+        wanted: Share of each split, sum 1.
+        groups: (N,) int64 from 0, kept together.
     """
     images = len(starts) - 1
     if groups is None:
@@ -157,7 +145,7 @@ def stratify(
 
 
 class _SplitQuotas:
-    """The number of positives of each class, and of images, that each split still lacks."""
+    """Images, and positives per class, that each split lacks."""
 
     def __init__(self, wanted: list[float], positives: np.ndarray, images: int, ties: np.ndarray):
         self._of_class = [[share * count for share in wanted] for count in positives.tolist()]
@@ -165,7 +153,7 @@ class _SplitQuotas:
         self._ties = ties
 
     def assign_group(self, group: int, class_: int | None, cells: list[tuple[int, int]], size: int) -> int:
-        """Put a group into the split that lacks most positives of a class, then most images; return the split."""
+        """Assign a group to the split lacking most positives of a class, then most images."""
         ties, images = self._ties[group], self._images
         wants = images if class_ is None else self._of_class[class_]
         split = max(range(len(images)), key=lambda place: (wants[place], images[place], ties[place]))
@@ -192,10 +180,7 @@ def _read_existing_splits(db: Database, attribute: str, ids: np.ndarray) -> tupl
 
 
 def _groups(db: Database, split_by: str, ids: np.ndarray) -> np.ndarray | None:
-    """Return the group of each image, (N,) from 0 on; None without `split_by`.
-
-    An image without the attribute is alone in its group.
-    """
+    """Return groups, (N,) from 0, or None without `split_by`. Images without value are alone."""
     if not split_by:
         return None
     number_of: dict[object, int] = {}

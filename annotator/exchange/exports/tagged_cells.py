@@ -1,4 +1,4 @@
-"""Naming an export, so that it can be compared later with other exports and with the current labels."""
+"""Cells of export versions, for later comparisons."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from annotator.store.labels.tagged_exports import TaggedCells
 
 
 def write_tag_cells(db: Database, data: DataSet, progress: ProgressCallback | None = None) -> Path:
-    """Write the cells of a data set, within its transaction; return the new file, which the caller keeps or deletes."""
+    """Write a data set's cells within its transaction, and return the file."""
     done = 0
     with tagged_exports.open_cell_writer(db, data.image_ids, data.view.classes) as (writer, path):
         for block in data.view.blocks():
@@ -28,14 +28,7 @@ def write_tag_cells(db: Database, data: DataSet, progress: ProgressCallback | No
 def open_current_cells(
     db: Database, choices: Choices, progress: ProgressCallback | None = None
 ) -> Generator[TaggedCells]:
-    """Yield the cells of an export with these choices as of now; their file is deleted afterwards.
-
-    Args:
-        db: The project's database.
-        choices: What is exported.
-        progress: Called with (images counted, images in all), then with (images written, images in all); an exception
-            raised by it ends the work.
-    """
+    """Yield an export's current cells from a temporary file. `progress` runs twice: counting and writing."""
     with open_data_set(db, choices, progress=progress) as data:
         path = write_tag_cells(db, data, progress)
     try:
@@ -46,5 +39,5 @@ def open_current_cells(
 
 @contextmanager
 def open_tagged_cells(db: Database, name: str) -> Generator[TaggedCells]:
-    """Yield the cells of a tag. Raises AnnotatorError if the tag is unknown or its file is gone."""
+    """Yield a version's cells, or raise AnnotatorError if missing."""
     yield tagged_exports.read_cells(tagged_exports.get_cells_path(db, tagged_exports.find_tag(db, name).id))

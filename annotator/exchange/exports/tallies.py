@@ -1,4 +1,4 @@
-"""Counts over all blocks of a data set, as arrays, for the data card and for the losses of a format."""
+"""Counts over a data set, for data cards and format losses."""
 
 from typing import Any
 
@@ -17,16 +17,13 @@ PAIRS_SHOWN = 20
 
 
 class Tallies:
-    """Counts of cells, of co-occurring classes, and of answers by annotator and month.
-
-    Their size does not grow with the number of images, except the positives where they are kept.
+    """Counts of cells, co-occurring classes and monthly answers.
 
     Attributes:
         cells: (C, states, sources) int64.
-        months: (annotator, source, month) -> cells; places in View.annotators and View.sources, months since 1970.
-        origins: (annotator, source) in the file that an answer was imported from -> cells.
-        has: As in View.
-        missing: (name, reason) of images that cannot be shown.
+        months: Cells by (annotator, source, month since 1970).
+        origins: Cells by (annotator, source) before import.
+        missing: (name, reason) of unreadable images.
     """
 
     def __init__(self, classes: int, sources: tuple[str, ...], *, keep_positives: bool = False):
@@ -44,7 +41,7 @@ class Tallies:
         self._counts: list[np.ndarray] = []
 
     def forget_positives(self) -> None:
-        """Free the positives, the only part that grows with the number of images; `positives` then has no images."""
+        """Free the positives, which grow with the images."""
         self._columns, self._counts = [], []
 
     def add(self, block: Block) -> None:
@@ -95,31 +92,31 @@ class Tallies:
 
     @property
     def unknown(self) -> int:
-        """The number of cells without an answer that were not filled in either."""
+        """The number of unanswered cells not filled in."""
         return self.count_state(STATE_UNANSWERED)
 
     @property
     def unsure(self) -> int:
-        """The number of cells that are unsure."""
+        """The number of unsure cells."""
         return self.count_state(STATE_UNSURE)
 
     @property
     def absent(self) -> int:
-        """The number of cells that are absent."""
+        """The number of absent cells."""
         return self.count_state(STATE_ABSENT)
 
     @property
     def present(self) -> int:
-        """The number of cells that are present."""
+        """The number of present cells."""
         return self.count_state(STATE_PRESENT)
 
     def positives(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the present classes in CSR form: offsets (N + 1,) int64, and class columns, image by image."""
+        """Return present classes in CSR form: offsets (N + 1,) int64, class columns."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
         return np.cumsum(counts), np.concatenate([np.zeros(0, np.int32), *self._columns])
 
     def pairs(self) -> list[tuple[int, int, int]]:
-        """Return the classes that are present together most often: (class, class, images), the most frequent first."""
+        """Return the most frequent class pairs as (class, class, images)."""
         from scipy.sparse import triu
 
         upper: Any = triu(self._together, k=1).tocoo()
@@ -128,7 +125,7 @@ class Tallies:
         return [(int(row), int(column), int(count)) for row, column, count in zip(*columns, strict=True)]
 
     def counts_of_class(self, column: int) -> list[tuple[str, str, int]]:
-        """Return (state, source, cells) of one class, sorted."""
+        """Return sorted (state, source, cells) of one class."""
         states, sources = np.nonzero(self.cells[column])
         return sorted(
             (STATE_WORDS[state] or "unknown", self.sources[source], int(self.cells[column, state, source]))

@@ -1,10 +1,8 @@
-"""Parquet and Arrow files of other people, batch by batch: the unpacked size is bounded before anything is unpacked.
+"""Untrusted Parquet and Arrow files, read in batches of bounded unpacked size.
 
-Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html. A kilobyte of
-either can stand for gigabytes: a page that compresses well, a text in a dictionary that many rows refer to by number,
-a million equal rows. So the headers of all pages are read first (parquet_pages.py), texts in dictionaries stay there
-until the length of the texts of each row is known, and a batch has no more rows than fit into memory. Arrow is read
-uncompressed only, which is how Hugging Face `datasets` writes it.
+Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html. A
+kilobyte can stand for gigabytes: compressed pages, dictionaries, equal rows. So page headers are read first,
+dictionaries stay encoded until text lengths are known, and Arrow must be uncompressed.
 """
 
 import struct
@@ -40,11 +38,11 @@ ROWS_PER_BATCH = 1000  # rows
 
 
 class TableTooLargeError(AnnotatorError):
-    """Raised for a table that unpacks to more than a plausible set of images and labels."""
+    """Error of a table that unpacks to an implausible size."""
 
 
 def check_column_count(path: Path, count: int) -> None:
-    """Raise TableTooLargeError for a table with more columns than can be previewed in seconds."""
+    """Raise TableTooLargeError for too many columns."""
     if count > MAX_COLUMNS:
         raise TableTooLargeError(
             f"{path} has {count:,} columns; {MAX_COLUMNS:,} are read at most. Is the table turned on its side? Else "
@@ -53,7 +51,7 @@ def check_column_count(path: Path, count: int) -> None:
 
 
 def read_parquet_schema(path: Path) -> "pa.Schema":
-    """Return the schema of a Parquet file. Raises what pyarrow raises, and TableTooLargeError."""
+    """Return a Parquet file's schema. Raises pyarrow errors and TableTooLargeError."""
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(path)
@@ -64,14 +62,9 @@ def read_parquet_schema(path: Path) -> "pa.Schema":
 def read_parquet_batches(
     path: Path, columns: Collection[str] | None = None, rows: int = ROWS_PER_BATCH
 ) -> "Iterator[pa.RecordBatch]":
-    """Yield the rows of a Parquet file, `rows` at a time, or fewer where the rows are large.
+    """Yield batches of at most `rows` rows of a Parquet file, fewer if they are large.
 
-    Args:
-        path: The Parquet file.
-        columns: Names of the columns to read, None: all.
-        rows: The most rows of a batch.
-
-    Raises what pyarrow raises, and TableTooLargeError.
+    `columns` of None selects all. Raises pyarrow errors and TableTooLargeError.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -94,7 +87,7 @@ def read_parquet_batches(
 
 
 def read_arrow_schema(path: Path) -> "pa.Schema":
-    """Return the schema of an Arrow stream. Raises what pyarrow raises, and TableTooLargeError."""
+    """Return an Arrow stream's schema. Raises pyarrow errors and TableTooLargeError."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
@@ -105,14 +98,10 @@ def read_arrow_schema(path: Path) -> "pa.Schema":
 def read_arrow_batches(
     path: Path, columns: Collection[str] | None = None, rows: int = ROWS_PER_BATCH
 ) -> "Iterator[pa.RecordBatch]":
-    """Yield the rows of an Arrow stream, `rows` at a time, or fewer where the rows are large.
+    """Yield batches of at most `rows` rows of an Arrow stream, fewer if they are large.
 
-    Args:
-        path: The file of the stream.
-        columns: Names of the columns to read, None: all.
-        rows: The most rows of a batch.
-
-    Raises what pyarrow raises, and AnnotatorError for a type that is not read or a table that is too large.
+    `columns` of None selects all. Raises pyarrow errors, and AnnotatorError for unsupported types and large
+    tables.
     """
     import pyarrow as pa
 
@@ -132,7 +121,7 @@ def read_arrow_batches(
 
 
 class _UnpackLimit:
-    """Counters of the rows and unpacked bytes of one table, and their limits."""
+    """Row and byte counters of one table, with limits."""
 
     def __init__(self, path: Path):
         self._path, self._size = path, path.stat().st_size
@@ -144,19 +133,16 @@ class _UnpackLimit:
         self._bytes = {"pages": 0, "values": 0}
 
     def add_bytes(self, what: str, size: int) -> None:
-        """Count bytes of "pages" or of "values". Raises TableTooLargeError if the sum exceeds the limit."""
         self._bytes[what] += size
         if self._bytes[what] > self._most:
             raise self.error(f"unpacks from {self._size:,} bytes to more than {self._most:,}")
 
     def add_rows(self, count: int) -> None:
-        """Count rows. Raises TableTooLargeError if the sum exceeds the limit."""
         self._rows += count
         if self._rows > self.most_rows:
             raise self.error(f"has {self._rows:,} rows in {self._size:,} bytes")
 
     def error(self, what: str) -> TableTooLargeError:
-        """Return the error for this table; `what` continues the sentence that begins with the table's path."""
         return TableTooLargeError(
             f"{self._path} {what}, as no table of images and labels does, so that it is not read. If it is right, "
             "write it again as CSV, with the images as files."
@@ -165,12 +151,11 @@ class _UnpackLimit:
 
 @dataclass
 class _LeafColumn:
-    """The size of a column without sub-columns in one row group, as its page headers give it.
+    """Unpacked size of a leaf column in one row group, from its page headers.
 
     Attributes:
-        longest: Bytes that one value may have once unpacked, where that can exceed its bytes in a page.
-        named: Number of such values: numbers of dictionary entries, and texts that share a prefix with the one before.
-        is_repeated: All values are numbers of dictionary entries.
+        longest: Maximum bytes of values that may exceed their bytes in a page.
+        named: Number of such values.
     """
 
     path: str
@@ -184,10 +169,7 @@ class _LeafColumn:
 def _plan_row_group(
     path: Path, group: int, metadata: Any, names: set[str], limit: _UnpackLimit
 ) -> tuple[int, list[str]]:
-    """Return how to read a row group: rows at a time, and the columns to keep dictionary-encoded.
-
-    Raises TableTooLargeError.
-    """
+    """Return rows per batch and the columns to keep dictionary-encoded."""
     is_every = any("." in name for name in names)  # a dot also separates a column from its sub-columns
     row_group, leaves = metadata.row_group(group), list[_LeafColumn]()
     with path.open("rb") as file:
@@ -206,7 +188,6 @@ def _plan_row_group(
 
 
 def _measure_column(file: BinaryIO, chunk: Any, column: Any, limit: _UnpackLimit) -> _LeafColumn:
-    """Return the unpacked size of a column in one row group, read from its pages. Raises TableTooLargeError."""
     leaf = _LeafColumn(column.path, column.max_repetition_level > 0)
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset is not None and 0 < chunk.dictionary_page_offset < start:
@@ -233,7 +214,7 @@ def _measure_column(file: BinaryIO, chunk: Any, column: Any, limit: _UnpackLimit
 
 
 def _bound_longest_text(file: BinaryIO, page: Page, compression: str) -> int:
-    """Return an upper bound for the bytes of the longest text of a dictionary page."""
+    """Bound the bytes of a dictionary page's longest text."""
     import pyarrow as pa
 
     file.seek(page.start)
@@ -247,7 +228,7 @@ def _bound_longest_text(file: BinaryIO, page: Page, compression: str) -> int:
 
 
 def _replace_views(field: "pa.Field") -> "pa.Field":
-    """Return the field with views of strings or bytes, which pandas and polars write, replaced by plain ones."""
+    """Replace string or byte views by plain types."""
     import pyarrow as pa
 
     others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -255,7 +236,6 @@ def _replace_views(field: "pa.Field") -> "pa.Field":
 
 
 def _split_batch(batch: "pa.RecordBatch", limit: _UnpackLimit) -> "Iterator[pa.RecordBatch]":
-    """Yield slices of a batch whose texts and bytes fit into memory. Raises TableTooLargeError."""
     sizes = sum((_measure_values(column) for column in batch.columns), np.zeros(batch.num_rows, np.int64))
     limit.add_bytes("values", int(sizes.sum()))
     if len(sizes) and sizes.max() > MAX_ROW_BYTES:
@@ -269,7 +249,7 @@ def _split_batch(batch: "pa.RecordBatch", limit: _UnpackLimit) -> "Iterator[pa.R
 
 
 def _measure_values(array: Any) -> np.ndarray:
-    """Return the bytes of texts and binaries in each value, (n,) int64, including those stored in a dictionary."""
+    """Return the text and binary bytes per value, (n,) int64, including dictionaries."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.types as types
@@ -308,7 +288,7 @@ def _measure_values(array: Any) -> np.ndarray:
 
 
 def _check_no_views(kind: Any) -> None:
-    """Raise AnnotatorError for a type whose values may share memory: a kilobyte of views can stand for gigabytes."""
+    """Reject types with shared values, as a kilobyte of views can stand for gigabytes."""
     import pyarrow as pa
     import pyarrow.types as types
 
@@ -328,11 +308,7 @@ def _unread_type_error(kind: Any) -> AnnotatorError:
 
 
 def _check_uncompressed(path: Path) -> None:
-    """Raise TableTooLargeError for a stream with a batch whose buffers are compressed.
-
-    A message is a flatbuffer, https://flatbuffers.dev/internals: Message has the kind of its header in slot 1 and the
-    header in slot 2; RecordBatch has its compression in slot 3; that of a DictionaryBatch is in slot 1.
-    """
+    """Reject a stream with compressed buffers (see https://flatbuffers.dev/internals)."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as opened:
@@ -368,7 +344,6 @@ def _is_compressed(text: bytes) -> bool:
 
 
 def _find_slot(text: bytes, table: int, number: int) -> int:
-    """Return the offset of a field of a flatbuffer table, 0 if the field is absent."""
     vtable = table - struct.unpack_from("<i", text, table)[0]
     if vtable < 0:
         raise struct.error("a table without fields")

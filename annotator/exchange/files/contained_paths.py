@@ -1,10 +1,10 @@
-"""Paths named by a source, restricted to its folder."""
+"""Paths from a source, restricted to its folder."""
 
 from pathlib import Path, PurePosixPath
 
 
 def find_file_inside(folder: Path, name: str) -> str:
-    """Return the path of a file relative to a folder; "" if it is missing or lies outside, even through a link."""
+    """Return a file's path relative to a folder, or "" if missing or outside (by links)."""
     path = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or path.is_absolute() or ".." in path.parts:
         return ""

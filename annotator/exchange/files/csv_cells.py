@@ -1,8 +1,7 @@
-"""Text in the cells of a CSV: values that a spreadsheet would run as formulas are escaped, and unescaped when read.
+"""CSV cells with escaped spreadsheet formulas (OWASP, "CSV Injection").
 
-A value that begins with = + - @, their full-width forms, a tab or a line end is written with ' before it (OWASP, "CSV
-Injection"). A value that begins with apostrophes before such a character gets one more, so that reading reverts writing
-exactly.
+A leading ' escapes = + - @, their full-width forms, tab and line end. Existing apostrophes get one more, so
+that reading exactly reverts writing.
 """
 
 import csv
@@ -17,56 +16,43 @@ _IS_ESCAPED = re.compile(f"'+{_FORMULA_START}")
 
 
 def escape_formula(text: str) -> str:
-    """Return the text as it is written: with ' before it if a spreadsheet would run it as a formula."""
+    """Prefix a text that spreadsheets would run as formula with '."""
     return f"'{text}" if _NEEDS_ESCAPE.match(text) else text
 
 
 def unescape_formula(text: str) -> str:
-    """Return the text from which `escaped` made this one."""
+    """Revert `escape_formula`."""
     return text[1:] if _IS_ESCAPED.match(text) else text
 
 
 def decode_name(cell: str, known: Collection[str] | None) -> str:
-    """Return the name that a cell of a CSV stands for.
+    """Return the name in a CSV cell.
 
-    Args:
-        cell: The text of the cell.
-        known: All names: the first reading of the cell (unescaped or not, with or without the blanks around it) that is
-            among them is returned; if none is, or for None, the unescaped text without blanks.
+    The first variant (unescaped or not, stripped or not) in `known` wins, else the unescaped, stripped text.
     """
     readings = [reading for text in (cell, cell.strip()) for reading in (unescape_formula(text), text)]
     return next((reading for reading in readings if known is not None and reading in known), readings[2])
 
 
 class CsvField:
-    """A function that returns a value as it is written in a CSV: escaped and quoted.
-
-    Writers of millions of rows, whose values repeat, use it to encode each distinct value once.
-
-    Args:
-        raw: As in Rows.
-    """
+    """A function that escapes and quotes one CSV value, to encode repeated values once."""
 
     def __init__(self, raw: bool = False):
         self._line = ""
         self._rows = CsvWriter(self, raw)
 
     def __call__(self, value: object) -> str:
-        """Return the text of a value in a CSV."""
+        """Return a value's text in a CSV."""
         self._rows.write_row([value, ""])  # the second value keeps a single empty value unquoted
         return self._line.removesuffix("\n").removesuffix(",")
 
     def write(self, line: str) -> None:
-        """Keep one line; called by Rows."""
+        """Keep one line, as a file for CsvWriter."""
         self._line = line
 
 
 class CsvWriter:
-    """A writer of rows as CSV (RFC 4180, but lines end with a single newline).
-
-    Args:
-        raw: Values are written unescaped: formulas stay formulas.
-    """
+    """A writer of CSV rows (RFC 4180 with newline endings). `raw` disables formula escapes."""
 
     def __init__(self, file: "TextIO | CsvField", raw: bool = False):
         self._file, self._raw = file, raw
@@ -74,18 +60,18 @@ class CsvWriter:
         self._writer = csv.writer(self, lineterminator="\r\n")
 
     def write_row(self, values: Iterable[object]) -> None:
-        """Write one row; text is escaped, other values are not."""
+        """Write one row. Only text is escaped."""
         self._writer.writerow(
             [escape_formula(value) if isinstance(value, str) and not self._raw else value for value in values]
         )
 
     def write(self, line: str) -> None:
-        """Write one whole line; called by the csv module."""
+        """Write one line, for the csv module."""
         self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def format_csv(rows: Iterable[Iterable[object]]) -> str:
-    """Return rows, with the headings as the first row, as the text of a CSV."""
+    """Format rows, headings first, as CSV text."""
     text = io.StringIO()
     writer = CsvWriter(text)
     for row in rows:

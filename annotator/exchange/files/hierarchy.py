@@ -1,7 +1,4 @@
-"""Reading which class is a kind of which from a file: indented text, COCO supercategories, Open Images, taxonomy paths.
-
-Nothing is guessed: the kind of a file follows from its content, and what none of these kinds is, is refused.
-"""
+"""Class hierarchies from indented text, COCO, Open Images or taxonomy paths, told apart by content."""
 
 import json
 from collections.abc import Iterator
@@ -16,18 +13,12 @@ MAX_LEVELS = 100  # levels
 
 
 def read_hierarchy(path: Path) -> list[tuple[str, str]]:
-    """Return (child, parent) pairs of names, each once, in the order of the file.
+    """Return unique (child, parent) class names in file order, or raise AnnotatorError.
 
-    * JSON with `categories`: COCO; a category is a kind of its supercategory, where that has another name.
-    * JSON with `LabelName` and `Subcategory`: the class hierarchy of Open Images; its names are as they stand there.
-    * Text with semicolons, a path a line: a taxonomy, as SpeciesNet writes it (an id first, empty ranks left out).
-    * Any other text: a class a line, indented below what it is a kind of.
-
-    Args:
-        path: The file.
-
-    Raises:
-        AnnotatorError: The file cannot be read, is too large or too deep, or says of nothing what it is a kind of.
+    * JSON with `categories`: COCO supercategories.
+    * JSON with `LabelName` and `Subcategory`: Open Images.
+    * Text with semicolons: one taxonomy path per line, as in SpeciesNet.
+    * Other text: one class per line, indented below its parent.
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:

@@ -1,4 +1,4 @@
-"""Image names in the addresses that annotation tools keep: of uploads, of a server's folders, of buckets."""
+"""Image names in URLs and paths that annotation tools store."""
 
 from annotator.store.images.name_forms import MAX_ADDRESS_CHARACTERS, extract_image_name
 from annotator.store.pictures.picture_kinds import HEIC, IMAGE_SUFFIXES
@@ -8,6 +8,6 @@ IMAGE_ENDINGS = tuple(sorted(IMAGE_SUFFIXES | HEIC.endings))  # of images that o
 
 
 def is_image_address(address: str) -> bool:
-    """Return whether an address ends like the name of an image file; False for 10,000 characters and more."""
+    """Return whether a short URL or path ends like an image file."""
     path = extract_image_name(address) if len(address) < MAX_ADDRESS_CHARACTERS else ""
     return path.lower().endswith(IMAGE_ENDINGS)

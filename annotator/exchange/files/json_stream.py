@@ -1,12 +1,8 @@
-"""Reading the entries of large JSON arrays in chunks of about 1 MB: flat memory, and faster than an event parser.
+"""Entries of large JSON arrays, read in chunks of about 1 MB with flat memory.
 
-A JSON document is cut at the commas of its outer arrays, {"images": [...], "annotations": [...]} or [...], and each
-piece is decoded by msgspec into records that have only the fields asked for. The cutting sees strings and nesting, but
-checks nothing else: msgspec checks the content of each array, `json` checks the text around the arrays. Deep nesting
-(ijson keeps the path of every level: 30 KB of "[" take 2 GB) and endless entries are refused before anything is
-decoded.
-
-The format is RFC 8259; NaN and Infinity, which Python's json writes, are errors.
+The document is cut at commas by strings and nesting only: msgspec checks the entries, `json` the text around
+arrays. Deep nesting and endless entries are rejected first (in ijson, 30 KB of "[" take 2 GB). NaN and
+Infinity are errors (RFC 8259).
 """
 
 import json
@@ -47,11 +43,9 @@ class Piece:
     """Consecutive entries of one array.
 
     Attributes:
-        key: Key of the array in the document, "" where the document is the array.
-        first: Index of the first entry in the array.
-        line: Line of the file in which text begins.
-        text: The entries with commas between them.
-        cuts: Offsets of these commas in text.
+        key: "" if the document is the array.
+        first: Index of the first entry.
+        cuts: Offsets of commas between entries.
     """
 
     key: str
@@ -61,7 +55,7 @@ class Piece:
     cuts: np.ndarray
 
     def decode(self, decoder: "msgspec.json.Decoder[list[T]]", problems: Problems) -> list[tuple[int, T]]:
-        """Return (index in the array, entry) for each readable entry; note the others in problems."""
+        """Return (index, entry) of readable entries, and report others."""
         try:
             return list(enumerate(decoder.decode(b"[" + self.text + b"]"), start=self.first))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -80,7 +74,7 @@ class Piece:
             start = end + 1
 
     def place(self, index: int) -> str:
-        """Return how messages name an entry, such as annotations[12]."""
+        """Return an entry's name, such as annotations[12]."""
         return f"{self.key or 'entry '}[{index}]"
 
 
@@ -92,15 +86,9 @@ def _format_reason(error: Exception) -> str:
 def read_pieces(
     path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK_BYTES
 ) -> Iterator[Piece]:
-    """Yield the entries of the arrays whose key is wanted, in file order; an empty array gives a piece without entries.
+    """Yield the entries of wanted arrays in file order, with an empty piece per empty array.
 
-    Args:
-        path: The JSON file.
-        wanted: Key of an array -> whether its entries are yielded.
-        chunk: Bytes that are read, and decoded, at a time.
-
-    Raises AnnotatorError, at the place where reading stops, for a file that cannot be opened or is no JSON document,
-    ends early, is nested more than 200 deep, or has an entry of more than 64 MB.
+    Raises AnnotatorError when it reaches invalid JSON, more than 200 levels or an entry over 64 MB.
     """
     try:
         with open_file(path) as file:
@@ -110,10 +98,7 @@ def read_pieces(
 
 
 def read_objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """Return the text of the objects of a document whose key is wanted; the whole file is read.
-
-    Raises AnnotatorError as `pieces` does, also for an object of more than 64 MB.
-    """
+    """Return the text of wanted objects by key. Raises as `read_pieces`."""
     cutter = _ArrayCutter(path, lambda key: False, wanted)
     try:
         with open_file(path) as file:
@@ -125,10 +110,9 @@ def read_objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
 
 
 def check_json(path: Path) -> None:
-    """Read a file to its end to check that ijson can read it. Raises AnnotatorError as `pieces` does.
+    """Check that ijson can parse a whole file, or raise AnnotatorError.
 
-    A number of more than 1,000 digits is refused as well: ijson's C code crashes on numbers that Python does not
-    convert (sys.get_int_max_str_digits), and the process with it.
+    Numbers over 1,000 digits are rejected, as they crash ijson's C code.
     """
     for _ in read_pieces(path, wanted=lambda key: False):
         pass
@@ -143,10 +127,7 @@ def check_json(path: Path) -> None:
 
 
 def read_start(path: Path, max_bytes: int = 1 << 16) -> bytes:
-    """Return the first bytes of a file without byte order mark and leading blanks; b"" if it cannot be read.
-
-    `recognize` looks at them.
-    """
+    """Return a file's first bytes without byte order mark and spaces, or b""."""
     try:
         with open_file(path) as file:
             return file.read(max_bytes).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -155,7 +136,7 @@ def read_start(path: Path, max_bytes: int = 1 << 16) -> bytes:
 
 
 class _ArrayCutter:
-    """The state of cutting one document, kept from one chunk to the next."""
+    """The state of cutting one document across chunks."""
 
     def __init__(
         self, path: Path, wanted: Callable[[str], bool], wanted_objects: Callable[[str], bool] = lambda key: False
@@ -225,7 +206,7 @@ class _ArrayCutter:
         self._line += chunk.count(b"\n")
 
     def _find_brackets(self, chunk: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the offsets of brackets and commas outside strings, the kind of each, and the depth after each."""
+        """Return (offsets, kinds, depths) of brackets and commas outside strings."""
         text = _ESCAPES.sub(b"..", chunk) if b"\\" in chunk else chunk
         kinds = _KIND_BY_BYTE[np.frombuffer(text, np.uint8)]
         places = np.flatnonzero(kinds)
@@ -258,7 +239,7 @@ class _ArrayCutter:
             self._object = self.objects[key] = bytearray(b"{")
 
     def _cut_entries(self, chunk: bytes, start: int, stop: int, commas: np.ndarray, last: bool) -> Iterator[Piece]:
-        """Yield the complete entries of chunk[start:stop]; text after the last comma is held for the next chunk."""
+        """Yield complete entries of chunk[start:stop], and hold the rest."""
         assert self._key is not None
         cuts = commas[np.searchsorted(commas, start) : np.searchsorted(commas, stop)]
         if not self._held:

@@ -1,6 +1,6 @@
-"""Arrays in .npy files of other people: mapped, never unpickled.
+"""Untrusted .npy arrays, mapped and never unpickled.
 
-Format: NEP 1, "A Simple File Format for NumPy Arrays", https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
+Format: NEP 1, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 """
 
 from pathlib import Path
@@ -15,11 +15,9 @@ NPY_MAGIC = b"\x93NUMPY"
 
 
 def load_array(path: Path, root: Path) -> np.ndarray:
-    """Return an array of numbers or strings, mapped from its file; code inside the file is never run.
+    """Map an array of numbers or strings from its file, without running code in it.
 
-    Raises:
-        AnnotatorError: The file cannot be read, is a link that leads out of `root`, or holds Python objects (the
-            message says how to convert them).
+    Raises AnnotatorError for links out of `root` and Python objects.
     """
     try:
         is_inside = path.resolve().is_relative_to(root.resolve())

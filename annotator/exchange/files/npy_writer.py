@@ -1,7 +1,6 @@
-"""Arrays in .npy files that are written block by block, without knowing how many rows there will be.
+""".npy arrays written in blocks, with a reserved header for the final number of rows.
 
-Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0: a header of a fixed length
-is reserved, the rows follow, and the header is written when their number is known.
+Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +15,7 @@ TEXTS_PER_WRITE = 10_000  # names
 
 
 class NpyWriter:
-    """A .npy array on disk that grows by rows of the same length. width: columns, None for one number a row."""
+    """A growing .npy array on disk, with one number per row if `width` is None."""
 
     def __init__(self, file: BinaryIO, dtype: np.dtype | type, width: int | None = None):
         self._file, self.dtype, self._width = file, np.dtype(dtype), width
@@ -29,7 +28,7 @@ class NpyWriter:
         self._rows += len(rows)
 
     def finish(self) -> None:
-        """Write the header with the final number of rows, at the start of the file."""
+        """Write the header with the final number of rows."""
         shape = f"({self._rows},)" if self._width is None else f"({self._rows}, {self._width})"
         facts = f"{{'descr': {np.lib.format.dtype_to_descr(self.dtype)!r}, 'fortran_order': False, 'shape': {shape}, }}"
         body = facts.ljust(HEADER_BYTES - len(NPY_PREFIX) - 3) + "\n"
@@ -41,17 +40,17 @@ class NpyWriter:
 
 
 class NpyTextWriter:
-    """Texts collected for an array, as UTF-8: numpy needs the length of the longest before the first is written."""
+    """Texts kept as UTF-8, because numpy needs the longest first."""
 
     def __init__(self) -> None:
         self._blocks: list[bytes] = []
 
     def append_texts(self, texts: Iterable[str]) -> None:
-        """Add texts at the end; none may contain a zero character."""
+        """Append texts without zero characters."""
         self._blocks.append("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     def save(self, path: Path) -> None:
-        """Write all texts as one array of text, (n,). No text may contain a zero character: numpy would cut it off."""
+        """Write all texts as one (n,) array."""
         longest = max((len(text) for block in self._blocks for text in _decode_texts(block)), default=1)
         with path.open("wb") as file:
             array = NpyWriter(file, np.dtype(f"<U{max(longest, 1)}"))

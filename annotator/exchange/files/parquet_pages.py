@@ -1,8 +1,7 @@
-"""Unpacked sizes of the pages of a Parquet file, read from the page headers without unpacking anything.
+"""Unpacked sizes of Parquet pages by page headers, which readers trust over the footer.
 
-Format: https://parquet.apache.org/docs/file-format/data-pages and the Thrift compact protocol,
-https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md. A reader trusts the sizes in the
-header of each page, whatever the footer of the file says of the column.
+Format: https://parquet.apache.org/docs/file-format/data-pages and
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
 """
 
 from collections.abc import Iterator
@@ -15,14 +14,13 @@ _FIRST_READ_BYTES, _MAX_HEADER_BYTES = 512, 16 << 20  # bytes of a header
 
 
 class Page(NamedTuple):
-    """The header of one page of a Parquet column.
+    """The header of one Parquet page.
 
     Attributes:
-        start: Offset of the page's content in the file.
-        packed: Bytes of the content in the file.
-        unpacked: Bytes of the content once decompressed.
-        values: Number of values of a data page, nulls included; 0 for a dictionary page.
-        entries: Number of entries of a dictionary page; 0 for a data page.
+        start: Content offset.
+        packed, unpacked: Bytes in the file and decompressed.
+        values: Values of a data page with nulls, else 0.
+        entries: Entries of a dictionary page, else 0.
     """
 
     start: int
@@ -34,7 +32,7 @@ class Page(NamedTuple):
 
 
 def read_pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
-    """Yield the pages of a column stored in `size` bytes from `start` on. Raises ValueError for damaged headers."""
+    """Yield the pages of a column. Damaged headers raise ValueError."""
     end = start + size
     while start < end:
         header, length = _read_header(file, start, end)
@@ -49,7 +47,7 @@ def read_pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
 
 
 def find_longest_text(content: bytes, entries: int) -> int:
-    """Return the bytes of the longest text of a dictionary page, whose entries are a length (4 bytes) and a text."""
+    """Return the bytes of the longest text of a dictionary page."""
     at = most = 0
     for _ in range(entries):
         size = int.from_bytes(content[at : at + 4], "little")
@@ -62,7 +60,6 @@ def find_longest_text(content: bytes, entries: int) -> int:
 
 
 def _read_header(file: BinaryIO, start: int, end: int) -> tuple[dict[int, Any], int]:
-    """Return the numbers of the header at `start` by their field ids, and its length in bytes."""
     size = _FIRST_READ_BYTES
     while True:
         file.seek(start)
@@ -76,16 +73,13 @@ def _read_header(file: BinaryIO, start: int, end: int) -> tuple[dict[int, Any], 
 
 
 class _ThriftReader:
-    """A reader of the whole numbers in a Thrift struct and its inner structs; all other fields are skipped."""
+    """A reader of the integers in nested Thrift structs."""
 
     def __init__(self, text: bytes):
         self._text, self.at = text, 0
 
     def read_struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the numbers of a struct by field id.
-
-        Raises IndexError if the bytes end before the struct does, ValueError if the bytes are not a struct.
-        """
+        """Return integers by field id. Truncation raises IndexError, other bytes ValueError."""
         if depth > 8:
             raise ValueError("a header of a page is nested too deep")
         numbers: dict[int, Any] = {}

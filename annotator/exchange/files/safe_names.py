@@ -1,4 +1,4 @@
-"""Names of files and folders that every system allows, for classes and splits of any name."""
+"""File and folder names that every system allows."""
 
 import re
 import unicodedata
@@ -11,11 +11,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
 def safe_name(text: str) -> str:
-    """Return a name for a file or folder that every system allows: letters, digits and some marks, never a path.
-
-    Different texts may get the same name. No name contains a tilde, so that `safe_names` can append ~2, ~3 to tell
-    them apart.
-    """
+    """Return a portable file or folder name without tilde, not necessarily unique."""
     name = unicodedata.normalize("NFC", text)
     name = _UNSAFE.sub("_", name).strip(" .")[:MAX_NAME_CHARS].strip(" .")
     if not name or is_device_name(name):
@@ -26,12 +22,12 @@ def safe_name(text: str) -> str:
 
 
 def is_device_name(name: str) -> bool:
-    """Return whether Windows treats a file or folder of this name as a device, such as "con.jpg"."""
+    """Return whether Windows reserves a file name, such as "con.jpg"."""
     return bool(_DEVICES.match(name))
 
 
 def safe_names(texts: Sequence[str]) -> list[str]:
-    """Return a safe name for each text, all different even if case is ignored: for folders of classes or splits."""
+    """Return portable names, distinct regardless of case by appended ~2, ~3."""
     used: Counter[str] = Counter()
     names: list[str] = []
     for text in texts:
@@ -43,5 +39,5 @@ def safe_names(texts: Sequence[str]) -> list[str]:
 
 
 def fold_name(name: str) -> str:
-    """Return a key that is equal for names which some file system treats as the same, such as "Fox" and "fox"."""
+    """Return a key equal for names that some file system merges ("Fox", "fox")."""
     return unicodedata.normalize("NFKC", name).casefold()

@@ -1,4 +1,4 @@
-"""Reading a whole text file made by a person: UTF-8 (with or without a byte order mark) or UTF-16 with one."""
+"""Text files in UTF-8, or UTF-16 with byte order mark."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ MAX_TEXT_BYTES = 512 * 1024 * 1024
 
 
 def read_text(path: Path, description: str) -> str:
-    """Return the text of a whole file. Raises AnnotatorError if it is missing, not a file, too large or not text."""
+    """Return a text file's content, or raise AnnotatorError."""
     if not path.exists():
         raise AnnotatorError(f"There is no file {path} ({description}). Is the path spelled right?")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Reading a text file line by line, however long it is: UTF-8 or UTF-16, with errors that name the line."""
+"""Long UTF-8 or UTF-16 text files, read by line."""
 
 import csv
 import io
@@ -17,10 +17,9 @@ _ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    r"""Yield the lines of a text file with their ends, which may be "\n", "\r\n" or "\r".
+    """Yield the lines of a text file with their ends.
 
-    Raises AnnotatorError, at the line where reading stops, for a file that cannot be read, is no text in UTF-8 or
-    UTF-16, or has a line of more than 4 million letters.
+    Raises AnnotatorError when it reaches invalid text or a line over 4 million characters.
     """
     number = 0
     try:
@@ -52,17 +51,11 @@ def read_lines(path: Path) -> Iterator[str]:
 def read_csv_rows(
     path: Path, problems: Problems, columns: int | None = None, delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells) for each row of a CSV that is not empty; `line` is the line in which the row begins.
+    """Yield (first line number, cells) per non-empty CSV row. Invalid CSV raises AnnotatorError.
 
     Args:
-        path: The CSV file.
-        problems: Takes the problems of single rows.
-        columns: Number of cells that a row must have, None: as many as the first row; other rows are noted as problems
-            and left out.
-        delimiter: The character between two cells.
-
-    Raises:
-        AnnotatorError: The file is not a CSV, or `lines` cannot read it.
+        problems: Collects rows of other lengths.
+        columns: Cells per row. None selects that of the first row.
     """
     reader, first = csv.reader(read_lines(path), strict=True, delimiter=delimiter), 1
     try:
@@ -80,7 +73,7 @@ def read_csv_rows(
 
 
 def read_header_line(path: Path) -> str:
-    """Return the first line of a table: that after a line sep=; of Excel. As `read_first_line` otherwise."""
+    """Return a table's first line after Excel's sep= line, or ""."""
     line = read_first_line(path)
     if not _SEPARATOR_LINE.fullmatch(line.strip()):
         return line
@@ -91,10 +84,7 @@ def read_header_line(path: Path) -> str:
 
 
 def read_first_line(path: Path, max_bytes: int = 65_536) -> str:
-    """Return the first line without its end; "" if it cannot be read or is longer than `most` bytes.
-
-    `recognize` looks at it.
-    """
+    """Return the first line, or "" if unreadable or over `max_bytes`."""
     try:
         with open_file(path) as file:
             start = file.read(max_bytes)

@@ -1,4 +1,4 @@
-"""Text that goes into XML 1.0: impossible characters are refused, since replacing them would change the name."""
+"""Text for XML 1.0. Impossible characters are errors, as replacement would change names."""
 
 import re
 from collections.abc import Iterable
@@ -9,10 +9,7 @@ _INVALID_XML_CHARS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U
 
 
 def check_xml_text(kind: str, names: Iterable[str]) -> None:
-    """Raise AnnotatorError with the names that have a character XML cannot hold (most control characters).
-
-    `what` says in the plural what the names are of.
-    """
+    """Raise AnnotatorError with the names that XML cannot hold."""
     problems = [ascii(name) for name in names if _INVALID_XML_CHARS.search(name)]
     if problems:
         raise combine_problems(

@@ -1,7 +1,6 @@
-"""YAML of other people (https://yaml.org/spec/1.2.2): no tag makes an object, and the expansion of aliases is limited.
+"""Untrusted YAML (https://yaml.org/spec/1.2.2) without object tags and with limited aliases.
 
-An alias (`*a`) stands for all of what its anchor (`&a`) names, so that ten lines of aliases to aliases are billions of
-words ("billion laughs"). The expanded size is counted while the text is parsed, before any value is made.
+Nested aliases can expand to billions of words, so size is counted before values are created.
 """
 
 from typing import Any
@@ -11,14 +10,9 @@ MAX_EXPANSION_RATIO = 10  # letters and entries for each letter of a longer text
 
 
 def parse_yaml(text: str, *, only_texts: bool = False) -> Any:
-    """Return the value of a YAML text: texts, numbers, lists and mappings.
+    """Parse YAML into plain values, as text only if `only_texts`.
 
-    Args:
-        text: The YAML text.
-        only_texts: Scalars stay text: "no" is not False, 1e3 is not a number.
-
-    Raises:
-        ValueError: The text is not YAML, is nested too deep, or expands to too much.
+    Invalid, too deep or too large YAML raises ValueError.
     """
     import yaml
 
@@ -36,7 +30,7 @@ def parse_yaml(text: str, *, only_texts: bool = False) -> Any:
 
 
 class _ExpansionCounter:
-    """A mix-in for a loader of PyYAML that counts the letters and entries of the expanded text, aliases included."""
+    """A PyYAML loader mix-in that counts the expanded size."""
 
     most: int
     _count = 0
@@ -46,7 +40,7 @@ class _ExpansionCounter:
         self._size_of: dict[str, int] = {}
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Return the next node. Raises ValueError if the expanded text is too large or an anchor contains itself."""
+        """Return the next node. Too large or recursive expansion raises ValueError."""
         event, before = self.peek_event(), self._count  # type: ignore[attr-defined]
         is_alias = type(event).__name__ == "AliasEvent"
         if is_alias and event.anchor in self.anchors and event.anchor not in self._size_of:  # type: ignore[attr-defined]

@@ -1,14 +1,7 @@
-"""Camtrap DP 1.0: a data package of camera trap observations, as Agouti, TRAPPER and the R package camtrapdp exchange.
+"""Camtrap DP 1.0: a data package of camera trap observations (https://camtrap-dp.tdwg.org).
 
-Format: https://camtrap-dp.tdwg.org. media.csv names the files, observations.csv what they show, deployments.csv where
-and when the cameras stood; datapackage.json describes all three.
-
-Read: an observation of a medium makes its class present: the scientific name of an animal, "human" or "vehicle". A
-blank says that nothing is there. An observation of an event is a label of the event. What a machine classified is a
-score and no answer. Unknown and unclassified observations name no class. Count, sex, life stage and behavior, and the
-place and time of the deployment, are facts.
-
-Written in camtrap_dp_writer.py.
+Observations of media become present labels, those of events event labels, machine classifications scores.
+Counts, sex, life stage, behavior and deployment data become fields.
 """
 
 import os
@@ -53,7 +46,7 @@ UNCLASSIFIED_TYPES = ("unknown", "unclassified")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is a Camtrap DP, or None: a folder with its tables, its datapackage.json, or one table."""
+    """Return why a folder, description or table is Camtrap DP, or None."""
     if path.is_dir():
         is_package = (path / PACKAGE_FILE).is_file() and _is_package_description(path / PACKAGE_FILE)
         if is_package or all(identify_table(path / f"{table}.csv") for table in (MEDIA, OBSERVATIONS)):
@@ -72,7 +65,7 @@ def _is_package_description(path: Path) -> bool:
 
 
 def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
-    """Return the labels of a package. Its tables are loaded into a temporary file first (shared/camtrap_tables.py)."""
+    """Return the labels of a package, by a temporary file for its tables."""
     package = open_package(path)
     usual = f"{VERNACULAR_NAMES}.{OWN_LANGUAGE_CODE}" if package.is_own else SCIENTIFIC_NAME
     columns = (reading or ReadingOptions()).label_columns or (usual,)
@@ -104,13 +97,12 @@ def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) 
 
 
 class _ClassNamer:
-    """The names of classes: scientific, or vernacular in one language where the package has them."""
+    """Class names, scientific or vernacular in one language."""
 
     def __init__(self, package: Package, column: str):
         self._names, self._column, self._is_own = package.names, column, package.is_own
 
     def find_class(self, row: Row | Mapping[str, Any]) -> str:
-        """Return the class that an observation names; "" for one that names none."""
         kind, tag = row["observationType"], row["observationTags"]
         if self._is_own and tag.startswith(CLASS_TAG_PREFIX):
             return tag.removeprefix(CLASS_TAG_PREFIX)
@@ -121,7 +113,6 @@ class _ClassNamer:
         return self.name_taxon(row[SCIENTIFIC_NAME]) if row[SCIENTIFIC_NAME] else ANIMAL
 
     def name_taxon(self, name: str) -> str:
-        """Return the class of a scientific name."""
         language = self._column.partition(".")[2]
         return self._names.get(name, {}).get(language, name) if self._column.startswith(VERNACULAR_NAMES) else name
 
@@ -140,7 +131,6 @@ def _list_classes(sql: Connection, names: _ClassNamer, package: Package) -> Iter
 
 
 def _describe_left_out(sql: Connection) -> Iterator[str]:
-    """Yield sentences about rows that name nothing that is there, and about those that are no labels."""
     counts = [
         (
             "observation o WHERE o.mediaID != '' AND o.mediaID NOT IN (SELECT mediaID FROM media)",
@@ -183,7 +173,7 @@ def _describe_left_out(sql: Connection) -> Iterator[str]:
 
 
 def _read_items(sql: Connection, package: Package, names: _ClassNamer, said: list[str]) -> Iterator[Item]:
-    """Yield one item for each medium that is an image; at the end, add to `said` what could not be used."""
+    """Yield one item per image medium, then add remarks on unused data to `said`."""
     wanted = ", ".join(f'd."{name}" AS "of_{name}"' for name in DEPLOYMENT_FACTS)
     query = f"""SELECT m.id AS number, m.line AS place, m.filePath, m.fileName, m.fileMediatype, m.mediaID AS medium,
         m.deploymentID AS deployment, m.timestamp, m.captureMethod, {wanted}, e.event, o.* FROM media m
@@ -243,7 +233,7 @@ def _build_item(sql: Connection, package: Package, names: _ClassNamer, rows: lis
 
 
 class _MediumLabels:
-    """The labels, scores and facts that the observations of one medium or event give."""
+    """Labels, scores and fields of one medium or event."""
 
     def __init__(self, names: _ClassNamer, has_origins: bool = False):
         self._names, self._has_origins = names, has_origins
@@ -253,7 +243,6 @@ class _MediumLabels:
         self._facts: dict[str, list[str]] = {}
 
     def add(self, row: Row | Mapping[str, Any]) -> None:
-        """Add an observation."""
         name = self._names.find_class(row)
         probability = _parse_number(row["classificationProbability"])
         # Without a method, a number strictly between 0 and 1 can only be the score of a machine.
@@ -277,7 +266,6 @@ class _MediumLabels:
             self.is_open = row["observationType"]
 
     def facts(self) -> dict[str, str]:
-        """Return the facts of the labels: counts of several observations are added up, other values are listed."""
         found: dict[str, str] = {}
         for name, values in self._facts.items():
             if name.startswith("count of") and all(value.isascii() and value.isdigit() for value in values):
@@ -308,7 +296,6 @@ def _parse_number(text: str) -> float | None:
 
 
 def _find_local_file(package: Package, path: str) -> str:
-    """Return the path of a medium's file in the package; "" where there is none."""
     is_below = package.has_files and path[:1] != "/" and ".." not in path.split("/") and not {"\\", "\0"} & {*path}
     if not is_below or not looks_like_image(path) or is_address(path):
         return ""
@@ -319,7 +306,6 @@ def _find_local_file(package: Package, path: str) -> str:
 
 
 def _image_name(package: Package, row: Row) -> str:
-    """Return the name of a medium: its path, or for an address the file's name."""
     path, name = row["filePath"], row["fileName"]
     if package.is_own and name:
         return name

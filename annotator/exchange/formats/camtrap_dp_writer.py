@@ -1,12 +1,8 @@
-"""Writing a Camtrap DP 1.0.2: deployments.csv, media.csv, observations.csv, and datapackage.json about them.
+"""Export to Camtrap DP 1.0.2.
 
-A present label is one observation of its medium; an image without any class is a blank; a label of an event is an
-observation of the event. What a model filled in is classified by a machine, with its probability. Absent classes of
-other images have no place in the format.
-
-Times are facts of the image (`timestamp`, `datetime`) or stand in its file. A deployment is the fact `deploymentID`,
-`location` or `locationName`, or else the folder; its place comes from facts or from a table that the person gives.
-Nothing is made up: what is not known stays empty, and is said, because validators call it missing.
+Present labels become observations of media or events, images without classes blanks, filled-in cells machine
+classifications. The format cannot hold other absent labels. Unknown times and places stay empty and are
+reported, as validators require them.
 """
 
 import json
@@ -73,7 +69,7 @@ _ALLOWED_PATH = re.compile(r"[^./~](?:(?!\.\.).)*", re.DOTALL)
 
 @dataclass
 class _Deployment:
-    """Facts of a deployment, and the times of its first and last medium."""
+    """Fields of a deployment, and times of its media."""
 
     facts: dict[str, str] = field(default_factory=dict[str, str])
     first: float = math.inf
@@ -81,13 +77,12 @@ class _Deployment:
 
     @property
     def is_placed(self) -> bool:
-        """Return whether its place is known."""
         return bool(self.facts["latitude"] and self.facts["longitude"])
 
 
 @dataclass
 class _Event:
-    """An event with labels: the deployment and the times of its images."""
+    """A labeled event with its deployment and image times."""
 
     deployment: str
     labels: Any
@@ -96,7 +91,7 @@ class _Event:
 
 
 def write(view: View, output: Output) -> None:
-    """Write the package. Deployments and labeled events stay in memory until the end, some 300 bytes each."""
+    """Write the package, with some 300 bytes per deployment and event in memory."""
     writer = _PackageWriter(view, output)
     with output.open_text("media.csv") as media, output.open_text("observations.csv") as observations:
         writer.media, writer.observations = CsvWriter(media, view.raw), CsvWriter(observations, view.raw)
@@ -119,11 +114,10 @@ def write(view: View, output: Output) -> None:
 
 
 class _PackageWriter:
-    """The tables while they are written.
+    """The package's tables during writing.
 
     Attributes:
-        deployments, labeled: Deployments and labeled events by name.
-        untimed: The number of images whose time is not known.
+        untimed: Number of images without time.
         newest: Unix seconds of the newest answer.
     """
 
@@ -141,7 +135,6 @@ class _PackageWriter:
         self._assumed = view.sources.index(FILLED_BY_ASSUMPTION) if FILLED_BY_ASSUMPTION in view.sources else -1
 
     def write_image(self, block: Block, row: int, taken: Captures) -> None:
-        """Write the medium of an image and its observations."""
         image, facts = block.images[row], block.attributes[row]
         self.newest = max(
             self.newest, float(np.nan_to_num(block.decided_at[row], nan=-math.inf).max(initial=-math.inf))
@@ -193,7 +186,6 @@ class _PackageWriter:
         self.observations.write_row([facts.get(name, "") for name in OBSERVATION_COLUMNS])
 
     def _list_observations(self, block: Block, row: int, facts: Mapping[str, str]) -> Iterator[dict[str, object]]:
-        """Yield each observation of an image, from its type on."""
         values = block.values[row]
         present = np.flatnonzero(values == 1).tolist()
         for column in present:
@@ -217,7 +209,6 @@ class _PackageWriter:
             yield {"observationType": facts["observationType"]}
 
     def _describe_classifier(self, block: Block, row: int, column: int) -> dict[str, object]:
-        """Return method, person, time and probability of a cell."""
         if self._is_filled[block.sources[row, column]]:
             probability = block.probabilities[row, column]
             known = "" if math.isnan(probability) else round(float(probability), PROBABILITY_DIGITS)
@@ -232,7 +223,6 @@ class _PackageWriter:
         return _classification_columns("human", person, "" if math.isnan(at) else format_iso_second(at))
 
     def write_events(self) -> None:
-        """Write the observations of events."""
         number = 0
         for name in sorted(self.labeled):
             event = self.labeled[name]
@@ -258,7 +248,6 @@ class _PackageWriter:
                 )
 
     def build_deployment_row(self, name: str) -> list[object]:
-        """Return the row of a deployment."""
         one = self.deployments[name]
         facts = {**one.facts, **self._view.deployments.get(name, {}), "deploymentID": name}
         for key, at in (("deploymentStart", one.first), ("deploymentEnd", one.last)):
@@ -270,7 +259,6 @@ class _PackageWriter:
         return [facts.get(key, "") for key in DEPLOYMENT_COLUMNS]
 
     def format_sentences(self) -> Iterator[str]:
-        """Yield what a person should know of the package."""
         unplaced = [name for name, one in self.deployments.items() if not one.is_placed]
         if unplaced:
             yield (
@@ -300,10 +288,8 @@ class _Taxon:
     """A class as an observation names it.
 
     Attributes:
-        name: The name of the class.
-        scientific: Its scientific name, or else its name; "" for no animal.
-        columns: Type and scientific name, and a tag that gives the class back where these two do not.
-        is_animal, is_scientific: Whether it is an animal, and whether its scientific name is known.
+        scientific: Scientific name, else class name, or "" for no animal.
+        columns: Type, scientific name, and a tag if these are ambiguous.
     """
 
     def __init__(self, class_: Class):
@@ -330,7 +316,6 @@ def _classification_columns(method: str, by: str, at: str, probability: object =
 
 
 def _find_label_facts(name: str, facts: Mapping[str, str]) -> dict[str, str]:
-    """Return count, life stage, sex and behavior of a label, where the facts hold one that the format allows."""
     found = {fact: facts.get(f"{fact} of {name}"[:MAX_FACT_NAME_CHARS], "") for fact in OBSERVATION_FACTS}
     count = found["count"]
     if not (count.isascii() and count.isdigit() and int(count[:9]) > 0):
@@ -342,7 +327,7 @@ def _find_label_facts(name: str, facts: Mapping[str, str]) -> dict[str, str]:
 
 
 def format_iso_second(at: float | None) -> str:
-    """Return unix seconds as Camtrap DP writes times; "" for None and for infinite values."""
+    """Format unix seconds, or return "" for None and infinity."""
     if at is None or not math.isfinite(at):
         return ""
     return datetime.fromtimestamp(math.floor(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")

@@ -1,20 +1,15 @@
-"""COCO: its image-level content as labels; and files that pycocotools, torchvision and detectors load.
+"""COCO annotations as image labels, and export to files that COCO tools and detectors load.
 
-Format: "COCO data format", Object Detection, https://cocodataset.org/#format-data; LVIS 1.0 for classes known to be
-absent, https://www.lvisdataset.org/dataset ("Data Format").
+Formats: https://cocodataset.org/#format-data, and https://www.lvisdataset.org/dataset (LVIS 1.0) for absent
+classes.
 
-Read: an annotation, crowds included, makes its category present; one with a `score` is a model's, and is a score of its
-category. `neg_category_ids` of an image (LVIS) are absent. All other cells are unknown, unless the person who imports
-says that the set names everything. Results of a detector are read in coco_results.py, and what camera traps add in
-coco_camera_traps.py.
+Read: an annotation makes its category present, or scores it if it has a `score`. `neg_category_ids` are
+absent. Other cells are unanswered.
 
-Written: a present class is one annotation without a place. COCO has the crowd for "somewhere in this region", so it is
-a crowd whose region is the whole image: pycocotools, torchvision's CocoDetection and classification scripts load it
-with `category_id` and `area`, detectors skip crowds when they train and when they evaluate. So no detector learns a
-box that nobody has drawn. Absent classes are in `neg_category_ids`; `not_exhaustive_category_ids` are the present ones,
-because their instances are not all marked (LVIS); a class in neither is unknown. Fields of our own:
-`unsure_category_ids`; `sha256`; `split`; for cells that nobody has answered (`--unknown`) `filled_category_ids` of
-absent ones, `source` of present ones. Ids are those of the project.
+Written: a present class is one crowd annotation of the whole image, because detectors skip crowds and so
+learn no box that no annotator drew. Absent classes are in `neg_category_ids`, present ones in
+`not_exhaustive_category_ids` (LVIS). Own fields: `unsure_category_ids`, `sha256`, `split`, and for filled-in
+cells `filled_category_ids` and `source`.
 """
 
 import json
@@ -48,7 +43,7 @@ _ARRAY_KEY = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 
 
 class Category(msgspec.Struct, gc=False):
-    """A category of a COCO file. def_: only in LVIS; description: only in our own exports."""
+    """A COCO category. `def_` is from LVIS, `description` from own exports."""
 
     id: Id
     name: str
@@ -58,7 +53,7 @@ class Category(msgspec.Struct, gc=False):
 
 
 class CocoImage(TrapImage, gc=False):
-    """An image of a COCO file. coco_url: names the file in LVIS 1.0, which has no file_name."""
+    """A COCO image. `coco_url` replaces `file_name` in LVIS 1.0."""
 
     id: Id
     file_name: str = ""
@@ -71,7 +66,7 @@ class CocoImage(TrapImage, gc=False):
 
 
 class Annotation(TrapAnnotation, gc=False):
-    """An annotation of a COCO file; its box, mask and area are not read."""
+    """A COCO annotation without its box, mask and area."""
 
     image_id: Id
     category_id: Id
@@ -84,7 +79,7 @@ ANNOTATION_DECODER = msgspec.json.Decoder(list[Annotation])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is COCO, or None: its first 64 KB have two of the arrays, or one and `info` or `licenses`."""
+    """Return why the first 64 KB show a COCO file, or None."""
     start = read_start(path) if path.is_file() else b""
     keys = {match[1].decode() for match in _ARRAY_KEY.finditer(start)}
     if "annotations" not in keys and b'"detections"' in start:  # results of MegaDetector have images and info, too
@@ -95,12 +90,12 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a file of annotations. Reads it twice; image names stay in memory, some 50 bytes each."""
+    """Return an annotation file's labels in two passes, with some 50 bytes per image in memory."""
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the labels as `read` does. With the score_column NONE, annotations with a score are answers too."""
+    """Return the labels as `read`. With score_column NONE, scored annotations are answers."""
     index = CocoIndex(path, problems)
     names, traps = [name for name, _ in index.classes], index.traps
     kept, decided = traps.decide_empty_categories(names, index.columns, reading, index.is_own)
@@ -126,16 +121,13 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 class CocoIndex:
-    """The categories and images of a file: ids to columns, names and rows.
+    """The categories and images of a file.
 
     Attributes:
-        classes: (name, description) in the order of the file.
-        columns: Category id -> column.
-        images: Ids and names of the images.
-        has_absent: Whether any image lists absent categories.
-        scored: The number of annotations with a score.
-        is_own: Whether it is one of our exports.
-        traps: What it says as a file of camera traps.
+        classes: (name, description) in file order.
+        columns: Column by category id.
+        scored: Number of annotations with a score.
+        is_own: Whether it is an own export.
     """
 
     def __init__(self, path: Path, problems: Problems):
@@ -181,7 +173,7 @@ class CocoIndex:
 
 
 def find_image_name(image: CocoImage) -> str:
-    """Return the image's path; for LVIS 1.0 the last two parts of its address, train2017/000000391895.jpg."""
+    """Return the image's path, or two URL parts in LVIS 1.0."""
     return image.file_name or "/".join(image.coco_url.split("/")[-2:])
 
 
@@ -229,7 +221,6 @@ def _read_category_lists(image: CocoImage, index: CocoIndex, place: str, problem
 
 
 def _build_present_items(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
-    """Yield one item for each image of these annotations, in the order of the images."""
     if not annotations:
         return
     rows, columns = _find_cells(annotations, index, place, problems)
@@ -249,7 +240,7 @@ def _build_present_items(annotations: Sequence[tuple[int, Annotation]], index: C
 
 
 def _find_cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
-    """Return the row and the column of each annotation; -1, with a problem noted, where there is none."""
+    """Return each annotation's row and column, or -1 with a reported problem."""
     rows = index.images.find_rows([annotation.image_id for _, annotation in annotations])
     ids = normalize_ids([annotation.category_id for _, annotation in annotations])
     columns = np.array([index.columns.get(category_id, -1) for category_id in ids])
@@ -263,7 +254,6 @@ def _find_cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex,
 
 
 def _build_score_items(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
-    """Yield one item for each image of these annotations, with the largest score of each category."""
     if not annotations:
         return
     rows, columns = _find_cells(annotations, index, place, problems)
@@ -276,7 +266,7 @@ def _build_score_items(annotations: Sequence[tuple[int, Annotation]], index: Coc
 
 
 def write(view: View, output: Output) -> None:
-    """Write all images to one file; with splits also one file a split, beside it: labels.train.json."""
+    """Write all images to one file, plus one per split (labels.train.json)."""
     with ExitStack() as stack:
         writers = {
             name: _CocoWriter(view, output, f".{name}{FILE_SUFFIX}" if name else "", stack)
@@ -291,10 +281,7 @@ def write(view: View, output: Output) -> None:
 
 
 class _CocoWriter:
-    """A COCO file while it is written.
-
-    Annotations come after the images, so they wait in a temporary file on the same disk.
-    """
+    """A COCO file being written, with annotations in a temporary file until the end."""
 
     def __init__(self, view: View, output: Output, name: str, stack: ExitStack):
         self._file = stack.enter_context(output.open_text(name))
@@ -313,7 +300,7 @@ class _CocoWriter:
         self._file.write('\n],\n"images": [\n')
 
     def add(self, image: str, annotations: Sequence[str]) -> None:
-        """Write an image, given as JSON, and its annotations, given as JSON without the beginning `{"id": ...,`."""
+        """Write an image and its annotations, which are JSON without the leading `{"id": ...,`."""
         self._file.write(self._separator + image)
         self._separator = ",\n"
         for annotation in annotations:
@@ -329,7 +316,6 @@ class _CocoWriter:
 
 
 def _format_entries(view: View, block: Block) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield (split, image, annotations) for each image of the block, with image and annotations as JSON."""
     ids = [str(class_.id) for class_ in view.classes]
     is_filled = np.isin(block.sources, [view.sources.index(name) for name in FILL_SOURCES if name in view.sources])
     present, absent = block.values == 1, block.values == 0
@@ -362,7 +348,6 @@ def _format_image_fields(image: Image) -> str:
 
 
 def _format_whole_region(image: Image) -> str:
-    """Return the whole image as a crowd: uncompressed run lengths, zero pixels outside and then all pixels inside."""
     width, height = image.width, image.height
     return (
         f'"image_id": {image.id}, "iscrowd": 1, "area": {width * height}, "bbox": [0, 0, {width}, {height}], '
@@ -371,7 +356,6 @@ def _format_whole_region(image: Image) -> str:
 
 
 def _list_true_columns(cells: np.ndarray) -> list[list[int]]:
-    """Return for each row of (n, C) bool the columns that are True."""
     rows, columns = np.nonzero(cells)
     borders = np.searchsorted(rows, np.arange(len(cells) + 1)).tolist()
     listed = columns.tolist()

@@ -1,11 +1,9 @@
-"""COCO Camera Traps: what it adds to COCO, as LILA (lila.science) publishes data sets.
+"""COCO Camera Traps additions to COCO, as published by LILA (lila.science).
 
-Format: "COCO Camera Traps", https://github.com/agentmorris/MegaDetector, megadetector/data_management/README.md.
+Format: https://github.com/agentmorris/MegaDetector, megadetector/data_management/README.md.
 
-Category 0 is `empty`: somebody has looked and nothing is there. That is no class: the image is complete without one.
-`sequence_level_annotation` says that an annotation was made for the sequence (`seq_id`): at least one image of it shows
-the class, so that it is a label of the event and of none of its images. `location`, `datetime`, `seq_id`, `frame_num`,
-`corrupt` of images, and `count` and others of annotations, are facts.
+Category `empty` is not a class but makes an image complete. `sequence_level_annotation` gives an event label,
+as only some image of the sequence shows it.
 """
 
 from array import array
@@ -31,7 +29,7 @@ MAX_FACT_NAME_CHARS = 200  # letters of a fact
 
 
 class TrapImage(msgspec.Struct, gc=False, kw_only=True):
-    """The fields of an image that COCO Camera Traps adds; of any type, because files differ."""
+    """Camera trap fields of an image, of any type."""
 
     location: Any = None
     datetime: Any = None
@@ -42,7 +40,7 @@ class TrapImage(msgspec.Struct, gc=False, kw_only=True):
 
 
 class TrapAnnotation(msgspec.Struct, gc=False, kw_only=True):
-    """The fields of an annotation that COCO Camera Traps adds."""
+    """Camera trap fields of an annotation."""
 
     sequence_level_annotation: Any = None
     count: Any = None
@@ -52,12 +50,11 @@ class TrapAnnotation(msgspec.Struct, gc=False, kw_only=True):
 
 
 class CameraTraps:
-    """The events, the empty images and the facts of one file.
+    """The events, empty images and fields of one file.
 
     Attributes:
-        is_known: Images have fields that only COCO Camera Traps has.
-        empty: Ids of the categories that say that nothing is there.
-        sentences: Sentences about the file; those about annotations are added once all of them were read.
+        is_known: Images have COCO Camera Traps fields.
+        empty: Category ids that mean "nothing visible".
     """
 
     def __init__(self) -> None:
@@ -69,7 +66,7 @@ class CameraTraps:
         self._event_of = array("l")  # of each image, by row
 
     def add_image(self, image: TrapImage) -> None:
-        """Note the event of the next image."""
+        """Store the event of the next image."""
         event = format_fact(image.seq_id)
         number = self._numbers.get(event)
         if number is None:
@@ -81,16 +78,11 @@ class CameraTraps:
     def decide_empty_categories(
         self, names: Sequence[str], columns: dict[Any, int], reading: ReadingOptions, is_own: bool
     ) -> tuple[list[int], list[Interpretation]]:
-        """Decide which categories say that nothing is there.
+        """Return the indices of remaining classes, and the decision about empty categories.
 
         Args:
-            names: The names of the classes.
-            columns: Category id -> index into `names`. Ids of empty categories are taken out, the others renumbered.
-            reading: What the person has said about the source.
-            is_own: The file is one of our exports, whose categories are classes whatever they are called.
-
-        Returns:
-            The indices of the classes that stay, and the decision about the others.
+            columns: Index into `names` by category id, updated without empty categories.
+            is_own: All categories of own exports are classes.
         """
         if reading.empty_label is not None:
             words = {word.casefold() for word in reading.empty_label if word != NONE_VALUE}
@@ -120,7 +112,7 @@ class CameraTraps:
         return kept, [Interpretation("empty_label", value, why, is_sure, (NONE_VALUE,))]
 
     def build_item_fields(self, image: TrapImage) -> dict[str, Any]:
-        """Return the fields of an item that say to what event an image belongs, and its facts."""
+        """Return an item's event and fields."""
         facts = {field: format_fact(getattr(image, field)) for field in IMAGE_FACTS}
         return {
             "event": format_fact(image.seq_id),
@@ -128,12 +120,12 @@ class CameraTraps:
         }
 
     def create_divider(self, images: CocoImages, names: Sequence[str], columns: dict[Any, int]) -> "AnnotationDivider":
-        """Return a reader of the annotations, for one pass over them."""
+        """Return an annotation reader for one pass."""
         return AnnotationDivider(self, images, names, columns, self._events, np.array(self._event_of, np.int64))
 
 
 class AnnotationDivider:
-    """One pass over the annotations: those that are answers about images are handed back, the others become items."""
+    """One pass that separates image labels from other annotations."""
 
     def __init__(
         self,
@@ -153,7 +145,7 @@ class AnnotationDivider:
     def divide(
         self, annotations: Sequence[tuple[int, Any]], place: Callable[[int], str]
     ) -> tuple[list[tuple[int, Any]], list[Item]]:
-        """Return the annotations that make a class present on an image, and items for everything else."""
+        """Return annotations that make a class present, and items for others."""
         rows = self._images.find_rows([annotation.image_id for _, annotation in annotations]) if annotations else []
         of_images: list[tuple[int, Any]] = []
         items: list[Item] = []
@@ -177,7 +169,7 @@ class AnnotationDivider:
         return of_images, items
 
     def finish(self) -> Iterator[Item]:
-        """Yield the images on which nothing is; and say what could not be used."""
+        """Yield empty images, and add remarks on unused annotations."""
         both = np.flatnonzero((self._empty_at >= 0) & self._shows)
         for row in np.flatnonzero((self._empty_at >= 0) & ~self._shows).tolist():
             yield Item(self._images.name(row), f"annotations[{self._empty_at[row]}]", exhaustive=True)
@@ -209,7 +201,7 @@ class AnnotationDivider:
 
 
 def format_fact(value: object) -> str:
-    """Return a fact as text; "" for what is not there or no single value."""
+    """Return a field value as text, or "" if missing or composite."""
     if isinstance(value, bool):
         return "true" if value else ""
     if isinstance(value, float) and value.is_integer():

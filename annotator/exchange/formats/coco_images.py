@@ -1,7 +1,6 @@
-"""The ids and names of the images of a COCO file, some 50 bytes each: annotations name images by id, in any order.
+"""Image ids and names of a COCO file, some 50 bytes per image.
 
-An id is the same whether it is written as 1, 1.0 or "1": pandas writes integers as floats where a column has gaps, and
-tables of text write them as texts.
+Ids 1, 1.0 and "1" are equal, because pandas writes integers as floats in columns with gaps.
 """
 
 import re
@@ -21,10 +20,7 @@ _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.0+)?")
 
 
 def normalize_id(written: Id) -> int | str:
-    """Return the id that a file writes: an integer, or the text of an id that is no integer.
-
-    A text such as "007" is not the integer 7: it may be the name of an image.
-    """
+    """Return an id as integer if possible, else as text, such as "007"."""
     if isinstance(written, int):
         return written
     if isinstance(written, float):
@@ -33,13 +29,13 @@ def normalize_id(written: Id) -> int | str:
 
 
 def normalize_ids(written: Sequence[Id]) -> Sequence[int | str]:
-    """Return the ids that a file writes; those of a usual file, all integers, as they are."""
+    """Normalize ids. A list of integers is returned unchanged."""
     is_usual = all(type(each) is int for each in written)
     return written if is_usual else [normalize_id(each) for each in written]  # type: ignore[return-value]
 
 
 class CocoImages:
-    """The images of a file by row, in its order. Ids are integers, or texts in files of some tools."""
+    """The images of a file by row, in file order."""
 
     def __init__(self) -> None:
         self._ids, self._ends, self._names = array("q"), array("q", [0]), bytearray()
@@ -50,7 +46,7 @@ class CocoImages:
         return len(self._ids)
 
     def add(self, written: Id, name: str) -> str | None:
-        """Add an image; return why it cannot be added, or None."""
+        """Add an image, or return why it cannot be added."""
         if not name:
             return "it has no file_name"
         image_id = normalize_id(written)
@@ -65,14 +61,14 @@ class CocoImages:
         return None
 
     def finish(self) -> list[int]:
-        """Sort the ids, after all images were added; return the integer ids that occur more than once."""
+        """Sort the ids of all images, and return duplicate integer ids."""
         ids = np.frombuffer(self._ids, np.int64) if len(self) else np.zeros(0, np.int64)
         self._order = np.argsort(ids, kind="stable")
         self._sorted = ids[self._order]
         return np.unique(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]).tolist()
 
     def find_rows(self, written: Sequence[Id]) -> np.ndarray:
-        """Return the row of each id, -1 for an unknown id."""
+        """Return the row of each id, or -1."""
         ids = normalize_ids(written)
         if self._rows_of_texts or any(isinstance(image_id, str) for image_id in ids):
             texts = self._rows_of_texts
@@ -84,7 +80,7 @@ class CocoImages:
         return np.where(self._sorted[places] == wanted, self._order[places], -1)
 
     def name(self, row: int) -> str:
-        """Return the name of the image in this row."""
+        """Return the image name of a row."""
         return self._names[self._ends[row] : self._ends[row + 1]].decode("utf-8", "surrogatepass")
 
     def _find_row(self, image_id: int) -> int:

@@ -1,9 +1,7 @@
-"""COCO results, [{"image_id", "category_id", "score", "bbox"}, ...], as scores: the largest for each image and class.
+"""COCO detection results as scores: the maximum per image and class, with the best boxes.
 
-The surest boxes of each image and class are kept, where the annotation file says how large its images are.
-
-Format: "COCO result format", Object Detection, https://cocodataset.org/#format-results. Results name images and
-categories by id only, so the annotation file that they belong to must lie beside them.
+Format: https://cocodataset.org/#format-results. Results hold only ids, so the annotation file must be next to
+them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +26,7 @@ MAX_PENDING_RESULTS = 4_000_000  # results in memory before they are reduced to 
 
 
 class Result(msgspec.Struct, gc=False):
-    """A detection; bbox: left, top, width, height in pixels, missing in results of classifiers and of masks."""
+    """A detection. `bbox` is left, top, width, height in pixels, or None."""
 
     image_id: Id
     category_id: Id
@@ -37,7 +35,7 @@ class Result(msgspec.Struct, gc=False):
 
 
 class ImageSize(msgspec.Struct, gc=False):
-    """The size of an image, 0 where the file does not say it."""
+    """The size of an image, 0 if unknown."""
 
     id: Id
     width: float = 0
@@ -45,7 +43,7 @@ class ImageSize(msgspec.Struct, gc=False):
 
 
 class Boxes(NamedTuple):
-    """Boxes of cells: (n,) cells, (n,) scores, (n, 4) places as fractions of the image."""
+    """Boxes: (n,) cells, (n,) scores, (n, 4) places as fractions of the image."""
 
     cells: np.ndarray
     scores: np.ndarray
@@ -57,7 +55,7 @@ SIZE_DECODER = msgspec.json.Decoder(list[ImageSize])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is COCO results, or None: a list whose entries have image_id, category_id and score."""
+    """Return why a file is COCO results, or None."""
     start = read_start(path, 1 << 12) if path.is_file() else b""
     if start[:1] == b"[" and all(name in start for name in (b'"image_id"', b'"category_id"', b'"score"')):
         return "COCO results: each entry has image_id, category_id and score"
@@ -65,12 +63,9 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the scores of the images that have results.
+    """Return the scores, with some 12 bytes per image and class and 28 per box in memory.
 
-    Memory: some 12 bytes for each pair (image, class), and 28 for each box that is kept.
-
-    Raises:
-        AnnotatorError: The number of COCO annotation files in the same folder is not one.
+    The folder must have exactly one annotation file, else AnnotatorError.
     """
     annotations = _find_annotation_file(path)
     index = coco.CocoIndex(annotations, problems)
@@ -95,7 +90,6 @@ def _find_annotation_file(path: Path) -> Path:
 
 
 def _read_sizes(path: Path, index: coco.CocoIndex) -> np.ndarray:
-    """Return the width and height of each image of an annotation file, (N, 2) float32, 0 where unknown."""
     sizes = np.zeros((len(index.images), 2), np.float32)
     for piece in read_pieces(path, "images".__eq__):
         images = [image for _, image in piece.decode(SIZE_DECODER, Problems())]  # its problems were noted by the index
@@ -156,16 +150,7 @@ def _scale_boxes(
     good: np.ndarray,
     sizes: np.ndarray,
 ) -> Boxes:
-    """Return the boxes of these results that lie on images of known size.
-
-    Args:
-        results: (n,) results of the file.
-        cells: (k,) the cell of each result that is good.
-        scores: (k,) the score of each result that is good.
-        rows: (n,) the image of each result.
-        good: (n,) bool, whether the image and the category of a result are known.
-        sizes: Width and height of each image, in pixels.
-    """
+    """Return the boxes on images of known size, from n results of which k are `good`."""
     pixels = np.array([result.bbox if len(result.bbox or ()) == 4 else [0.0] * 4 for result in results], np.float64)
     size = np.tile(sizes[rows[good]], 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -177,7 +162,6 @@ def _scale_boxes(
 
 
 def _select_top_boxes(parts: Sequence[Boxes]) -> Boxes:
-    """Return the boxes sorted by cell and falling score, of each cell as many as are kept."""
     cells, scores, places = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.lexsort((-scores, cells))
     cells = cells[order]
@@ -187,7 +171,6 @@ def _select_top_boxes(parts: Sequence[Boxes]) -> Boxes:
 
 
 def _select_top_scores(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return (cell, score) arrays with each cell once and its largest score, sorted by cell."""
     cells = np.concatenate([part for part, _ in parts])
     scores = np.concatenate([part for _, part in parts]).astype(np.float32)
     order = np.lexsort((-scores, cells))

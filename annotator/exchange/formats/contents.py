@@ -1,8 +1,6 @@
-"""The contents of a source, before anything of it is stored: images, labels, scores and facts, item by item.
+"""The contents of a source before storage: images, labels, scores and fields, item by item.
 
-A reader yields items as it goes through its file, so that memory does not grow with the file; nothing is looked up or
-stored while it reads (store/imports/staging.py does both). Problems are noted with their place and reading goes on, so
-that a person sees all problems of a file together.
+Readers yield items with flat memory, store nothing, and collect problems so that all are reported together.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,14 +15,14 @@ EMPTY_EVENT_CLASS = ""
 
 
 class ImportedLabel(NamedTuple):
-    """An answer that the source holds.
+    """An answer in a source.
 
     Attributes:
-        class_name: The class, as the source names it.
+        class_name: Class name in the source.
         state: PRESENT, ABSENT or UNSURE.
-        annotator: The person who gave it, "" where the source does not say.
-        decided_at: Unix seconds; None where the source does not say.
-        source: How it was given, "" where the source does not say.
+        annotator: Annotator, or "".
+        decided_at: Unix seconds, or None.
+        source: How it was given, or "".
     """
 
     class_name: str
@@ -35,15 +33,15 @@ class ImportedLabel(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A rectangle in which a model saw a class: evidence for a score, and never a label.
+    """A model's rectangle for a class: evidence for a score, never a label.
 
     Attributes:
-        class_name: The class, as the source names it.
-        left: Of the rectangle, as a fraction of the image's width; parts outside of the image are cut off.
-        top: As a fraction of its height.
-        width: As a fraction of its width.
-        height: As a fraction of its height.
-        score: How sure the model is of this box.
+        class_name: Class name in the source.
+        left: Fraction of the width. Parts outside are cut off.
+        top: Fraction of the height.
+        width: Fraction of the width.
+        height: Fraction of the height.
+        score: Confidence.
     """
 
     class_name: str
@@ -60,8 +58,8 @@ class Remark(NamedTuple):
     Attributes:
         kind: "flag" or "comment".
         text: The text.
-        annotator: The person who wrote it, "" where the source does not say.
-        at: Unix seconds; None where the source does not say.
+        annotator: Author, or "".
+        at: Unix seconds, or None.
     """
 
     kind: str
@@ -71,13 +69,13 @@ class Remark(NamedTuple):
 
 
 class ScoresOverLow(Mapping[str, float]):
-    """The scores of an image by a model that looked for all of its classes: low where it does not name one.
+    """Scores of a model that looked for all its classes, low for unnamed ones.
 
-    A file of thousands of species holds a few scores an image: what is low is shared by its items, and not copied.
+    Items share `low`, as thousands of species have few scores per image.
 
     Args:
-        given: Class name -> the score that the source names.
-        low: Class name -> the score of classes that it does not name; the same object for many items.
+        given: Score by class name.
+        low: Score by class name if not in `given`.
     """
 
     __slots__ = ("given", "low")
@@ -98,29 +96,24 @@ class ScoresOverLow(Mapping[str, float]):
 
 @dataclass(slots=True)
 class Item:
-    """The facts that a source gives of one image; several items may concern the same image.
+    """Data of a source about one image. Several items may concern one image.
 
     Attributes:
-        image: Its name, path or address as the source writes it.
-        place: Where this stands in the source: a line, or a path into a JSON document.
-        labels: The answers that the source holds of it.
-        exhaustive: This item alone answers every class of the source (those that Contents.classes lists, and any other
-            that the source names): a class that its labels do not name is absent, as firmly as if it were among them
-            with ABSENT. So a row of zeros and ones may give its ones only. Another item of the same image that names
-            such a class contradicts it, and the import is refused with both places. Not for items of which several
-            together name what is present (rows of a long table): these are exhaustive only if a person says so.
-        scores: Class name -> probability or score of a model.
-        boxes: Where the model saw them.
-        file: The path of the image's file, relative to Contents.folder; "" when the source brings no file.
-        sha256: Of the image's file, "" where the source does not say.
-        attributes: Facts that are no labels, by name: split, location, licence, ...
-        remarks: Its flags and comments.
-        answered: False where nobody has answered for this image, whose name or scores are all the source has: when a
-            person says that the source is exhaustive, that does not concern it.
-        written: Of a file beside an export: the name of the image's file in the export, whose stem no other image has.
-        event: The event (burst, sequence) that the source says the image belongs to; "" where it names none.
-        event_labels: The answers that the source holds of the event as a whole: at least one image of it shows the
-            class. They are no answers about this image. The class name EMPTY_EVENT_CLASS: the event shows nothing.
+        image: Name, path or URL in the source.
+        place: Line, or path in a JSON document.
+        labels: Answers about the image.
+        exhaustive: This item answers every class of the source: unnamed classes are absent, and a contradictory
+            item stops the import. Not for rows of a long table.
+        scores: Model score by class name.
+        boxes: Model rectangles.
+        file: Path relative to Contents.folder, or "".
+        sha256: Hash of the file, or "".
+        attributes: Fields by name: split, location, ...
+        remarks: Flags and comments.
+        answered: False if the source has only name or scores, so that an exhaustive source does not apply.
+        written: The image's file name in the export, for a file next to it.
+        event: Event of the image, or "".
+        event_labels: Answers that hold for some image of the event. EMPTY_EVENT_CLASS: it shows nothing.
     """
 
     image: str
@@ -144,14 +137,14 @@ class Contents:
     """The result of a reader.
 
     Attributes:
-        classes: (name, description) of the classes that the source lists, in its order; [] when only labels name them.
-        items: The items; read on demand, once.
-        folder: The folder that the files of items are relative to; None when the source brings no images.
-        place: The noun for a place in messages: "line", "annotation", ...
-        sentences: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
-        interpretations: Decisions about the meaning of the source that a person may overrule, or has to settle.
-        dispensable: Names of classes that are left out where the project lacks them: those for "nothing is here", and
-            those that no image shows. Complete when the items have been read.
+        classes: (name, description) if the source lists classes.
+        items: Items, read on demand, once.
+        folder: Base of item files. None if the source has no images.
+        place: Noun for messages, such as "line".
+        sentences: Remarks on the interpretation.
+        interpretations: Decisions about meaning, to confirm or change.
+        dispensable: Classes to omit if the project lacks them ("empty" and unused ones), complete after all
+            items.
     """
 
     classes: Sequence[tuple[str, str]]

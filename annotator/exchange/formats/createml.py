@@ -1,8 +1,7 @@
-"""CreateML: a list of images with annotations, [{"image": "a.jpg", "annotations": [{"label": "fox", ...}]}].
+"""CreateML: lists such as [{"image": "a.jpg", "annotations": [{"label": "fox", ...}]}].
 
-Formats: Apple's object detection, https://developer.apple.com/documentation/createml, as Roboflow, LabelImg and
-RectLabel write it (older files: `imagefilename` and `annotation`); and multi-label classification, whose annotations
-are texts. An annotation is present; one with a confidence is a model's, and is a score.
+See https://developer.apple.com/documentation/createml. Annotations are present, or scores if they have a
+confidence.
 """
 
 import re
@@ -32,7 +31,7 @@ class _Entry(msgspec.Struct):
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is CreateML, or None: a list of objects with `image` and `annotations`."""
+    """Return why a file is CreateML, or None."""
     start = read_start(path) if path.is_file() else b""
     if (
         start[:1] != b"["
@@ -46,7 +45,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images of the list as items."""
+    """Return the list's images as items."""
     said = [
         "An annotation makes its label present, one with a confidence is a score; boxes are not kept.",
         "All other classes of an image are unknown, unless the source names everything (--exhaustive).",
@@ -84,7 +83,6 @@ def _read_items(path: Path, problems: Problems) -> Iterator[Item]:
 
 
 def _parse_annotation(annotation: Any) -> tuple[str, float | None]:
-    """Return the label of an annotation, and its confidence or None. Raises ValueError for one without a label."""
     if isinstance(annotation, str) and annotation:
         return annotation, None
     fields = annotation if isinstance(annotation, dict) else {}

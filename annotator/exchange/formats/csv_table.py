@@ -1,6 +1,6 @@
-"""CSV (RFC 4180): one row an image and one column a class (1, 0, empty), or one row a cell; columns can be chosen.
+"""CSV tables (RFC 4180), wide (one row per image) or long (one row per cell).
 
-The source of each value is in the file beside it (sidecars.py), which has a row for unsure cells too.
+Sources and unsure cells are in sidecars.py's files.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ CELL_COLUMNS = ("class", "state", "value", "source", "annotator", "decided_at", 
 
 
 def write_csv(view: View, out: Output) -> None:
-    """Write a header and one row an image, or in the long form one row for each answered or filled cell."""
+    """Write a header and a row per image, or per cell with a source."""
     names = select_columns(view)
     field = CsvField(view.raw)
     with out.open_text() as file:
@@ -30,10 +30,7 @@ def write_csv(view: View, out: Output) -> None:
 
 
 def select_columns(view: View) -> list[tuple[str, str]]:
-    """Return (column, its name in the file) of a table of this view.
-
-    Raises AnnotatorError for unknown columns, and if two columns would have the same name.
-    """
+    """Return (column, name in the file), or raise AnnotatorError for unknown or duplicate names."""
     names = [class_.name for class_ in view.classes]
     if view.columns.chosen:
         known = available_columns(view.columns, names, view.attributes)
@@ -55,7 +52,7 @@ def select_columns(view: View) -> list[tuple[str, str]]:
 
 
 def default_columns(columns: TableColumns, classes: Sequence[str], has_splits: bool) -> list[str]:
-    """Return the columns of a table for which none are chosen."""
+    """Return the default columns of a table."""
     split = ["split"] if has_splits else []
     if columns.long:
         return ["image", *split, *LONG_COLUMNS[1:], *(["seconds"] if columns.seconds else []), "probability"]
@@ -68,7 +65,7 @@ def available_columns(columns: TableColumns, classes: Sequence[str], attributes:
 
 
 def format_wide_rows(view: View, block: Block, names: Sequence[str], field: CsvField) -> Iterator[str]:
-    """Yield one line for each image of the block."""
+    """Yield one line per image of the block."""
     column_of = {class_.name: column for column, class_ in enumerate(view.classes)}
     of_images = {name: _format_image_column(name, block, field) for name in names if name not in column_of}
     classes = [column_of[name] for name in names if name in column_of]
@@ -85,7 +82,7 @@ def format_wide_rows(view: View, block: Block, names: Sequence[str], field: CsvF
 
 
 def format_long_rows(view: View, block: Block, names: Sequence[str], field: CsvField) -> Iterator[str]:
-    """Yield one line for each answered or filled cell of the block."""
+    """Yield one line per answered or filled cell of the block."""
     rows, _ = block.sources.nonzero()
     of_images = {name: _format_image_column(name, block, field) for name in names if name not in CELL_COLUMNS}
     listed = [

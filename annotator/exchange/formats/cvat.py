@@ -1,14 +1,9 @@
-"""CVAT for images 1.1: one XML file with tags, boxes and other shapes of each image.
+"""CVAT for images 1.1: one XML file with tags and shapes per image.
 
-The format: https://docs.cvat.ai/docs/dataset_management/formats/format-cvat/.
+Format: https://docs.cvat.ai/docs/dataset_management/formats/format-cvat/.
 
-A tag with a class's own label means present. CVAT has no tag for "absent": each class has two more labels, "dog
-(absent)" and "dog (unsure)", whose attributes `class` and `state` give their meaning. A tool that does not know these
-attributes so finds unusual classes, but no false labels. The file beside it has the labels of a task, for CVAT's raw
-label editor. CVAT keeps 64 letters of a label.
-
-When read, annotations.xml may lie in a zip or beside the folder `images` of an unpacked one. A tag that a model made
-(source "auto") gets the source "model" and does not count as an answer of a person.
+CVAT has no absent tag, so classes get labels such as "dog (absent)" with the attributes `class` and `state`.
+Other tools then find unusual classes but no false labels. Tags with source "auto" are not answers.
 """
 
 import json
@@ -43,7 +38,7 @@ SHAPE_TAGS = ("tag", "box", "polygon", "polyline", "points", "ellipse", "cuboid"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is CVAT, or None. It is an XML file, or annotations.xml in a folder or zip."""
+    """Return why an XML file, folder or zip is CVAT, or None."""
     try:
         with ExitStack() as stack:
             start = _open_xml(path, stack).read(1 << 14) if _find_xml(path) else b""
@@ -62,7 +57,6 @@ def _find_xml(path: Path) -> Path | None:
 
 
 def _open_xml(path: Path, stack: ExitStack) -> BinaryIO:
-    """Open the XML of a file, folder or zip. Raises AnnotatorError for a damaged zip or one without annotations.xml."""
     file = stack.enter_context(open_file(_find_xml(path) or path))
     start = file.read(len(ZIP_MAGIC))
     file.seek(0)
@@ -78,14 +72,14 @@ def _open_xml(path: Path, stack: ExitStack) -> BinaryIO:
 
 
 class _LabelMeaning(NamedTuple):
-    """The class and state that a label stands for."""
+    """The class and state of a label."""
 
     class_name: str
     state: int = PRESENT
 
 
 class _BoundedReader:
-    """A file that raises AnnotatorError if too many bytes are read before the next end of an image or of the labels."""
+    """A file that limits the bytes per XML element with AnnotatorError."""
 
     def __init__(self, file: BinaryIO, path: Path):
         self._file, self._path, self._count = file, path, 0
@@ -99,15 +93,14 @@ class _BoundedReader:
         return self._file.read(size)
 
     def reset_count(self) -> None:
-        """Reset the count of bytes, after an element was read completely."""
         self._count = 0
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images as items; a place is the number of an image in the file, from 1.
+    """Return the images as items. A place is an image number from 1.
 
     Raises:
-        AnnotatorError: The file is not XML, holds entities, is nested too deep, or is CVAT for video.
+        AnnotatorError: Not XML, with entities, too deep, or CVAT for video.
     """
     reader = _Reader(path, problems)
     items = reader.read_items()
@@ -123,7 +116,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 class _Reader:
-    """A reader of one file. meanings: label -> its class and state, from the labels of the task."""
+    """A reader of one file, with class and state by label."""
 
     def __init__(self, path: Path, problems: Problems):
         self._path, self._problems = path, problems
@@ -134,13 +127,11 @@ class _Reader:
         ] = {}  # (label, source) of tags without attributes
 
     def prepend_first(self, rest: Iterator[Item]) -> Iterator[Item]:
-        """Yield all items, beginning with the first item, which was read before."""
         if self.first:
             yield self.first
         yield from rest
 
     def read_items(self) -> Iterator[Item]:
-        """Yield the images one by one; each is removed from memory before the next."""
         from defusedxml import DefusedXmlException
         from defusedxml.ElementTree import ParseError, iterparse
 
@@ -235,7 +226,6 @@ class _Reader:
         )
 
     def _find_file(self, name: str, subset: str) -> str:
-        """Return the path of an image's file in an unpacked zip; "" where there is none."""
         if not self._path.is_dir():
             return ""
         places = (f"{IMAGES_FOLDER}/{subset}/{name}" if subset else "", f"{IMAGES_FOLDER}/{name}", name)
@@ -243,10 +233,7 @@ class _Reader:
 
 
 def _parse_meaning(label: str, facts: dict[Any, Any], otherwise: _LabelMeaning) -> _LabelMeaning:
-    """Return the class and state that attributes give a label: our own, or a `state` that somebody gave the label.
-
-    Without a known `state`, return `otherwise`.
-    """
+    """Return a label's class and state by its attributes, or `otherwise` without a known `state`."""
     state = STATES.get(facts.get("state") or "")
     if state is None:
         return otherwise
@@ -254,11 +241,7 @@ def _parse_meaning(label: str, facts: dict[Any, Any], otherwise: _LabelMeaning) 
 
 
 def write(view: View, output: Output) -> None:
-    """Write the XML, and the labels of a task beside it.
-
-    Raises:
-        AnnotatorError: XML cannot hold the name of a class or an image.
-    """
+    """Write the XML and the task labels. Names that XML cannot hold raise AnnotatorError."""
     names = [class_.name for class_ in view.classes]
     check_xml_text("classes", names)
     labels = _list_labels(names)
@@ -286,7 +269,6 @@ def write(view: View, output: Output) -> None:
 
 
 def _list_labels(names: list[str]) -> list[tuple[str, str, str]]:
-    """Return (label, class, state) triples, all labels different: one label for each class and state."""
     used = set(names)
     listed = [(name, name, "present") for name in names]
     for state in STATE_WORDS[2:]:
@@ -300,7 +282,6 @@ def _list_labels(names: list[str]) -> list[tuple[str, str, str]]:
 
 
 def _format_raw_label(label: str, name: str, state: str) -> dict[str, Any]:
-    """Return a label in the form that CVAT's raw editor accepts."""
     attributes = [
         {"name": key, "mutable": False, "input_type": "text", "default_value": value, "values": [value]}
         for key, value in (("class", name), ("state", state))
@@ -309,7 +290,6 @@ def _format_raw_label(label: str, name: str, state: str) -> dict[str, Any]:
 
 
 def _format_tags(view: View, labels: list[tuple[str, str, str]], count: int) -> list[list[list[str]]]:
-    """Return the XML elements as nested lists, indexed by source, state and class."""
     quoted = [quoteattr(label) for label, _, _ in labels]
     found: list[list[list[str]]] = []
     for source in view.sources:

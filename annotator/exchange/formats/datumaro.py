@@ -1,10 +1,7 @@
-"""Datumaro's own format: annotations/<subset>.json and images/<subset>/ (dm_format_version 1.0).
+"""Datumaro format 1.0: annotations/<subset>.json and images/<subset>/.
 
-https://github.com/open-edge-platform/datumaro; its tool converts this folder into some forty formats.
-
-Only present classes are label annotations, because the formats that Datumaro converts the folder to treat every
-annotation as present. Absent and unsure classes are lists in the item's attributes, `attr`, beside the data of
-extras.py.
+See https://github.com/open-edge-platform/datumaro. Its conversions take annotations for present, so absent
+and unsure classes are item attributes.
 """
 
 import re
@@ -67,7 +64,7 @@ class _Label(msgspec.Struct):
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is Datumaro, or None. It is a folder with annotations/*.json, or one such file."""
+    """Return why a folder or annotation file is Datumaro, or None."""
     for file in _list_annotation_files(path)[:1]:
         start = read_start(file)
         is_ours = b'"dm_format_version"' in start or b'"infos"' in start or b'"info"' in start
@@ -81,11 +78,7 @@ def _list_annotation_files(path: Path) -> list[Path]:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the items of all subsets; a place is the subset's file and the index of the item in it.
-
-    Raises:
-        AnnotatorError: A file is not JSON, or its categories are not a list of names.
-    """
+    """Return the items of all subsets. Invalid JSON or categories raise AnnotatorError."""
     files = _list_annotation_files(path)
     if not files:
         raise AnnotatorError(f"{path} has no annotations/*.json, which hold the items of Datumaro's format.")
@@ -103,7 +96,6 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def _read_label_names(file: Path) -> list[str]:
-    """Return the names of the classes, in the order of their ids."""
     import ijson
 
     check_json(file)  # refuses a file that is not JSON or is nested too deep
@@ -157,7 +149,7 @@ def _collect_origins(item: _Item, labels: list[str], kept: Extras | None, place:
 
 
 def write(view: View, output: Output) -> None:
-    """Write one JSON file a subset, and the images if the export has images."""
+    """Write one JSON file per subset, and images if exported."""
     names = [class_.name for class_ in view.classes]
     subsets = make_split_names(view, DEFAULT_SUBSET)
     encode = msgspec.json.Encoder().encode

@@ -1,7 +1,4 @@
-"""Workbooks of Excel and LibreOffice (.xlsx), read as tables are: the first sheet with a header and rows.
-
-Format: ECMA-376; read by openpyxl, row by row, values only: formulas are what was computed when the file was saved.
-"""
+"""Excel and LibreOffice workbooks (.xlsx, ECMA-376), read as tables with stored formula results."""
 
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -34,7 +31,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a workbook, as `read_as` with the reader's own decisions."""
+    """Return the labels as `read_as` with default options."""
     return read_as(path, problems, ReadingOptions())
 
 
@@ -42,7 +39,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
     """Return the labels of the first sheet with rows.
 
     Raises:
-        AnnotatorError: The file is no workbook, unpacks to more than a plausible one, or has no sheet with rows.
+        AnnotatorError: The file is no workbook, too large unpacked, or empty.
     """
     _check_unpacked_size(path)
     sheets = _list_filled_sheets(path)
@@ -74,7 +71,6 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 def _check_unpacked_size(path: Path) -> None:
-    """Raise AnnotatorError for a file that unpacks to more than a table of its size does."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -98,7 +94,6 @@ def _open_workbook(path: Path) -> Any:
 
 
 def _list_filled_sheets(path: Path) -> list[str]:
-    """Return the names of the sheets with a header and a row."""
     book = _open_workbook(path)
     try:
         names = [sheet.title for sheet in book.worksheets]

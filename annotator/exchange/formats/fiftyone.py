@@ -1,12 +1,7 @@
-"""FiftyOne's own format: metadata.json, samples.json and data/ (FiftyOneDataset, https://docs.voxel51.com).
+"""FiftyOneDataset: metadata.json, samples.json and data/ (https://docs.voxel51.com), version 1.0.
 
-The answers are the fields `positive_labels`, `negative_labels` and `unsure_labels` (Classifications), the first two
-named as FiftyOne names those of Open Images; each label has the attributes annotator, decided_at and source.
-`predictions` has the model's probabilities as confidences. The files have version 1.0 of FiftyOne, which all later
-versions migrate.
-
-When read, a label with a confidence is a score and a label without is present, except in the three fields above,
-whose names give the state.
+Answers are in `positive_labels`, `negative_labels` and `unsure_labels`, probabilities in `predictions`. In
+other fields a label is present, or a score if it has a confidence.
 """
 
 import json
@@ -74,18 +69,14 @@ _EXTRAS_DECODER = msgspec.json.Decoder(Extras | None)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is FiftyOne, or None: a folder with samples.json, and metadata.json with sample_fields."""
+    """Return why a folder is a FiftyOneDataset, or None."""
     if (path / "samples.json").is_file() and b'"sample_fields"' in read_start(path / "metadata.json"):
         return "FiftyOne's format: a folder with metadata.json and samples.json"
     return None
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the samples as items; a place is samples[index].
-
-    Raises:
-        AnnotatorError: metadata.json lists no fields, or a file is not JSON.
-    """
+    """Return the samples as items. Missing fields or invalid JSON raise AnnotatorError."""
     file = path / "metadata.json"
     try:
         if file.stat().st_size > MAX_METADATA_BYTES:
@@ -186,7 +177,7 @@ def _parse_tags(tags: list[str]) -> dict[str, str]:
 
 
 def write(view: View, output: Output) -> None:
-    """Write metadata.json, samples.json, and the images if the export has images."""
+    """Write metadata.json, samples.json and exported images."""
     names = [class_.name for class_ in view.classes]
     with output.open_text("metadata.json") as file:
         json.dump(_build_metadata(names), file, ensure_ascii=False)
@@ -253,7 +244,6 @@ def _encode_sample(
 
 
 def _encode_label(key: bytes, number: int, name: bytes, attributes: bytes) -> bytes:
-    """Return a label as JSON. number: position of the label in its sample; key: 16 hexadecimal digits of the sample."""
     start = b'{"_id":{"$oid":"%s%08x"},"_cls":"Classification","tags":[],"label":%s,' % (key, number, name)
     return start + attributes
 

@@ -1,9 +1,7 @@
-"""FiftyOne's folders of one kind of labels: data/ and labels.json with {"classes": [...], "labels": {image: ...}}.
+"""FiftyOne folders of one label type: data/ and labels.json (https://docs.voxel51.com).
 
-Formats: FiftyOneImageClassificationDataset and FiftyOneImageDetectionDataset, https://docs.voxel51.com. A key is the
-name of an image in data/ without its ending. Its value is a class, a number of a class, or an object with `label` and
-perhaps `confidence`; a list of them for several; null for an image without a label. A label with a confidence is a
-score.
+"labels" maps image names without ending to a class, class number, object with `label` (a score with
+`confidence`), list of these, or null.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +26,7 @@ LABELS_FILE, DATA_FOLDER = "labels.json", "data"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is such a folder or its labels.json, or None."""
+    """Return why a folder or labels.json fits, or None."""
     file = path / LABELS_FILE if path.is_dir() else path
     start = read_start(file) if file.is_file() else b""
     compact = b"".join(start[: 1 << 12].split())
@@ -42,7 +40,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images in labels.json. Raises AnnotatorError if it is no JSON or lists no classes of texts."""
+    """Return the images in labels.json. Invalid JSON or classes raise AnnotatorError."""
     file = path / LABELS_FILE if path.is_dir() else path
     folder = file.parent / DATA_FOLDER
     check_json(file)  # refuses a file that is not JSON or is nested too deep
@@ -105,7 +103,6 @@ def _read_items(
 
 
 def _parse_value(value: Any, classes: Sequence[str]) -> Iterator[tuple[str, float | None]]:
-    """Yield (class, confidence or None) of a value. Raises ValueError for what names no class."""
     if isinstance(value, list):
         for each in value:
             yield from _parse_value(each, classes)

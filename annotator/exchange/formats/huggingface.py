@@ -1,11 +1,8 @@
-"""A folder that Hugging Face `datasets` loads: load_dataset("<folder>") (https://huggingface.co/docs/datasets/image_load).
+"""Folders for Hugging Face `datasets` (https://huggingface.co/docs/datasets/image_load).
 
-Each split is a folder with the images and metadata.parquet; the YAML in README.md names splits and features. Answers
-are the columns `present`, `absent` and `unsure`, lists of ClassLabel. The tables are Parquet and not JSON lines, as
-`datasets` guesses the types of JSON lines: if no image of a split is unsure, load_dataset refuses the set. Without
-images, the tables are <split>.parquet.
-
-Reading is in huggingface_columns.py (which columns are labels) and huggingface_tables.py (the kinds of files).
+A split is a folder with images and metadata.parquet, or <split>.parquet. Answers are ClassLabel lists
+`present`, `absent` and `unsure`. Not JSON lines, because `datasets` guesses their types and fails on splits
+without unsure images.
 """
 
 from collections.abc import Iterator
@@ -59,20 +56,19 @@ SIZE_CATEGORIES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is a Hugging Face data set, or None: image folder with metadata, saved data set, or Parquet."""
+    """Return why a path is a Hugging Face data set, or None."""
     return huggingface_tables.recognize(path)
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the rows of all splits, as `read_as` with the reader's own decisions."""
+    """Return the rows as `read_as` with default options."""
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the rows of all splits as items; a place is a file and a row in it, from 1.
+    """Return the rows of all splits as items, numbered from 1 per file.
 
-    Raises:
-        AnnotatorError: A file cannot be read, or no column names images or classes.
+    Unreadable files, or tables without image or class columns, raise AnnotatorError.
     """
     found = huggingface_tables.list_tables(path)
     if path.is_dir() and huggingface_plain.is_plain(found):
@@ -100,7 +96,7 @@ def _read_items(
 
 
 def write(view: View, output: Output) -> None:
-    """Write one table a split, the images if the export has images, and README.md."""
+    """Write one table per split, exported images, and README.md."""
     import pyarrow.parquet as pq
 
     splits = make_split_names(view, UNASSIGNED_SPLIT if view.splits else SINGLE_SPLIT)
@@ -132,8 +128,6 @@ def write(view: View, output: Output) -> None:
 
 
 def _build_features(view: View) -> dict[str, Any]:
-    """Return the features in the form of the hub's JSON, without the image."""
-
     def value(kind: str) -> dict[str, Any]:
         return {"dtype": kind, "_type": "Value"}
 
@@ -148,12 +142,10 @@ def _build_features(view: View) -> dict[str, Any]:
 
 
 def _name_attribute_columns(view: View) -> dict[str, str]:
-    """Return attribute -> the name of its column."""
     return {name: f"attribute_{name}" if name in OWN_COLUMNS else name for name in view.attributes}
 
 
 def _build_schema(view: View, splits: dict[str, str]) -> "pa.Schema":
-    """Return the schema of the tables; its metadata holds the features, and the exact names of the splits."""
     import pyarrow as pa
 
     kinds = {"string": pa.string(), "int32": pa.int32()}
@@ -170,7 +162,6 @@ def _build_schema(view: View, splits: dict[str, str]) -> "pa.Schema":
 
 
 def _build_table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
-    """Return a block as a table, without a loop over its cells."""
     import pyarrow as pa
 
     images = block.images
@@ -204,7 +195,6 @@ def _build_table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
 
 
 def _format_readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
-    """Return the card of the hub: YAML for programs, and how to load the set. written: split -> its table."""
     import yaml
 
     names = {str(number): class_.name for number, class_ in enumerate(view.classes)}

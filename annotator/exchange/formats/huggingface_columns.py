@@ -1,9 +1,7 @@
-"""Which columns of a Hugging Face data set name images, labels and scores.
+"""Image, label and score columns of a Hugging Face data set, by features or first rows.
 
-Features decide most: a ClassLabel, alone, in lists or inside objects, is present; so are texts in columns called label,
-labels, classes, tags or objects, and columns of 1 and 0, one a class. The columns `absent` and `unsure` give these
-states. A set without features (metadata.jsonl, .csv) gets those of its first rows. Columns that are not understood are
-reported.
+ClassLabels, texts in columns such as label or tags, and 1 in 0/1 class columns are present. Columns `absent`
+and `unsure` give these states. Other columns are reported.
 """
 
 from collections.abc import Iterator
@@ -42,8 +40,8 @@ class Leaf(NamedTuple):
     """The place of classes in a column.
 
     Attributes:
-        keys: Keys of the objects inside the column, from the outside in; lists are passed through.
-        names: Names of the classes by their number; () where they are texts.
+        keys: Object keys from the outside in.
+        names: Class names by number, empty for texts.
     """
 
     column: str
@@ -54,13 +52,12 @@ class Leaf(NamedTuple):
 
 @dataclass
 class FeatureColumns:
-    """The columns of one data set.
+    """The columns of one data set, "" if missing.
 
     Attributes:
-        image, file: Columns of the name of an image, and of its file; "" for none.
-        flags: Column of a class -> the states of its values: {1: PRESENT, 0: ABSENT}.
-        scores: The column of probabilities in the order of `classes`, "" for none.
-        facts: Columns of text that become attributes.
+        flags: States of values by class column: {1: PRESENT, 0: ABSENT}.
+        scores: Column of probabilities in `classes` order.
+        facts: Text columns that become fields.
     """
 
     root: Path
@@ -75,18 +72,18 @@ class FeatureColumns:
 
     @property
     def classes(self) -> list[str]:
-        """The classes that features and columns name."""
+        """The classes in features and columns."""
         return list(dict.fromkeys([*(name for leaf in self.leaves for name in leaf.names), *self.flags]))
 
     @property
     def column_names_to_read(self) -> list[str]:
-        """The columns that have to be read."""
+        """The columns to read."""
         columns = [self.image, self.file, self.scores, self.sha256, *self.facts, *self.flags]
         return [column for column in dict.fromkeys([*columns, *(leaf.column for leaf in self.leaves)]) if column]
 
     @classmethod
     def from_tables(cls, path: Path, tables: list[DatasetTable]) -> "FeatureColumns":
-        """Return the columns of a data set. Raises AnnotatorError if no column names an image, or none a class."""
+        """Return a data set's columns, or raise AnnotatorError without image or class."""
         first = list(islice(tables[0].rows(None), SAMPLE_ROWS)) if not tables[0].features else []
         features = tables[0].features or _derive_features(first)
         image = next((name for name in _IMAGE_COLUMN_NAMES if name in features), "")
@@ -132,7 +129,7 @@ class FeatureColumns:
         return said
 
     def build_item(self, row: dict[str, Any], place: str, table: DatasetTable) -> Item:
-        """Return a row as an item. Raises ValueError for a row without an image or with an impossible value."""
+        """Return a row as an item. Invalid values raise ValueError."""
         named = row.get(self.image)
         image = named.get("path") if isinstance(named, dict) else named
         if not image and isinstance(named, dict) and named.get("bytes"):
@@ -181,7 +178,6 @@ def _is_text(feature: Any) -> bool:
 
 
 def _find_leaves(column: str, feature: Any, keys: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
-    """Yield the places of classes in a column."""
     state = _STATE_BY_COLUMN.get(column, PRESENT)
     if isinstance(feature, list):  # the notation of lists in old versions of `datasets`
         feature = {"feature": feature[0] if feature else None, "_type": "List"}
@@ -211,7 +207,7 @@ def _iter_values(value: Any, keys: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _find_class_name(value: Any, leaf: Leaf) -> str | None:
-    """Return the class that a value stands for; None for -1, "no label". Raises ValueError."""
+    """Return a value's class, or None for -1 ("no label"). Other values raise ValueError."""
     if isinstance(value, str):
         return value or None
     if isinstance(value, int) and not isinstance(value, bool) and -1 <= value < len(leaf.names):
@@ -224,7 +220,7 @@ def _find_class_name(value: Any, leaf: Leaf) -> str | None:
 def _find_flag_columns(
     table: DatasetTable, first: list[dict[str, Any]], features: dict[str, Any]
 ) -> tuple[dict[str, dict[Any, int]], list[str]]:
-    """Return the columns of 1 and 0 (or -1), one a class, and the names of columns of other numbers."""
+    """Return the 0/1 (or -1) class columns, and the names of other number columns."""
     numbers = [
         name
         for name, feature in features.items()
@@ -248,7 +244,6 @@ def _find_flag_columns(
 
 
 def _derive_features(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return features for rows that have none, each derived from the first value in its column."""
     features: dict[str, Any] = {}
     for row in rows:
         for name, value in row.items():

@@ -1,7 +1,6 @@
-"""Metadata of an image folder of Hugging Face `datasets` whose features nobody has declared: a table like any other.
+"""Hugging Face image folders without declared features, read like other tables.
 
-Format: https://huggingface.co/docs/datasets/image_dataset. metadata.jsonl and metadata.csv name images in `file_name`;
-what their other columns mean is decided as for all tables (reading/table_interpreter.py), and shown.
+metadata.jsonl or .csv names images in `file_name` (https://huggingface.co/docs/datasets/image_dataset).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ FILE_COLUMN = "file_name"
 
 
 def is_plain(tables: Sequence[DatasetTable]) -> bool:
-    """Return whether no table declares features, and the first rows hold texts, numbers and lists of these only."""
+    """Return whether tables lack features and hold only texts, numbers and flat lists."""
     if any(table.features for table in tables):
         return False
     first = list(islice(tables[0].rows(None), table_items.SAMPLE_ROWS))
@@ -35,7 +34,7 @@ def is_plain(tables: Sequence[DatasetTable]) -> bool:
 
 
 def read(path: Path, tables: Sequence[DatasetTable], problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the rows of all tables as items. Raises AnnotatorError as `table_items.contents` does."""
+    """Return the rows of all tables as items."""
     names: dict[str, None] = {}
     for table in tables:
         for row in islice(table.rows(None), table_items.SAMPLE_ROWS):

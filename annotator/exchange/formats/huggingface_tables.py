@@ -1,8 +1,7 @@
-"""The tables of a Hugging Face data set: metadata of an image folder, saved Arrow files, Parquet of the hub.
+"""Tables of a Hugging Face data set: image folder metadata, saved Arrow files, or hub Parquet.
 
-Formats: https://huggingface.co/docs/datasets/image_dataset (metadata.jsonl, .csv, .parquet), Dataset.save_to_disk
-(dataset_info.json, state.json, data-*.arrow; dataset_dict.json for several splits), and Parquet with the key
-"huggingface" in its schema. Arrow and Parquet are read in batches, text line by line; nothing is unpickled.
+Formats: https://huggingface.co/docs/datasets/image_dataset, Dataset.save_to_disk, and Parquet with the schema
+key "huggingface". Nothing is unpickled.
 """
 
 import re
@@ -36,14 +35,13 @@ Rows = Callable[[list[str] | None], Iterator[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class DatasetTable:
-    """A file of a data set, with its rows.
+    """A data set file with its rows.
 
     Attributes:
-        name: Path of the file relative to the data set.
-        split: "" without a split.
-        folder: The folder that its file names are relative to, relative to the data set: "train/".
-        rows: Reads the rows, with the columns asked for, or with all.
-        features: Column -> the feature as the hub's JSON names it; {} if the file does not say.
+        name: Path relative to the data set.
+        folder: Base of its file names: "train/".
+        rows: Reads given or all columns.
+        features: Hub JSON feature by column.
     """
 
     name: str
@@ -54,7 +52,7 @@ class DatasetTable:
 
 
 def recognize(path: Path) -> str | None:
-    """Return the kind of the data set in words, or None."""
+    """Return the type of data set in words, or None."""
     if path.is_dir():
         if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
             return "a data set saved by Hugging Face datasets: it has " + (
@@ -68,7 +66,7 @@ def recognize(path: Path) -> str | None:
 
 
 def list_tables(path: Path) -> list[DatasetTable]:
-    """Return all files of a data set. Raises AnnotatorError if the path is not a data set or a file cannot be read."""
+    """Return all files of a data set, or raise AnnotatorError."""
     features = read_readme_features(path) if path.is_dir() else {}
     if (path / "dataset_dict.json").is_file():
         splits = _check_file_names(_read_json(path / "dataset_dict.json").get("splits"))
@@ -96,7 +94,6 @@ def _get_feature_type(feature: Any) -> str:
 
 
 def _find_metadata_files(path: Path) -> list[Path]:
-    """Return the metadata files of the folder and of two levels below it, all of one kind."""
     for name in METADATA_FILES:
         if files := sorted(file for level in ("", "*/", "*/*/") for file in path.glob(level + name) if file.is_file()):
             return files
@@ -104,7 +101,6 @@ def _find_metadata_files(path: Path) -> list[Path]:
 
 
 def _find_parquet_files(path: Path) -> list[Path]:
-    """Return the Parquet files with features in their schema, in the folder, its data/ and its direct subfolders."""
     if path.is_dir():
         files = sorted(
             islice((file for level in ("", "data/", "*/") for file in path.glob(f"{level}*.parquet")), 100_000)
@@ -150,7 +146,6 @@ def _make_parquet_table(root: Path, file: Path, split: str, prefix: str, feature
 
 
 def _read_schema_metadata(file: Path) -> dict[bytes, bytes]:
-    """Return the metadata that programs have written into the schema of a Parquet file."""
     import pyarrow as pa
 
     try:
@@ -187,7 +182,6 @@ def _make_batch_reader(file: Path, batches: "Callable[..., Iterator[pa.RecordBat
 
 
 def _list_saved_tables(root: Path, folder: Path, split: str) -> list[DatasetTable]:
-    """Return the Arrow files of Dataset.save_to_disk."""
     features = _read_json(folder / "dataset_info.json").get("features") or {}
     listed = _read_json(folder / "state.json").get("_data_files")
     names = _check_file_names(
@@ -204,7 +198,7 @@ def _list_saved_tables(root: Path, folder: Path, split: str) -> list[DatasetTabl
 
 
 def _check_file_names(listed: Any) -> list[str]:
-    """Return the names of a list of files, [] if any of them cannot be the name of a file."""
+    """Return listed file names, or none if any is invalid."""
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     usable = all(name not in ("", ".", "..") and not set(name) & set("/\\\0") for name in names)
     return names if usable and len(names) == len(listed or ()) else []
@@ -251,7 +245,6 @@ def _parse_csv_cell(cell: str) -> Any:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """Return the object in a small JSON file. Raises AnnotatorError."""
     try:
         if file.stat().st_size > MAX_JSON_BYTES:
             raise AnnotatorError(f"{file} has more than {MAX_JSON_BYTES >> 20} MB. Is it the right file?")
@@ -262,7 +255,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def read_readme_features(path: Path) -> dict[str, Any]:
-    """Return the features in the YAML of README.md, in the form of the hub's JSON; {} without features."""
+    """Return the features in README.md's YAML as hub JSON."""
     file = path / "README.md"
     try:
         text = file.read_bytes()[:MAX_JSON_BYTES].decode() if file.is_file() else ""

@@ -1,12 +1,8 @@
-"""One folder a class: a single-label data set, whose missing labels are to be found.
+"""One folder per class, as in torchvision's ImageFolder, or per split and class.
 
-Format: torchvision.datasets.ImageFolder,
-https://pytorch.org/vision/stable/generated/torchvision.datasets.ImageFolder.html: <folder>/<class>/.../<image>; also
-<folder>/<split>/<class>/.../<image>. Keras, fastai, timm, Hugging Face `datasets` and YOLO read the same.
-
-The class of an image's folder is present; every other class is unknown, because the person who sorted the images could
-choose only one folder. An image that lies in two class folders, as two files with the same content, has both classes.
-Images outside of class folders come without a label. Written as yolo-cls (yolo.py).
+See https://pytorch.org/vision/stable/generated/torchvision.datasets.ImageFolder.html. The folder's class is
+present and all others are unanswered, because sorting allows one folder per image. Equal files in two folders
+get both classes.
 """
 
 import os
@@ -32,10 +28,9 @@ _MAX_ENTRIES_SEEN = 200
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder is of this format, or None.
+    """Return why a folder has this format, or None.
 
-    At least two of its folders, or of the folders in its splits, are classes; an image is in one of the first 20; no
-    image lies beside them.
+    At least two folders are classes, with an image in the first 20 and none next to them.
     """
     folders, images = _sample_folder(path)
     if (path / "project.db").exists():  # a project is not a data set, but its thumbnails are in folders too
@@ -66,7 +61,6 @@ def recognize(path: Path) -> str | None:
 
 
 def _sample_folder(folder: Path) -> tuple[list[str], bool]:
-    """Return the names of the first folders in a folder, and whether an image is among its first entries."""
     names, images = [], False
     try:
         with os.scandir(folder) as entries:
@@ -82,7 +76,6 @@ def _sample_folder(folder: Path) -> tuple[list[str], bool]:
 
 
 def _has_foreign_folder(names: list[str]) -> bool:
-    """Return whether a folder has a name that other formats use; `_named` tells whether it is a class all the same."""
     lower = [name.lower() for name in names]
     return not _FOREIGN_FOLDERS.isdisjoint(lower) or any(
         name.startswith("obj_") and name.endswith("_data") for name in lower
@@ -94,10 +87,9 @@ def _are_splits(names: list[str]) -> bool:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images of all class folders; their names are paths relative to the folder.
+    """Return the images of all class folders, named by relative path.
 
-    Raises:
-        AnnotatorError: The folder cannot be read, or has no image in a class folder.
+    AnnotatorError is raised without any.
     """
     paths = list_files(path, leave_out=path).list_images()
     tops = sorted({name.split("/", 1)[0] for name in paths if "/" in name})
@@ -130,7 +122,6 @@ def _build_items(paths: list[str], depth: int, classes: dict[str, str]) -> Itera
 
 
 def _read_folder_classes(path: Path, problems: Problems) -> dict[str, str]:
-    """Return folder -> class from the classes.csv of an export; {} without the file."""
     file = path / CLASSES_FILE
     if not file.is_file() or file.is_symlink():
         return {}

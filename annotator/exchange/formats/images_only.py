@@ -1,4 +1,4 @@
-"""A folder of images without labels."""
+"""The format of image folders without labels."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from annotator.exchange.formats.format import Format
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return a folder without items: every image of it is registered, without a label."""
+    """Return a folder without items, so that all its images are registered."""
     return Contents((), iter(()), folder=path if path.is_dir() else None)
 
 

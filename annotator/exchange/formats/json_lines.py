@@ -1,4 +1,4 @@
-"""JSON lines (https://jsonlines.org): one object per image with its values and, per class, the source of each value."""
+"""JSON lines (https://jsonlines.org) with labels and provenance, one object per image."""
 
 import json
 from collections.abc import Iterator
@@ -14,12 +14,11 @@ VALUE_TEXTS = ("0", "1", "null")  # by value 0, 1, and -1 (UNKNOWN), which index
 
 
 def write_lines(view: View, out: Output) -> None:
-    """Write one JSON object a line for each image.
+    """Write one JSON object per line and image.
 
-    {"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}}, and where
-    they exist: "split"; "event" and "frame", the image's event and its place in it from 1; "attributes"; "flag" with
-    the note of a flagged image, "flagged_by" and "flagged_at"; "comments" with [{"text", "annotator", "written_at"}];
-    "missing" with the reason why the image cannot be shown any more.
+    {"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}}, and if
+    known "split", "event", "frame" (from 1), "attributes", "flag", "flagged_by", "flagged_at", "comments":
+    [{"text", "annotator", "written_at"}], "missing" (reason).
     """
     keys = [json.dumps(class_.name, ensure_ascii=False) for class_ in view.classes]
     pairs = [[f"{key}: {word}" for word in VALUE_TEXTS] for key in keys]
@@ -33,7 +32,6 @@ def write_lines(view: View, out: Output) -> None:
 
 
 def _format_head_and_tail(view: View, block: Block, row: int) -> tuple[str, str]:
-    """Return the JSON of a line before its labels, and the JSON after its provenance ("" for none)."""
     image, notes = block.images[row], block.notes[row]
     head: dict[str, Any] = {
         "image": image.name,
@@ -63,7 +61,6 @@ def _format_head_and_tail(view: View, block: Block, row: int) -> tuple[str, str]
 
 
 def _format_provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
-    """Yield for each image the JSON inside its "provenance"."""
     rows, columns = block.sources.nonzero()
     texts: list[list[str]] = [[] for _ in block.images]
     sources = [json.dumps(source) for source in view.sources]
@@ -86,7 +83,6 @@ def _format_provenance(view: View, block: Block, keys: list[str]) -> Iterator[st
 
 
 def _format_cell_facts(block: Block, cell: tuple[int, int]) -> str:
-    """Return JSON with the guarantee of an auto-accepted cell and the origin of an imported answer; "" without."""
     facts: dict[str, Any] = {}
     if accepted := block.accepted.get(cell):
         facts |= {name: getattr(accepted, name) for name in GUARANTEE_COLUMNS}

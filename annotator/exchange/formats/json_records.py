@@ -1,8 +1,6 @@
-"""Records of JSON: a list of objects, or one object a line, each with the name of an image and its labels.
+"""JSON records with image names and labels, as a list or one per line.
 
-Formats: RFC 8259 and https://jsonlines.org; what pandas' to_json(orient="records") writes. The fields are columns, and
-what they mean is decided as for all tables (reading/table_interpreter.py). Objects inside objects are fields with a
-point: "meta.site".
+As from pandas' to_json(orient="records"). Fields are read as table columns, nested ones as "meta.site".
 """
 
 import re
@@ -36,7 +34,7 @@ _FIRST_RECORD_BYTES = 1 << 16  # bytes of a first record
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file holds such records, or None: its first record has a field that names images, and another."""
+    """Return why a file holds records with images, or None."""
     if not path.is_file():
         return None
     if _is_mapping(path):
@@ -49,13 +47,12 @@ def recognize(path: Path) -> str | None:
 
 
 def _is_mapping(path: Path) -> bool:
-    """Return whether a file is one object whose first key is the name of an image: {"a.jpg": ["fox"], ...}."""
+    """Return whether a file is an object with image names as keys: {"a.jpg": ["fox"], ...}."""
     match = _FIRST_KEY.match(read_start(path, _FIRST_RECORD_BYTES).removeprefix(b"\xef\xbb\xbf"))
     return match is not None and looks_like_image(match[1].decode("utf-8", "replace").replace("\\\\", "/"))
 
 
 def _read_first_record(path: Path) -> dict[str, Any] | None:
-    """Return the first record, None where the file has none."""
     start = read_start(path, 8).lstrip(b"\xef\xbb\xbf \t\r\n")
     try:
         if start.startswith(b"{"):
@@ -70,12 +67,12 @@ def _read_first_record(path: Path) -> dict[str, Any] | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of the records, as `read_as` with the reader's own decisions."""
+    """Return the labels as `read_as` with default options."""
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the labels of the records. Raises AnnotatorError as the readers of JSON and of tables do."""
+    """Return the labels of the records, or raise AnnotatorError."""
     names: dict[str, None] = {}
     for _, record in islice(_read_records(path, Problems()), SAMPLE_ROWS):
         names |= dict.fromkeys(record)
@@ -93,7 +90,6 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 def _read_records(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield (number from 1, record)."""
     if _is_mapping(path):
         yield from enumerate(_read_mapping(path), start=1)
         return
@@ -111,7 +107,6 @@ def _read_records(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping
 
 
 def _read_mapping(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield a record for each image of an object. Raises AnnotatorError for a file that is broken, or too large."""
     try:
         if path.stat().st_size > _MAX_MAPPING_BYTES:
             raise AnnotatorError(
@@ -128,7 +123,7 @@ def _read_mapping(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _flatten_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with the fields of objects inside it as fields of its own, one level deep."""
+    """Return a record with nested fields lifted by one level."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):

@@ -1,8 +1,7 @@
-"""Labels in JSON lines (https://jsonlines.org): read line by line, however long the file is.
+"""Labels in JSON lines (https://jsonlines.org), read line by line.
 
-Each line is an object with "image" and "labels": either {class: 1 | 0 | null} or the list of the present classes. Our
-own exports also have "provenance" {class: {"state", "source", "annotator", "decided_at", "origin"}}, "sha256",
-"split", "attributes", "flag", "flagged_by", "flagged_at" and "comments"; other keys are ignored.
+"labels" of an "image" is {class: 1 | 0 | null} or a list of present classes. Own exports add provenance and
+other fields.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from annotator.records import ABSENT, PRESENT, STATES
 
 
 class OriginRecord(msgspec.Struct, gc=False):
-    """The source, the annotator and the time that an imported answer had in its file."""
+    """Provenance of an imported answer in its file."""
 
     source: str | None = None
     annotator: str | None = None
@@ -28,7 +27,7 @@ class OriginRecord(msgspec.Struct, gc=False):
 
 
 class ProvenanceRecord(msgspec.Struct, gc=False):
-    """The state of a cell and who or what gave it."""
+    """The state and origin of a cell."""
 
     state: str = ""
     source: str | None = None
@@ -64,7 +63,7 @@ _DECODER = msgspec.json.Decoder(LabelRecord)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is of this format, or None: its first line has an image and its labels."""
+    """Return why a file's first line has this format, or None."""
     if not path.is_file() or path.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
         return None
     text = read_first_line(path, 1 << 20)
@@ -78,7 +77,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a file. Problems of a line are noted; raises AnnotatorError as `lines` does."""
+    """Return the labels of a file, and report problems of lines."""
     items = _read_items(path, problems)
     first = next(items, None)
     if first is None:
@@ -99,7 +98,6 @@ def _read_items(path: Path, problems: Problems) -> Iterator[tuple[list[str], Ite
 
 
 def _build_item(line: LabelRecord, number: int) -> Item:
-    """Return a line as an item. Raises ValueError for an impossible value, and if a value and its state differ."""
     attributes = {name: str(value) for name, value in line.attributes.items() if value is not None}
     if line.split:
         attributes["split"] = line.split

@@ -1,15 +1,11 @@
-"""Label Studio's JSON: tasks with annotations and predictions (https://labelstud.io/guide/task_format), 1.x and 2.x.
+"""Label Studio JSON 1.x and 2.x (https://labelstud.io/guide/task_format).
 
-When written, a task has one annotation with up to three results, for the Choices controls `present`, `absent` and
-`unsure` of the labeling config beside it: a program that reads only the first control reads nothing false. Label Studio
-keeps a task's `meta` when it imports and exports, so that annotators and model probabilities come back (extras.py).
-`completed_by` is left out, because Label Studio fails to import people whom the server does not know. A prediction
-ticks the classes from probability 0.5 on.
+Written: results for the Choices controls `present`, `absent` and `unsure`, in this order, so that programs
+reading only the first read nothing false. `meta` keeps annotators and probabilities. No `completed_by`, as
+imports fail for unknown users.
 
-When read, each choice is present, except those of controls named `absent` and `unsure`; so is the label of a box,
-polygon or region, and the last word of a taxonomy's path. With several controls, shared/controls.py says what their
-choices are. Predictions are scores; the JSON of a project has only their ids, which are passed over. Its other exports,
-JSON-MIN, CSV and TSV, are read in label_studio_min.py.
+Read: choices, region labels and taxonomy leaves are present, except in controls `absent` and `unsure`.
+Predictions are scores.
 """
 
 from collections.abc import Iterator
@@ -91,7 +87,7 @@ _TASK_DECODER = msgspec.json.Decoder(list[_Task])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is Label Studio, or None: a JSON array with data, and annotations or predictions."""
+    """Return why a file is Label Studio, or None."""
     start = read_start(path) if path.is_file() else b""
     if start.startswith(b"[") and b'"data"' in start and any(key in start for key in _TASK_KEYS):
         return "Label Studio tasks: a list of objects with data, annotations and predictions"
@@ -99,14 +95,14 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the tasks as items; a place is a task's number in the file, from 1."""
+    """Return the tasks as items, numbered from 1."""
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the tasks as `read` does. The label_columns and class_columns of a reading are controls.
+    """Return the tasks as `read`, with controls as label and class columns.
 
-    The file is read twice, because the choices of all tasks say what controls mean; an export of ours is read once.
+    Files are read twice, because all choices determine the meaning of controls.
     """
     if label_studio_min.recognize(path):
         return label_studio_min.read_as(path, problems, reading)
@@ -127,7 +123,6 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 def _interpret_controls(path: Path, reading: ReadingOptions) -> Controls:
-    """Return the controls of all tasks, with what was decided about them."""
     controls = Controls(reading, own=STATE_CONTROLS)
     is_ours = f'"{EXTRAS_KEY}"'.encode() in read_start(path)
     for piece in () if is_ours else read_pieces(path, wanted=lambda key: key == ""):
@@ -153,7 +148,6 @@ def _list_predictions(task: _Task) -> list[_Prediction]:
 
 
 def _read_config_classes(config: Path) -> list[tuple[str, str]]:
-    """Return the classes of the labeling config beside the tasks; [] without a config."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import ParseError, parse
 
@@ -229,7 +223,6 @@ def _build_item(task: _Task, place: int, controls: Controls, problems: Problems)
 
 
 def _interpret_results(results: list[_Result] | None, controls: Controls) -> InterpretedChoices:
-    """Return what the results of an annotation or prediction mean. Raises ValueError if they name no classes."""
     choices: list[tuple[str, list[str]]] = []
     regions: list[tuple[str, int]] = []
     for result in results or ():
@@ -247,7 +240,6 @@ def _parse_creation_time(annotation: _Annotation) -> float | None:
 
 
 def _list_result_classes(result: _Result) -> list[str]:
-    """Return the classes that a result names. Raises ValueError if they are not texts."""
     if result.type in _NON_LABEL_TYPES or not result.value:
         return []
     named = result.value.get(result.type)
@@ -263,11 +255,7 @@ def _list_result_classes(result: _Result) -> list[str]:
 
 
 def write(view: View, output: Output) -> None:
-    """Write the tasks, and the labeling config beside them.
-
-    Raises:
-        AnnotatorError: XML cannot hold the name of a class.
-    """
+    """Write tasks and labeling config. Class names that XML cannot hold raise AnnotatorError."""
     names = [class_.name for class_ in view.classes]
     check_xml_text("classes", names)
     with output.open_text(CONFIG_SUFFIX) as file:
@@ -283,7 +271,7 @@ def write(view: View, output: Output) -> None:
 
 
 def format_labeling_config(names: list[str]) -> str:
-    """Return the XML that a project in Label Studio needs: one Choices control a state."""
+    """Return a project's XML config with one Choices control per state."""
     choices = "".join(f"      <Choice value={quoteattr(name)}/>\n" for name in names)
     controls = "".join(
         f'    <Header value="{state.capitalize()}"/>\n'

@@ -1,9 +1,7 @@
-"""Label Studio's other exports: JSON-MIN, CSV and TSV, one row an annotation with its choices beside the task's data.
+"""Label Studio's JSON-MIN, CSV and TSV, with one row per annotation.
 
-Format: https://labelstud.io/guide/export: the fields of `data`, `id`, one field a control, then `annotator`,
-`annotation_id`, `created_at`, `updated_at`, `lead_time`. A control is a text for one choice, {"choices": [...]} for
-several, and a list for regions. The type of a control is not written: in JSON-MIN, controls stand between `id` and
-`annotator`, and in CSV, whose columns are sorted, they are told from data by what they hold.
+Format: https://labelstud.io/guide/export. In JSON-MIN, controls stand between `id` and `annotator`. CSV
+columns are sorted, so content decides.
 """
 
 import csv
@@ -57,7 +55,7 @@ def recognize(path: Path) -> str | None:
 
 
 def is_header(names: Sequence[str]) -> bool:
-    """Return whether a table with these columns is an export of Label Studio."""
+    """Return whether these columns are Label Studio's."""
     return {"annotation_id", "annotator", "lead_time"} <= set(names)
 
 
@@ -71,7 +69,7 @@ def _read_header(path: Path) -> tuple[list[str], str]:
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the annotations as items. Reads the file twice, because the choices say what controls mean."""
+    """Return the annotations as items, after a pass to interpret controls."""
     is_table = read_start(path, 1) not in (b"[", b"{")
     rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))
     place = "line" if is_table else "entry"
@@ -122,7 +120,6 @@ def _parse_cell(text: str) -> Any:
 
 
 def _find_controls(row: Mapping[str, Any], is_table: bool) -> tuple[list[str], bool]:
-    """Return the fields of a row that may be controls, and whether their place says that all are."""
     names = list(row)
     if not is_table and "id" in row and "annotator" in row and names.index("id") < names.index("annotator"):
         between = names[names.index("id") + 1 : names.index("annotator")]
@@ -132,7 +129,7 @@ def _find_controls(row: Mapping[str, Any], is_table: bool) -> tuple[list[str], b
 
 
 def parse_control_value(value: Any) -> tuple[list[str], list[str], bool]:
-    """Return (choices, labels of regions, whether they are certain to be choices) of a control."""
+    """Return (choices, region labels, whether certainly choices) of a control."""
     if isinstance(value, str):
         return ([value] if value else []), [], False
     words: list[str] = []
@@ -194,7 +191,7 @@ def _read_items(
 
 
 def format_annotator(by: Any, username: Any) -> str:
-    """Return who completed an annotation: the e-mail address if it is given, else a name, else "user 3"."""
+    """Return the annotator's email, else name, else "user 3"."""
     if isinstance(by, dict):
         by = by.get("email") or by.get("username") or by.get("id")
     if isinstance(by, int):
@@ -203,7 +200,7 @@ def format_annotator(by: Any, username: Any) -> str:
 
 
 def find_image_name(data: Mapping[str, Any]) -> str:
-    """Return the image's name: in the field `image`, else the first text like an image, else the only text; or ""."""
+    """Return the field `image`, else an image-like or only text, or ""."""
     texts = {key: value for key, value in data.items() if isinstance(value, str) and value}
     fields = [key for key in IMAGE_FIELDS if key in texts]
     fields += [key for key, value in texts.items() if is_image_address(value)]

@@ -1,9 +1,8 @@
-"""LabelMe: a JSON file beside each image, with flags of the image and labels of shapes.
+"""LabelMe: one JSON file per image, with image flags and shape labels.
 
-Format: https://github.com/wkentaro/labelme (`labelme --flags`); AnyLabeling and X-AnyLabeling write it too. LabelMe
-writes every flag of its list into every file, so that false means not ticked by somebody who looked at the image:
-absent. The label of a shape is present. X-AnyLabeling gives shapes that a model drew a `score`; they are a model's
-until the file is `checked`. `__ignore__` is LabelMe's own flag for images that are not to be used.
+Format: https://github.com/wkentaro/labelme (`labelme --flags`). Every file lists all flags, so false is
+absent. Shape labels are present, but with a `score` predictions until `checked`. `__ignore__` excludes
+images.
 """
 
 from collections.abc import Iterator
@@ -45,7 +44,7 @@ _DECODER = msgspec.json.Decoder(_File)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is LabelMe, or None: it is a JSON file with flags and shapes, or a folder with some."""
+    """Return why a JSON file or folder is LabelMe, or None."""
     if path.is_file():
         return "a file of LabelMe: it has flags and shapes of one image" if _is_labelme(path) else None
     files = find_first_files(path, (FILE_SUFFIX,), max_files=50) if path.is_dir() else []
@@ -62,12 +61,12 @@ def _is_labelme(path: Path) -> bool:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images that the files of a folder, or one file, belong to."""
+    """Return the images of one file or a folder."""
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the images as `read` does. A person may say that "false" is absent, or unknown."""
+    """Return the images as `read`, with "false" as absent or unanswered."""
     root = path if path.is_dir() else path.parent
     listing = list_files(path, leave_out=path) if path.is_dir() else None
     names = [name for name in listing.paths if name.lower().endswith(FILE_SUFFIX)] if listing else [path.name]
@@ -87,7 +86,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 class _Reader:
-    """A reader of all files. said, decided: sentences and decisions; completed when all items were read."""
+    """A reader of all files, with remarks complete at the end."""
 
     def __init__(self, root: Path, images: ImageFiles, problems: Problems, reading: ReadingOptions):
         self._root, self._images, self._problems = root, images, problems

@@ -1,13 +1,9 @@
-"""MegaDetector results: the confidences of a camera-trap detector, and of a classifier of its boxes, as predictions.
+"""MegaDetector results 1.0 to 1.6, with confidences of detector and species classifier as scores.
 
-Format: "MegaDetector output format" 1.0 to 1.6, https://lila.science/megadetector-output-format: an object with
-`images` and `detection_categories`. Checkpoints and older scripts write the list of images alone, whose categories are
-those of MegaDetector itself.
+Format: https://lila.science/megadetector-output-format, or only its list of images.
 
-The score of a class is that of its surest box, for a species the confidence that the classifier gave it, whatever the
-confidence of the box. A file that was processed without a box of a class says 0 of this class, because the detector
-looked for all of them; a failure says nothing. All confidences are kept, from the 0.005 on at which MegaDetector begins
-to write. A video speaks of the frames on which its boxes lie, by the names that MegaDetector gives to frames.
+A class gets the confidence of its best box, a species that of the classifier. A processed file without a box
+scores 0, because the detector looked for all classes. Failures give no score.
 """
 
 from collections import Counter
@@ -38,7 +34,7 @@ OLD_DETECTION_LENGTH = 6  # numbers of a detection in the oldest files: top, lef
 
 
 class Detection(msgspec.Struct, gc=False):
-    """A box; classifications: (category, confidence) of a classifier that saw what is in it."""
+    """A box with (category, confidence) classifications of its content."""
 
     category: CategoryId
     conf: float
@@ -48,7 +44,7 @@ class Detection(msgspec.Struct, gc=False):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """A file that the detector was given; an old detection is a list of OLD_DETECTION_LENGTH numbers."""
+    """A file's results. Old detections are lists of OLD_DETECTION_LENGTH numbers."""
 
     file: str
     detections: list[Detection | list[float]] | None = None
@@ -62,7 +58,7 @@ CATEGORY_DECODER = msgspec.json.Decoder(dict[str, str])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is of MegaDetector, or None, by its first 64 KB."""
+    """Return why the first 64 KB are MegaDetector results, or None."""
     start = read_start(path) if path.is_file() else b""
     has_images = b'"file"' in start and (b'"detections"' in start or b'"max_detection_conf"' in start)
     if start[:1] == b"{" and (
@@ -75,10 +71,9 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the scores of all files that were processed. Reads the file twice; memory does not grow with it.
+    """Return the scores of all processed files, with flat memory in two passes.
 
-    Raises:
-        AnnotatorError: It is no complete file of results, or its categories cannot be read.
+    Incomplete results or invalid categories raise AnnotatorError.
     """
     said = [
         "The score of a class is that of its surest box; a processed file without one says 0 of the class.",
@@ -120,7 +115,7 @@ def _parse_categories(path: Path, key: str, text: bytes) -> dict[str, str]:
 
 
 class _Reader:
-    """A reader of the entries, which counts what a person is told at the end."""
+    """A reader of the entries with counts for final remarks."""
 
     def __init__(
         self, detected: Mapping[str, str], species: Mapping[str, str], said: list[str], dispensable: list[str]
@@ -164,7 +159,7 @@ class _Reader:
         self._add_sentences()
 
     def _read_video(self, file: str, place: str, detections: Sequence[Detection]) -> Iterator[Item]:
-        """Yield an item for each frame with boxes; of others nothing is known, as few boxes of a video are written."""
+        """Yield an item per frame with boxes. Files omit most boxes, so other frames are unknown."""
         self._videos += 1
         frames: dict[int, list[Detection]] = {}
         for detection in detections:

@@ -1,8 +1,7 @@
-"""numpy and torch: a folder of arrays, and for torch the images and a Dataset that reads them.
+"""Exports for numpy and torch: a folder of arrays, and for torch a Dataset that reads them.
 
-labels.npy (n, C) int8: 1 present, -1 absent, 0 unknown (or unsure); images.npy (n,) text, the file of each image below
-`images/` where images are written, else its name in the project; splits.npy (n,) text, where there are splits;
-classes.txt, the class of each column, one a line.
+labels.npy (n, C) int8: 1 present, -1 absent, 0 unanswered or unsure. images.npy (n,): file below `images/`,
+or image name. splits.npy (n,). classes.txt: one per column.
 """
 
 from contextlib import ExitStack
@@ -24,12 +23,12 @@ IMAGES_FOLDER = "images"
 
 
 def write_numpy(view: View, out: Output) -> None:
-    """Write the arrays, and the images if the export has images."""
+    """Write the arrays and exported images."""
     _write_arrays(view, out)
 
 
 def _write_arrays(view: View, out: Output) -> set[str]:
-    """Write the arrays and return the splits that have images, "" for images in no split."""
+    """Write the arrays, and return the splits with images, "" for none."""
     images, splits = NpyTextWriter(), NpyTextWriter()
     used: set[str] = set()
     with ExitStack() as stack:
@@ -50,17 +49,16 @@ def _write_arrays(view: View, out: Output) -> set[str]:
 
 
 def write_torch(view: View, out: Output) -> None:
-    """Write the arrays, the images if the export has images, and dataset.py."""
+    """Write the arrays, exported images and dataset.py."""
     used = _write_arrays(view, out)
     with out.open_text("dataset.py") as file:
         file.write(format_dataset_module(used, view.image_mode != "none"))
 
 
 def write_images(block: Block, view: View, out: Output) -> dict[int, str]:
-    """Write the images of a block; return row -> the image's name in the export, in the order of the block.
+    """Write a block's images, and return exported names by row.
 
-    Where images are written, an image that could not be written is left out, because readers of the export would fail
-    at it. Where they are not, all images keep their names in the project.
+    Unwritable images are omitted, because readers of the export would fail.
     """
     if view.image_mode == "none":
         return {row: image.name for row, image in enumerate(block.images)}
@@ -69,20 +67,20 @@ def write_images(block: Block, view: View, out: Output) -> dict[int, str]:
 
 
 def write_classes(view: View, out: Output) -> None:
-    """Write classes.txt, one class a line; no name of a class contains a line end."""
+    """Write classes.txt, one class per line."""
     with out.open_text("classes.txt") as file:
         file.writelines(f"{class_.name}\n" for class_ in view.classes)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is of this format, or None: a folder with labels.npy and images.npy."""
+    """Return why a folder has labels.npy and images.npy, or None."""
     if path.is_dir() and all((path / name).is_file() for name in ("labels.npy", "images.npy")):
         return "a folder of arrays: it has labels.npy and images.npy"
     return None
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of an export to numpy or torch. Raises AnnotatorError for arrays that cannot be used."""
+    """Return the labels of the arrays. Unusable arrays raise AnnotatorError."""
     array = load_arrays(path, "images.npy", "labels.npy")
     classes, said = read_classes_beside(path, array.labels.shape[1])
     splits = load_array(path / "splits.npy", path) if (path / "splits.npy").is_file() else None

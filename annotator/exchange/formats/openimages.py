@@ -1,12 +1,7 @@
-"""Open Images: a CSV of image-level labels, and beside it a CSV with the names of the classes.
+"""Open Images V4 to V7: a CSV of image-level labels, and class names next to it.
 
-Format: "Human-verified image-level labels" and "Machine-generated image-level labels" of Open Images V4 to V7,
-https://storage.googleapis.com/openimages/web/download_v7.html: ImageID,Source,LabelName,Confidence, and
-LabelName,DisplayName in class-descriptions.csv.
-
-Confidence 1 is present and 0 absent, as people verified it; a class without a row is unknown. Rows whose Source is
-machine, and other confidences, are scores. An ImageID is the name of a .jpg without this ending; names with another
-ending of an image are kept whole. CSVs of boxes have the same columns: a box makes its class present.
+Format: https://storage.googleapis.com/openimages/web/download_v7.html. Confidence 1 is present, 0 absent.
+Machine rows and other confidences are scores. An ImageID is a .jpg name without ending.
 """
 
 from collections.abc import Iterator
@@ -32,16 +27,13 @@ VERIFIED_SOURCE, MACHINE_SOURCE = "verification", "machine"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is of this format, or None: its first line names the four columns."""
+    """Return why a file's header is Open Images, or None."""
     named = set(read_first_line(path).replace('"', "").split(",")) if path.is_file() else set()
     return f"an Open Images CSV: it has {', '.join(LABEL_COLUMNS)}" if named.issuperset(LABEL_COLUMNS) else None
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return labels and scores. The names of classes come from the *class-descriptions*.csv in the same folder.
-
-    The file that an export writes beside its CSV is used alone, if it exists.
-    """
+    """Return labels and scores, with class names from the export or *class-descriptions*.csv."""
     own = path.with_name(path.stem + DESCRIPTIONS_SUFFIX)
     files = [own] if own.exists() else sorted(path.parent.glob("*class-descriptions*.csv"))
     names = _read_class_names(files, problems)
@@ -54,7 +46,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def _read_class_names(files: list[Path], problems: Problems) -> dict[str, str]:
-    """Return LabelName -> the name of the class; where two share a name, the second gets its LabelName appended."""
+    """Return class name by LabelName, with the LabelName appended to duplicates."""
     names: dict[str, str] = {}
     used: set[str] = set()
     for file in files:
@@ -68,7 +60,6 @@ def _read_class_names(files: list[Path], problems: Problems) -> dict[str, str]:
 
 
 def _read_items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[Item]:
-    """Yield one item for each run of rows of the same image."""
     rows = read_csv_rows(path, problems)
     _, header = next(rows, (0, []))
     if missing := [name for name in LABEL_COLUMNS if name not in header]:
@@ -94,15 +85,7 @@ def _read_items(path: Path, names: dict[str, str], problems: Problems) -> Iterat
 
 
 def _add_row(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
-    """Add one row to its item; return why it cannot be added, or None.
-
-    Args:
-        item: The item of the row's image, which is changed.
-        name: The name of the class.
-        source: Who or what gave the label, as the file has it.
-        text: The cell "Confidence".
-        has_provenance: Another file has the sources of the labels, which are more exact.
-    """
+    """Add one row to its item, or return why not. `has_provenance`: another file has exact sources."""
     try:
         confidence = float(text)
     except ValueError:
@@ -130,10 +113,7 @@ def _image_id(name: str) -> str:
 
 
 def write(view: View, output: Output) -> None:
-    """Write a row for each cell with a value, and class-descriptions.csv with all classes.
-
-    LabelName is the name of the class itself.
-    """
+    """Write a row per cell with a value, and class-descriptions.csv."""
     names = [class_.name for class_ in view.classes]
     is_filled = np.isin(view.sources, FILL_SOURCES)
     with output.open_text() as file:

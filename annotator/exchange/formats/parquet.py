@@ -1,8 +1,7 @@
-"""Parquet (https://parquet.apache.org): one row an image, or one row an answer, in row groups of some thousand.
+"""Parquet tables (https://parquet.apache.org) with one row per image or per answer.
 
-A column a class, int8: 1, 0, or null without a value. `provenance` lists the answers of the image, unsure ones too, so
-that nothing is lost. If a class has the name of another column, the class keeps it, and the other column gets a "_" at
-its end. The schema records the meaning of each column, so that parquet_reader.py reads everything back.
+Class columns are int8: 1, 0 or null. `provenance` lists all answers. Other columns get "_" if a class has
+their name. The schema records column meanings for parquet_reader.py.
 """
 
 import json
@@ -49,7 +48,6 @@ def _build_empty_table(view: View) -> Iterator[Any]:
 
 
 def _add_column_metadata(table: Any, view: View) -> Any:
-    """Return the table with the meaning of its columns in the metadata of its schema."""
     classes = [class_.name for class_ in view.classes]
     others = [name for name in table.column_names if name not in classes]
     columns = {name: next((one for one in others if one.rstrip("_") == name), "") for name in OWN_COLUMNS}
@@ -57,7 +55,6 @@ def _add_column_metadata(table: Any, view: View) -> Any:
 
 
 def _build_image_table(view: View, block: Block) -> Any:
-    """Return a table with one row for each image of the block."""
     import pyarrow as pa
 
     facts: dict[str, Any] = {
@@ -96,7 +93,6 @@ def _build_image_table(view: View, block: Block) -> Any:
 
 
 def _build_cell_table(view: View, block: Block) -> Any:
-    """Return a table with one row for each answer in the block."""
     import pyarrow as pa
 
     rows, columns = block.sources.nonzero()
@@ -110,7 +106,6 @@ def _build_cell_table(view: View, block: Block) -> Any:
 
 
 def _build_answer_columns(view: View, block: Block) -> dict[str, Any]:
-    """Return column -> array with one value for each cell with a source, image by image."""
     import pyarrow as pa
 
     cells = rows, columns = block.sources.nonzero()
@@ -146,7 +141,6 @@ def _build_answer_columns(view: View, block: Block) -> dict[str, Any]:
 
 
 def _build_event_columns(view: View, block: Block) -> dict[str, Any]:
-    """Return the columns of events, none where no image is in one."""
     import pyarrow as pa
 
     if "events" not in view.has:
@@ -159,7 +153,6 @@ def _build_event_columns(view: View, block: Block) -> dict[str, Any]:
 
 
 def _to_timestamps(seconds: np.ndarray) -> Any:
-    """Return Unix seconds as timestamps in UTC, null for nan."""
     import pyarrow as pa
 
     unknown = np.isnan(seconds)

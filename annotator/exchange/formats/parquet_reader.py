@@ -1,11 +1,9 @@
-"""Reading labels from Parquet (https://parquet.apache.org), batch by batch: our own exports, and tables of others.
+"""Labels from Parquet (https://parquet.apache.org), read in batches.
 
-    our own exports            one column a class, `provenance`, `attributes` and `notes`: the schema says which columns
-                               these are. A row without a null is exhaustive
-    image, class, state        one row an answer, with source, annotator and decided_at where there are such columns
+    own exports            the schema names the columns, and a row without null is exhaustive
+    image, class, state    one row per answer
 
-All other tables, also those with the bytes of pictures, are read as reading/table_interpreter.py decides. A table whose
-schema names features of Hugging Face is read by huggingface.py.
+Other tables are interpreted by content.
 """
 
 import json
@@ -52,11 +50,11 @@ _INVALID_VALUE = -2  # stands for a value that is none of 1, 0, -1
 
 @dataclass(frozen=True)
 class ParquetColumns:
-    """The names of the columns of a table by their meaning; "" for a missing column.
+    """Column names by meaning, "" if missing.
 
     Attributes:
-        classes: Columns with the values of one class each; [] for a table with one row an answer.
-        class_, state: Columns of a table with one row an answer.
+        classes: One column per class, empty for a table of answers.
+        class_, state: Columns of a table of answers.
     """
 
     image: str
@@ -70,7 +68,7 @@ class ParquetColumns:
     state: str = ""
 
     def list_needed(self, names: Sequence[str]) -> list[str]:
-        """Return the names in `names` that have to be read, in their order."""
+        """Return the `names` to read, in order."""
         single = (self.image, self.sha256, self.split, self.provenance, self.attributes, self.notes)
         who = PROVENANCE_COLUMNS if self.class_ else ()
         wanted = {*single, *self.classes, self.class_, self.state, *who}
@@ -111,12 +109,12 @@ def _is_parquet(path: Path) -> bool:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a table, as `read_as` with the reader's own decisions."""
+    """Return the labels as `read_as` with default options."""
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the labels of a table. Raises AnnotatorError for a table without labels, and for a damaged file."""
+    """Return a table's labels, or raise AnnotatorError."""
     schema = _read_schema(path)
     is_told = reading.label_columns is not None or reading.class_columns is not None
     columns = None if is_told else _find_columns(schema)
@@ -130,7 +128,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 def _make_table(path: Path, schema: "pa.Schema") -> RawTable:
-    """Return another tool's table without its pictures, with rows named as in sources/image_tables.py."""
+    """Return another tool's table without pictures, with rows named as in sources/image_tables.py."""
     pictures = _find_picture_columns(schema)
     names = [name for name in schema.names if name not in pictures]
     image = None
@@ -156,7 +154,6 @@ def _make_table(path: Path, schema: "pa.Schema") -> RawTable:
 
 
 def _find_picture_columns(schema: "pa.Schema") -> list[str]:
-    """Return the columns with the bytes of pictures."""
     import pyarrow as pa
 
     def is_bytes(kind: Any) -> bool:
@@ -180,7 +177,6 @@ def _read_schema(path: Path) -> "pa.Schema":
 
 
 def _find_columns(schema: "pa.Schema") -> ParquetColumns | None:
-    """Return the columns of an own export, or of a table with one row an answer; None for other tables."""
     from pyarrow import types
 
     kinds = {field.name: field.type for field in schema}
@@ -203,7 +199,6 @@ def _find_columns(schema: "pa.Schema") -> ParquetColumns | None:
 
 
 def _parse_own_columns(text: bytes | None, kinds: dict[str, Any]) -> ParquetColumns | None:
-    """Return the columns as an export recorded them; None without a record, or if a recorded column is missing."""
     try:
         named = json.loads(text or b"null")
         columns = ParquetColumns(classes=tuple(named["classes"]), **{name: named.get(name, "") for name in OWN_COLUMNS})
@@ -218,7 +213,6 @@ def _parse_own_columns(text: bytes | None, kinds: dict[str, Any]) -> ParquetColu
 
 
 def _read_batches(path: Path, wanted: Sequence[str]) -> Iterator[tuple[int, "pa.RecordBatch"]]:
-    """Yield (row, batch), with the row that begins the batch. Raises AnnotatorError at the row where reading fails."""
     import pyarrow as pa
 
     row = 0
@@ -235,7 +229,6 @@ def _list_values(batch: "pa.RecordBatch", name: str) -> list[Any]:
 
 
 def _read_image_rows(path: Path, columns: ParquetColumns, problems: Problems) -> Iterator[Item]:
-    """Yield one item for each row of a table with one column a class."""
     for first, batch in _read_batches(path, columns.list_needed(read_parquet_schema(path).names)):
         values = _read_values(batch, columns.classes)
         for row, column in np.argwhere(values == _INVALID_VALUE).tolist():
@@ -272,7 +265,7 @@ def _read_image_rows(path: Path, columns: ParquetColumns, problems: Problems) ->
 
 
 def _read_values(batch: "pa.RecordBatch", names: Sequence[str]) -> np.ndarray:
-    """Return the values, (n, C) int8: 1, 0, -1 for null or -1, _INVALID_VALUE for any other number."""
+    """Return values, (n, C) int8: 1, 0, -1 for null, or _INVALID_VALUE."""
     values = np.full((batch.num_rows, len(names)), -1, np.int8)
     for column, name in enumerate(names):
         numbers = batch.column(name).cast("double").to_numpy(zero_copy_only=False)
@@ -282,7 +275,6 @@ def _read_values(batch: "pa.RecordBatch", names: Sequence[str]) -> np.ndarray:
 
 
 def _build_plain_labels(values: np.ndarray, states: np.ndarray, names: Sequence[str]) -> list[list[ImportedLabel]]:
-    """Return for each row the answers to its values without provenance."""
     plain: list[list[ImportedLabel]] = [[] for _ in values]
     present, absent = ([ImportedLabel(name, state) for name in names] for state in (PRESENT, ABSENT))
     rows, columns = np.nonzero((values >= 0) & (states == 0))
@@ -294,7 +286,7 @@ def _build_plain_labels(values: np.ndarray, states: np.ndarray, names: Sequence[
 def _read_provenance(
     batch: "pa.RecordBatch", columns: ParquetColumns, first: int, problems: Problems
 ) -> tuple[list[list[ImportedLabel]], np.ndarray]:
-    """Return for each row its answers with provenance; and (n, C) int8: 0 without an answer, else its state plus 2."""
+    """Return answers with provenance per row, and (n, C) int8 of state plus 2, or 0 for none."""
     given: list[list[ImportedLabel]] = [[] for _ in range(batch.num_rows)]
     states = np.zeros((batch.num_rows, len(columns.classes)), np.int8)
     if not columns.provenance:
@@ -318,7 +310,7 @@ def _read_provenance(
 def _check_consistency(
     values: np.ndarray, states: np.ndarray, columns: ParquetColumns, first: int, problems: Problems
 ) -> None:
-    """Note a problem where a value and its provenance differ: another tool has changed one of them."""
+    """Report values that contradict their provenance because another tool changed one."""
     expected = np.array([-1, 0, -1, 1], np.int8)[states]  # nothing, absent, unsure, present
     for row, column in np.argwhere((states != 0) & (values != expected) & (values != _INVALID_VALUE)).tolist():
         said = {1: "absent", 2: "unsure", 3: "present"}[int(states[row, column])]
@@ -331,7 +323,6 @@ def _check_consistency(
 def _parse_labels(
     fields: "dict[str, pa.Array]", count: int, first: int, rows: np.ndarray, problems: Problems
 ) -> Iterator[ImportedLabel | None]:
-    """Yield the answers in the columns of a table, None for an invalid answer, which is noted as a problem."""
     nothing = [None] * count
     words, names = (fields[name].to_pylist() for name in ("state", "class"))
     facts_of = {
@@ -358,7 +349,6 @@ def _list_provenance_values(name: str, values: "pa.Array") -> list[Any]:
 
 
 def _to_seconds(moments: "pa.Array") -> list[float | None]:
-    """Return the Unix seconds of a column of times; a column of numbers is in seconds already."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -377,7 +367,7 @@ def _parse_remark(note: dict[str, Any]) -> Remark:
 
 
 def _read_answer_rows(path: Path, columns: ParquetColumns, problems: Problems) -> Iterator[Item]:
-    """Yield the answers of a table with one row an answer; successive rows of one image in a batch are one item."""
+    """Yield a table's answers, one item per successive rows of one image."""
     import pyarrow as pa
 
     for first, batch in _read_batches(path, columns.list_needed(read_parquet_schema(path).names)):

@@ -1,15 +1,8 @@
-"""SpeciesNet predictions: the scores of a camera-trap classifier, and the boxes of its detector, as predictions.
+"""SpeciesNet predictions: scores of a camera trap classifier and its detector's boxes.
 
-Format: "Output format" of https://github.com/google/cameratrapai: {"predictions": [{"filepath", "classifications":
-{"classes", "scores"}, "detections", "prediction", "prediction_score", "failures"}, ...]}. Which fields are there
-depends on the parts of the ensemble that were run, and did not fail. Classes are written as
-uuid;class;order;family;genus;species;common name, where every part but the last may be empty.
-
-A class is called by its common name, "canidae family" as well as "red fox"; without one by its last taxon, a species by
-both of its words. A class map makes of that what the project calls it. The score of a class is the largest of those
-that the classifier, the ensemble (`prediction`) and, for animal, human and vehicle, the detector give it. What the
-classifier or the detector, where it was run, does not name for a file has a score of 0 there. The crop that SpeciesNet
-classifies is its surest box, which is therefore the evidence for the classes of the classifier.
+Format: https://github.com/google/cameratrapai. A class is named by its common name, else the last taxon. Its
+score is the maximum over classifier, ensemble and detector, 0 if a part that was run omits it. The best box
+is the classified crop and so the evidence.
 """
 
 import re
@@ -39,14 +32,14 @@ _ENTRY = re.compile(rb'"predictions"\s*:\s*\[\s*\{.*?"filepath"', re.DOTALL)
 
 
 class Classifications(msgspec.Struct, gc=False):
-    """The classes that the classifier thought of first, with their scores."""
+    """The classifier's top classes and scores."""
 
     classes: list[str] = []
     scores: list[float] = []
 
 
 class Detection(msgspec.Struct, gc=False):
-    """A box of the detector."""
+    """A detector box."""
 
     conf: float
     category: str | int = ""
@@ -55,7 +48,7 @@ class Detection(msgspec.Struct, gc=False):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """An entry of SpeciesNet about one file."""
+    """SpeciesNet's entry for one file."""
 
     filepath: str
     classifications: Classifications | None = None
@@ -69,7 +62,7 @@ ENTRY_DECODER = msgspec.json.Decoder(list[Entry])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is of SpeciesNet, or None: an object whose `predictions` are entries with a filepath."""
+    """Return why a file has SpeciesNet `predictions`, or None."""
     start = read_start(path) if path.is_file() else b""
     if start[:1] == b"{" and _ENTRY.search(start):
         return "SpeciesNet predictions: the predictions of each filepath"
@@ -77,7 +70,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the scores of all files that were processed. Reads the file twice; memory does not grow with it."""
+    """Return the scores of processed files, with flat memory in two passes."""
     names = _ClassNames()
     for piece in read_pieces(path, "predictions".__eq__):
         for _, entry in piece.decode(ENTRY_DECODER, Problems()):  # undecodable ones are noted when the items are read
@@ -99,7 +92,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def parse_class_name(taxonomy: str) -> str:
-    """Return what a class is called, "" where none of its parts says it."""
+    """Return the class name in a taxonomy, or ""."""
     parts = [part.strip() for part in taxonomy.split(";")]
     if len(parts) == 1:
         return parts[0]
@@ -115,7 +108,7 @@ class _ClassNames:
     """The classes of a file.
 
     Attributes:
-        classified, detected: Name -> description, of the classifier (and the ensemble), and of the detector.
+        classified, detected: Descriptions by name, from classifier or ensemble, and from the detector.
     """
 
     def __init__(self) -> None:
@@ -125,7 +118,6 @@ class _ClassNames:
         self._known: dict[str, str] = {}
 
     def add(self, entry: Entry) -> None:
-        """Add the classes of an entry."""
         given = [*(entry.classifications.classes if entry.classifications else ())]
         for taxonomy in [*given, *([entry.prediction] if entry.prediction else [])]:
             if name := self.find_name(taxonomy):
@@ -137,13 +129,11 @@ class _ClassNames:
                 self.detected.setdefault(name, "")
 
     def find_name(self, taxonomy: str) -> str:
-        """Return the name of a class; the names of thousands of species are worked out once each."""
         if taxonomy not in self._known:
             self._known[taxonomy] = parse_class_name(taxonomy)
         return self._known[taxonomy]
 
     def describe_ambiguous_names(self) -> list[str]:
-        """Return a sentence for each name that several taxa have: they are read as one class."""
         several = {name: taxa for name, taxa in self._taxa.items() if len(taxa) > 1}
         said = [f"{name!r} is the name of {' and '.join(sorted(taxa))}: one class." for name, taxa in several.items()]
         more = (
@@ -155,7 +145,7 @@ class _ClassNames:
 
 
 def find_detection_class(detection: Detection) -> str:
-    """Return the class of a box, "" where its category is none of the detector's."""
+    """Return a box's class, or "" for a foreign category."""
     return detection.label.strip() or DETECTOR_CATEGORIES.get(str(detection.category), "")
 
 
@@ -223,7 +213,7 @@ def _read_items(path: Path, names: _ClassNames, said: list[str], problems: Probl
 
 
 def _find_crop(entry: Entry) -> list[float] | None:
-    """Return the place that was classified: the surest box, None where there is none or the whole image was seen."""
+    """Return the classified (best) box, or None without boxes or for whole-image models."""
     if not entry.detections or (entry.model_version or "").endswith(WHOLE_IMAGE_VERSION_END):
         return None
     return max(entry.detections, key=lambda detection: detection.conf).bbox

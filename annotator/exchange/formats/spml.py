@@ -1,16 +1,9 @@
-"""The arrays of single-positive multi-label (SPML) learning: formatted_{train,val}_{images,labels,labels_obs}.npy.
+"""Arrays of single-positive multi-label (SPML) learning, formatted_<split>_*.npy.
 
-Format: written by preproc/format_*.py and preproc/generate_observed_labels.py of Cole et al., "Multi-Label Learning
-from Single Positive Labels", CVPR 2021, https://github.com/elijahcole/single-positive-multi-label; read by EM/APL, GR,
-Large Loss and LAGC. `images` is (n,) of file names; `labels` (n, C) of 1 and 0 is the full truth; `labels_obs` (n, C)
-holds the labels given to the method: 1 present, -1 absent, 0 not known.
-
-When a folder is read, the observed labels are used if they exist, else the full truth. To read a certain array, a
-person names its file: formatted_train_labels.npy is read as the truth even beside observed labels. The arrays name no
-classes: classes.txt beside them does, one a line; without it, classes are numbered by column.
-
-When written, `labels_obs` holds the answers. `labels`, which also holds the cells that the export fills in, is written
-only if no cell is unknown, because it has no room for unknown. Without splits, all images are in "train".
+Format: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021,
+https://github.com/elijahcole/single-positive-multi-label. `images` (n,) are file names, `labels` (n, C) full
+truth (1, 0), `labels_obs` (n, C) observed labels (1 present, -1 absent, 0 unknown) and preferred in reading.
+`labels` is written only without unanswered cells.
 """
 
 from contextlib import ExitStack
@@ -34,10 +27,7 @@ OBSERVED_ARRAY_NAMES = ("labels_obs", "uniform_labels_obs")  # the older and the
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is of this format, or None.
-
-    It is a folder with formatted_<split>_images.npy, or an array of labels beside such a file.
-    """
+    """Return why a folder or label array has this format, or None."""
     folder, name = (path, None) if path.is_dir() else (path.parent, path.name)
     for part in _list_splits(folder) if name is None or name.startswith("formatted_") else ():
         files = (f"formatted_{part}_labels.npy", *(f"formatted_{part}_{name}.npy" for name in OBSERVED_ARRAY_NAMES))
@@ -47,16 +37,15 @@ def recognize(path: Path) -> str | None:
 
 
 def _list_splits(folder: Path) -> list[str]:
-    """Return the splits that have images, "train" and "val" first."""
     names = [path.name for path in folder.glob("formatted_*_images.npy")]
     splits = sorted(name.removeprefix("formatted_").removesuffix("_images.npy") for name in names)
     return sorted(splits, key=lambda split: USUAL_SPLITS.index(split) if split in USUAL_SPLITS else len(USUAL_SPLITS))
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a folder of arrays, or of one array of labels.
+    """Return the labels of a folder of arrays or of one array.
 
-    Raises AnnotatorError that lists every array that is missing or cannot be used: Python objects are never loaded.
+    AnnotatorError lists all missing or unusable arrays. Python objects are never loaded.
     """
     folder = path if path.is_dir() else path.parent
     parts = _load_splits(folder, None if path.is_dir() else path.name)
@@ -84,7 +73,6 @@ def _repeat_split(split: str, start: int, stop: int) -> list[str]:
 
 
 def _load_splits(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
-    """Return split -> its array of labels, observed if it exists; with `chosen`, only the array in that file."""
     parts: dict[str, LabelArray] = {}
     problems: list[str] = []
     for split in _list_splits(folder):
@@ -105,7 +93,7 @@ def _load_splits(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
 
 
 def write(view: View, out: Output) -> None:
-    """Write two or three arrays a split; images of no split are left out."""
+    """Write two or three arrays per split, without images in no split."""
     is_filled = np.isin(view.sources, (FILLED_BY_MODEL, FILLED_BY_ASSUMPTION))
     with ExitStack() as stack:
         arrays = {split: _SplitArrays(split, view, out, stack) for split in view.splits or ("train",)}
@@ -127,7 +115,7 @@ def write(view: View, out: Output) -> None:
 
 
 class _SplitArrays:
-    """The arrays of one split while they are written."""
+    """The arrays of one split being written."""
 
     def __init__(self, split: str, view: View, out: Output, stack: ExitStack):
         def array(name: str) -> NpyWriter:

@@ -1,7 +1,7 @@
-"""Supervisely: meta.json, and in each data set img/ with images and ann/ with a JSON file each.
+"""Supervisely: meta.json, and data sets with img/ and ann/ (one JSON file per image).
 
-Format: https://docs.supervisely.com/data-organization/00_ann_format_navi. A tag of the image and the class of an object
-are present. A tag with a value is tag and value, "weather: rain"; a tag whose value is yes or no, as words, stays that.
+Format: https://docs.supervisely.com/data-organization/00_ann_format_navi. Image tags and object classes are
+present, tags with values as "weather: rain".
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ _FILE_DECODER, _META_DECODER = msgspec.json.Decoder(_File), msgspec.json.Decoder
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder is Supervisely's, or None: it has meta.json with classes and tags, and folders ann."""
+    """Return why a folder is a Supervisely project, or None."""
     start = read_start(path / META_FILE) if (path / META_FILE).is_file() else b""
     if start[:1] != b"{" or b'"classes"' not in start:
         return None
@@ -64,7 +64,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images of all data sets of the project."""
+    """Return the images of all data sets."""
     listing = list_files(path, leave_out=path)
     names = [name for name in listing.paths if name.split("/")[-2:-1] == [ANNOTATION_FOLDER] and name.endswith(".json")]
     meta = _parse_file(path / META_FILE, META_FILE, _META_DECODER, problems)
@@ -97,7 +97,6 @@ def _read_items(root: Path, names: list[str], problems: Problems) -> Iterator[It
 
 
 def _parse_file(path: Path, place: str, decoder: "msgspec.json.Decoder", problems: Problems) -> Any:
-    """Return the content of a JSON file; None, with a problem noted, if it cannot be read."""
     try:
         with open_file(path) as file:
             text = file.read(MAX_FILE_BYTES + 1)

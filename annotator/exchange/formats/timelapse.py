@@ -1,11 +1,8 @@
-"""Timelapse: its database TimelapseData.ddb, in which people label the images of camera traps.
+"""Timelapse databases (TimelapseData.ddb) with labels of camera trap images.
 
-Format: SQLite, https://timelapse.ucalgary.ca ("Timelapse Reference Guide"). `DataTable` has a row an image (File,
-RelativePath, DateTime, DeleteFlag, and the columns of the template); `TemplateTable` says what each column is.
-
-Read: a choice names the class of the image, a counter of at least 1 and a flag that is set make their own class
-present. A column that still has its default value says nothing, because Timelapse writes it into each new row. All
-other columns are facts. The file is somebody else's: it is opened for reading only, and nothing in it is run.
+Format: SQLite, https://timelapse.ucalgary.ca. Choices name classes, counters from 1 and set flags make their
+class present. Default values mean nothing, because Timelapse writes them into new rows. Untrusted files are
+opened read-only.
 """
 
 import re
@@ -45,10 +42,10 @@ class Column:
     """A column of the template.
 
     Attributes:
-        name: Its name in DataTable.
-        label: What people see.
+        name: Name in DataTable.
+        label: Displayed name.
         kind: FixedChoice, Counter, Flag, Note, ...
-        default: The value that a new row has.
+        default: Value in new rows.
     """
 
     name: str
@@ -58,12 +55,12 @@ class Column:
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is a database of Timelapse, or None: a file that ends in .ddb."""
+    """Return why a path is a Timelapse database (.ddb), or None."""
     return f"{DATABASE_DESCRIPTION} (.ddb)" if path.suffix.lower() == FILE_SUFFIX and path.is_file() else None
 
 
 def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
-    """Return the labels of a database. Raises AnnotatorError for a file that is no database of Timelapse."""
+    """Return the labels of a database. Other files raise AnnotatorError."""
     reading = reading or ReadingOptions()
     with open_read_only(path, DATABASE_DESCRIPTION) as sql:
         columns = _read_columns(path, sql)
@@ -97,7 +94,7 @@ def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) 
 
 @dataclass(frozen=True)
 class _ColumnMeanings:
-    """The meaning of the columns: those that name classes, those that are classes, words for absent and for nothing."""
+    """Label columns, class columns, and words for absent and empty."""
 
     columns: dict[str, Column]
     labels: Sequence[str]
@@ -131,7 +128,6 @@ def _check_columns_exist(path: Path, wanted: Sequence[str], known: Sequence[str]
 
 
 def _read_columns(path: Path, sql: Connection) -> list[Column]:
-    """Return the columns of the template that DataTable has. Raises AnnotatorError for another database."""
     found_tables = list_tables(sql)
     if missing := [name for name in (DATA_TABLE, TEMPLATE_TABLE) if name not in found_tables]:
         raise AnnotatorError(f"{path} is no database of Timelapse: it has no table {' and no '.join(missing)}.")
@@ -231,7 +227,6 @@ def _build_item(path: Path, plan: _ColumnMeanings, row: dict[str, Any]) -> Item:
 
 
 def _parse_state(value: str, absent: set[str]) -> int | None:
-    """Return the state that the value of a flag or counter gives; None for what nobody has set."""
     word = value.casefold()
     if word in absent:
         return ABSENT

@@ -1,7 +1,4 @@
-"""The Dataset in a torch export, as text: this package never imports torch.
-
-Its docstring is an example that runs unchanged: it names a split and the folder of images of this export.
-"""
+"""Text of the Dataset in a torch export, as this package never imports torch."""
 
 import re
 from collections.abc import Iterable
@@ -11,11 +8,10 @@ EXAMPLE_SPLIT = "train"  # the split of the example, if it has images
 
 
 def format_dataset_module(splits: Iterable[str], with_images: bool) -> str:
-    """Return the text of dataset.py.
+    """Return the text of dataset.py, with an example that runs unchanged.
 
     Args:
-        splits: Names of the splits that have images, "" for images in none.
-        with_images: Whether the export has the images; else the example says where to name their folder.
+        splits: Splits with images, "" for none.
     """
     named = [name for name in splits if PLAIN_NAME.fullmatch(name)]
     split = EXAMPLE_SPLIT if EXAMPLE_SPLIT in named else min(named, default="")

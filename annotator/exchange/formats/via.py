@@ -1,8 +1,7 @@
-"""VGG Image Annotator (VIA 1 and 2): attributes of files and of regions, as a project, JSON or CSV.
+"""VGG Image Annotator 1 and 2: attributes of files and regions, as project, JSON or CSV.
 
-Format: https://www.robots.ox.ac.uk/~vgg/software/via/. An attribute is a text, one of several choices, or an object
-with true for each ticked choice. Which attributes are classes is decided as for controls (shared/controls.py): the file
-does not say whether a text names a class. Regions are not kept.
+Format: https://www.robots.ox.ac.uk/~vgg/software/via/. Class attributes are found like controls. Regions are
+not kept.
 """
 
 import csv
@@ -36,7 +35,7 @@ AttributeChoices = dict[str, dict[str, None]]
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is of VIA, or None."""
+    """Return why a file is VIA, or None."""
     if not path.is_file():
         return None
     start = read_start(path)
@@ -58,12 +57,12 @@ def _read_header(path: Path) -> list[str]:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the files of a project as items."""
+    """Return a project's files as items."""
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the files as `read` does. The label_columns and class_columns of a reading are attributes."""
+    """Return the files as `read`, with attributes as columns."""
     is_table = read_start(path, 1) != b"{"
     rows: Callable[[Problems], Iterator[tuple[str, str, AttributeChoices]]]
     rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))

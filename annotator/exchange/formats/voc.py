@@ -1,17 +1,11 @@
-"""Pascal VOC: an XML file for each image, and a list for each image set and class.
+"""Pascal VOC: one XML file per image, and one list per image set and class.
 
-Format: "The PASCAL Visual Object Classes Challenge 2012 Development Kit", sections 3.3 and 4.1,
-http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf: Annotations/<id>.xml, ImageSets/Main/<set>.txt and
-ImageSets/Main/<class>_<set>.txt with 1 (present), -1 (absent) or 0 (difficult) an image, JPEGImages/<id>.jpg.
+Format: http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf, sections 3.3 and 4.1.
 
-Read: an object makes its class present, or unsure if all objects of the class are difficult, which a list writes as 0;
--1 is absent; all other cells are unknown. Folders without ImageSets and JPEGImages are read in voc_xml_files.py.
+Read: objects make a class present, only difficult ones (0 in lists) unsure, -1 absent.
 
-Written: objects have no bndbox, because nobody has drawn one: a training of detectors stops instead of learning a false
-box. An image is left out of the lists of the classes that are unknown on it. Elements of our own, which other readers
-ignore: source/image (the name in the project), sha256, split, absent; and an attribute `source` on objects and absent
-elements that nobody has answered (`--unknown`). In files of our own exports these elements are read, and the lists are
-not needed.
+Written: objects have no bndbox, so that detectors stop instead of learning false boxes. Class lists omit
+unanswered images. Own elements are source/image, sha256, split, absent, `source`.
 """
 
 import os
@@ -46,10 +40,7 @@ STATE_BY_VALUE = {1: PRESENT, -1: ABSENT, 0: UNSURE}
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is Pascal VOC, or None: it has Annotations with XML files, or ImageSets/Main.
-
-    The only VOC folder inside a VOCdevkit counts as well, and so do XML files beside images (voc_xml_files.py).
-    """
+    """Return why a path is Pascal VOC, VOCdevkit or its XML files, or None."""
     root = _find_root(path)
     if root is None:
         return voc_xml_files.recognize(path)
@@ -58,7 +49,7 @@ def recognize(path: Path) -> str | None:
 
 
 def _find_root(path: Path) -> Path | None:
-    """Return the folder with Annotations or ImageSets; None if there is none, or several in subfolders."""
+    """Return the only folder with Annotations or ImageSets, or None."""
     places = [path, *(path / kit / year for kit in ("", "VOCdevkit") for year in YEARS)]
     found = [
         place for place in places if _find_first_xml(place / ANNOTATIONS_FOLDER) or _is_folder(place / MAIN_FOLDER)
@@ -82,10 +73,7 @@ def _find_first_xml(folder: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of all XML files and lists.
-
-    Raises AnnotatorError if the path is not a VOC folder, or if a list cannot be read.
-    """
+    """Return the labels of all XML files and lists, or raise AnnotatorError."""
     root = _find_root(path)
     if root is None:
         if voc_xml_files.recognize(path):
@@ -142,20 +130,17 @@ def _build_item(found: dict[str, Any], name: str, images: Path | None) -> Item:
 
 
 def _find_file(written: str, image_id: str, images: Path | None) -> str:
-    """Return the name of the image's file: as it is written, or with the ending that the file has."""
     tail = written.replace("\\", "/").rpartition("/")[2]
     tried = [written, tail, *(_find_image(images, stem) for stem in (tail, strip_suffix(tail), image_id) if stem)]
     return next((name for name in tried if _name_if_exists(images, name)), written or f"{image_id}.jpg")
 
 
 def _find_image(images: Path | None, image_id: str) -> str:
-    """Return the name of an image by its id, with the ending of its file in JPEGImages; with .jpg if it has no file."""
     names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG")]
     return next((name for name in names if _name_if_exists(images, name)), names[0])
 
 
 def _name_if_exists(images: Path | None, file: str) -> str:
-    """Return the name of a file in JPEGImages, "" if it is missing or would lead out of the folder."""
     if images is None or "/" in file or "\\" in file or "\0" in file:
         return ""
     try:
@@ -165,10 +150,9 @@ def _name_if_exists(images: Path | None, file: str) -> str:
 
 
 def _find_class_lists(folder: Path) -> list[tuple[Path, str, str]]:
-    """Return (file, class, image set) for each list of a class; trainval only for classes without both train and val.
+    """Return (file, class, set) per class list, trainval only for classes without train and val.
 
-    The name of a list is <class>_<set>. Both may hold underscores; but each set also has a list without a class, from
-    which the names of the sets are known.
+    Names <class>_<set> may hold underscores, so the lists without class determine the sets.
     """
     paths = sorted(folder.glob("*.txt")) if folder.is_dir() else []
     stems = {path.stem: path for path in paths if not path.is_symlink()}
@@ -188,7 +172,6 @@ def _find_class_lists(folder: Path) -> list[tuple[Path, str, str]]:
 
 
 def _is_set_list(path: Path) -> bool:
-    """Return whether a list is that of a set: its first line is the name of an image only."""
     return len(next(read_lines(path), "").split()) == 1
 
 
@@ -218,7 +201,7 @@ def _read_class_list(
 
 
 def write(view: View, output: Output) -> None:
-    """Write XML files, lists, and the images if the export has images. An id is the stem of Block.files."""
+    """Write XML files, lists and exported images. Ids are stems of Block.files."""
     check_xml_text("classes", (class_.name for class_ in view.classes))
     names = [escape(class_.name) for class_ in view.classes]
     folders = safe_names([class_.name for class_ in view.classes])
@@ -249,7 +232,7 @@ def write(view: View, output: Output) -> None:
 
 
 def _escape_blanks(name: str) -> str:
-    """Return the file name with blanks as %20: lists separate ids by blanks. No name of Block.files holds a "%"."""
+    """Escape spaces, which separate ids in lists, as %20. Block.files has no "%"."""
     return name.replace(" ", "%20")
 
 
@@ -285,7 +268,7 @@ def _escape_xml(text: str) -> str:
 
 
 class _ListWriter:
-    """The lists of ImageSets/Main while they are written: in turns, because too many files would be open at once."""
+    """ImageSets/Main lists, written in turns because open files are limited."""
 
     def __init__(self, output: Output):
         self._output = output

@@ -1,4 +1,4 @@
-"""One annotation file of Pascal VOC: the objects of an image as XML. LabelImg, imglab and Roboflow write it too."""
+"""Pascal VOC annotation files, also from LabelImg, imglab and Roboflow."""
 
 import os
 import re
@@ -18,13 +18,13 @@ _ROOT_ELEMENT = re.compile(rb"<annotation[\s>]")
 
 
 def is_annotation(path: Path) -> bool:
-    """Return whether a file begins like an annotation of VOC."""
+    """Return whether a file starts like a VOC annotation."""
     start = read_start(path, 1 << 12).replace(b"\0", b"")  # without zeros: UTF-16
     return b"<" in start[:3] and _ROOT_ELEMENT.search(start) is not None
 
 
 def build_labels(found: dict[str, Any]) -> list[ImportedLabel]:
-    """Return the answers in the facts of one file."""
+    """Return the answers in one file's content."""
     labels = [
         ImportedLabel(class_name, UNSURE if difficult else PRESENT, source=source)
         for class_name, (difficult, source) in found["objects"].items()
@@ -33,16 +33,11 @@ def build_labels(found: dict[str, Any]) -> list[ImportedLabel]:
 
 
 def parse_annotation(path: Path, place: str, problems: Problems) -> dict[str, Any] | None:
-    """Return the facts in one XML file; None, with a problem noted, if it cannot be read.
-
-    Args:
-        path: The XML file.
-        place: How problems name the file.
-        problems: Takes the reason why the file cannot be read.
+    """Return an XML file's content, or None and report the problem.
 
     Returns:
-        "filename", "image", "sha256", "split" as texts, "" where the file does not say; "objects": class -> (whether
-        all of its objects are difficult, their source); "absent": (class, source) pairs; "ours": an export of ours.
+        Texts "filename", "image", "sha256", "split". "objects": (all difficult, source) by class. "absent":
+        (class, source) pairs. "ours": whether it is an own export.
     """
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import ParseError, fromstring

@@ -1,7 +1,6 @@
-"""XML files of Pascal VOC beside the images, or in any other folder than Annotations: LabelImg, Roboflow, Kaggle.
+"""Pascal VOC XML files next to images or in other folders than Annotations.
 
-Each file has the objects of one image, as in voc.py. LabelImg finds the file of an image by its stem; other programs go
-by <filename>. Where the two name different images, nothing is guessed.
+LabelImg finds images by stem, other programs by <filename>. Contradictions are reported.
 """
 
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ FILE_SUFFIX = ".xml"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path has annotations of VOC, or None: it is such an XML file, or a folder with some."""
+    """Return why an XML file or folder has VOC annotations, or None."""
     if path.is_file():
         return "an XML file of Pascal VOC: it has an annotation of one image" if is_annotation(path) else None
     files = find_first_files(path, (FILE_SUFFIX,)) if path.is_dir() else []
@@ -27,7 +26,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images that the XML files of a folder, or one XML file, belong to."""
+    """Return the images of one XML file or a folder of them."""
     root = path if path.is_dir() else path.parent
     listing = list_files(path, leave_out=path) if path.is_dir() else None
     names = [name for name in listing.paths if name.lower().endswith(FILE_SUFFIX)] if listing else [path.name]

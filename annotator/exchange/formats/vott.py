@@ -1,7 +1,6 @@
-"""VoTT, Microsoft's Visual Object Tagging Tool: JSON export with assets, each with the tags of its regions.
+"""VoTT 2 JSON exports (https://github.com/microsoft/VoTT), with region tags as present.
 
-Format: https://github.com/microsoft/VoTT (version 2): {"assets": {id: {"asset": {"name", "path"}, "regions": [{"tags":
-[...]}]}}}. The tags of a region are present.
+{"assets": {id: {"asset": {"name", "path"}, "regions": [{"tags": [...]}]}}}
 """
 
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ VISITED_STATE = 1  # state of an asset that somebody opened; 2: it has regions; 
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is of VoTT, or None: it has tags, a security token or VoTT's version, and assets."""
+    """Return why a file is VoTT, or None."""
     start = read_start(path) if path.is_file() else b""
     has_tool = b'"securityToken"' in start or b'"videoSettings"' in start or b'"activeLearningSettings"' in start
     if start[:1] == b"{" and has_tool and b'"tags"' in start and b'"assets"' in start:
@@ -31,7 +30,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the assets as items. Raises AnnotatorError if the file is no JSON."""
+    """Return the assets as items. Invalid JSON raises AnnotatorError."""
     check_json(path)  # refuses a file that is not JSON or is nested too deep
     try:
         with open_file(path) as file:
@@ -67,7 +66,6 @@ def _read_items(path: Path, problems: Problems) -> Iterator[Item]:
 
 
 def _get_field(value: Any, key: str, otherwise: Any) -> Any:
-    """Return a field that has the type of `otherwise`; else `otherwise`."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, type(otherwise)) else otherwise
 

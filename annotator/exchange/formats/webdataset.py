@@ -1,12 +1,8 @@
-"""WebDataset: shards of tar, in which the files of one sample follow each other and share a name up to its first dot.
+"""WebDataset: tar shards in which a sample's files share a name up to the first dot.
 
-Format: https://github.com/webdataset/webdataset. The files written are <split>-000000.tar, ..., each sample a picture
-and a .json with the image's name, the lists present, absent and unsure, and the data of extras.py; classes.txt has the
-order of the classes. The key is the number of the image in the export, because a dot in a file's name would end it.
-
-The files read are .json with such lists, or with texts in the fields label, labels, classes or tags, which are present,
-and .cls with the name of a class, or its number in classes.txt. Nothing is unpacked: links and other members that are
-not files, and names that lead out of a folder, are problems.
+Format: https://github.com/webdataset/webdataset. Samples are written as picture and .json with numbers as
+keys, because a dot would end a name. The reader supports .json with lists of states or present classes, and
+.cls. It unpacks nothing.
 """
 
 import io
@@ -58,7 +54,7 @@ _HEADER_TYPES = (
 
 
 class Sample(msgspec.Struct, rename={"extras": EXTRAS_KEY}):
-    """The content of the .json of a sample."""
+    """The .json of a sample."""
 
     image: Any = None
     present: Any = None
@@ -68,15 +64,15 @@ class Sample(msgspec.Struct, rename={"extras": EXTRAS_KEY}):
 
 
 class UnreadMemberError(tarfile.ReadError):
-    """Raised for a member of a whole tar that is not read; the message says which member, and what to do."""
+    """Error of an unsupported tar member, with advice."""
 
 
 class Member(tarfile.TarInfo):
-    """A member of a tar: headers larger than a long name needs, invalid headers and sparse files are refused."""
+    """A tar member that rejects invalid or oversized headers and sparse files."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Any:
-        """Return the next member. Raises tarfile.ReadError for any invalid header."""
+        """Return the next member. Invalid headers raise tarfile.ReadError."""
         try:
             return super().fromtarfile(archive)
         except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
@@ -99,10 +95,7 @@ class Member(tarfile.TarInfo):
 
 
 def recognize_shards(path: Path) -> str | None:
-    """Return why a path is WebDataset, or None.
-
-    It is a shard, or a folder of shards, whose first sample has a .json or .cls.
-    """
+    """Return why a shard or folder of shards is WebDataset, or None."""
     try:
         for shard in _list_shards(path)[:1]:
             with tarfile.open(shard, "r:", tarinfo=Member) as archive:
@@ -123,14 +116,13 @@ def _list_shards(path: Path) -> list[Path]:
 
 
 def _split_member_name(name: str) -> tuple[str, str]:
-    """Return the key of a member's sample, and the member's ending, from the first dot of its file name on."""
     folder, _, file = name.rpartition("/")
     stem, _, ending = file.partition(".")
     return (f"{folder}/{stem}" if folder else stem), ending.lower()
 
 
 class _SampleFiles(NamedTuple):
-    """The files of one sample: the name of its picture, and its labels as bytes."""
+    """A sample's picture name, and its labels as bytes."""
 
     picture: str = ""
     json: bytes | None = None
@@ -138,11 +130,7 @@ class _SampleFiles(NamedTuple):
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the samples of all shards; a place is a shard and a member in it.
-
-    Raises:
-        AnnotatorError: A shard is not a tar, or ends early.
-    """
+    """Return the samples of all shards. Invalid or truncated tars raise AnnotatorError."""
     shards = _list_shards(path)
     if not shards:
         raise AnnotatorError(f"{path} holds no .tar, which the shards of WebDataset are.")
@@ -181,7 +169,6 @@ def _read_items(shard: Path, names: list[str], problems: Problems) -> Iterator[I
 
 
 def _collect_origins(sample: Sample, files: _SampleFiles, names: list[str]) -> Origins:
-    """Return the origin of each answer. Raises ValueError for a class that is neither a text nor a class number."""
     lists: list[tuple[str, Any, int]] = [
         ("present", sample.present, PRESENT),
         ("absent", sample.absent, ABSENT),
@@ -213,7 +200,6 @@ def _find_class_name(name: Any, names: list[str], field: str) -> str:
 
 
 def _read_samples(shard: Path, problems: Problems) -> Iterator[tuple[str, _SampleFiles]]:
-    """Yield (key, files) of each sample; labels are read, pictures are not."""
     key, found = "", _SampleFiles()
     try:
         with open_file(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=Member) as archive:
@@ -258,7 +244,7 @@ def _read_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def write(view: View, output: Output) -> None:
-    """Write the shards of all splits, and the list of classes."""
+    """Write the shards of all splits, and classes.txt."""
     names = [class_.name for class_ in view.classes]
     with output.open_text(CLASSES_FILE) as file:
         file.write("".join(f"{name}\n" for name in names))
@@ -284,7 +270,7 @@ def write(view: View, output: Output) -> None:
 
 
 class _ShardWriter:
-    """The shards of one split while they are written; one is open at a time."""
+    """The shards of one split being written."""
 
     def __init__(self, output: Output, split: str):
         self._output, self._split = output, split
@@ -300,7 +286,6 @@ class _ShardWriter:
             self._stack.close()
 
     def add_sample(self, members: list[tuple[str, bytes]]) -> None:
-        """Write the files of one sample; the next shard is begun when the current one is full."""
         if self._archive is None or self._bytes >= MAX_SHARD_BYTES or self._images >= MAX_SHARD_IMAGES:
             self._archive = self._open_next_shard()
         for name, content in members:

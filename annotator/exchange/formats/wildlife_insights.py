@@ -1,12 +1,7 @@
-"""Wildlife Insights: images.csv of a download, with a row for each identification of an image.
+"""Wildlife Insights downloads: images.csv with one row per identification.
 
-Format: https://www.wildlifeinsights.org ("Data download": images.csv): project_id, deployment_id, image_id, filename,
-location (gs://...), is_blank, identified_by, class to species, common_name, uncertainty, timestamp, number_of_objects,
-cv_confidence, ...
-
-Read: the class is the scientific name (genus and species, or the lowest rank that is known), "human" for people. A
-blank says that nothing is there. An identification by computer vision is a score with its cv_confidence, and no answer.
-One that is marked uncertain is unsure.
+Format: https://www.wildlifeinsights.org. The class is the lowest known scientific name, or "human". Blanks
+mean an empty image, uncertain rows unsure. Computer vision gives scores.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +34,7 @@ MISSING_VALUES = ("", "na", "nan", "null", "none")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is of this format, or None: its header has the columns of a download."""
+    """Return why a file has the header of a download, or None."""
     if not path.is_file() or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return None
     is_known = IDENTIFYING_COLUMNS.issubset(read_header(path)[0])
@@ -47,7 +42,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
-    """Return the labels. Reads the file twice; the names of images stay in memory, some 150 bytes each."""
+    """Return the labels in two passes, with some 150 bytes per image in memory."""
     reading = reading or ReadingOptions()
     column = (reading.label_columns or (SCIENTIFIC_NAME,))[0]
     header = read_header(path)[0]
@@ -66,7 +61,6 @@ def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) 
 
 
 def _read_rows(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line, row by column in small letters) without missing values."""
     rows = read_csv_rows(path, problems, delimiter=read_header(path)[1])
     header = [name.strip().lower() for name in next(rows, (0, [""]))[1]]
     for line, row in rows:
@@ -75,13 +69,11 @@ def _read_rows(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, 
 
 
 def _find_file_name(row: Mapping[str, str]) -> str:
-    """Return the name of the image's file: `filename`, or else the last part of its address."""
     inside = unquote(urlsplit(row.get("location", "")).path)
     return unescape_formula(row.get("filename", "")) or inside.rpartition("/")[2]
 
 
 def _choose_folder_column(path: Path, header: list[str]) -> tuple[str, str]:
-    """Return the column to put before names of files, "" for none, and why."""
     known: dict[str, str] = {}
     for _, row in _read_rows(path, Problems()):
         name, image = _find_file_name(row), row["image_id"]

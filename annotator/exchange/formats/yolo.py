@@ -1,17 +1,11 @@
-"""YOLO: folders of classification, and detection folders with one text file of boxes an image.
+"""YOLO classification folders, and detection folders with one text file of boxes per image.
 
-Formats: Ultralytics YOLO, "Image Classification Datasets" and "Object Detection Datasets",
-https://docs.ultralytics.com/datasets/classify/ and https://docs.ultralytics.com/datasets/detect/.
+Formats: https://docs.ultralytics.com/datasets/classify/ and https://docs.ultralytics.com/datasets/detect/.
 
-Detection (read): images/.../a.jpg has its boxes in labels/.../a.txt or beside it in a.txt, each line a number of a
-class and coordinates (yolo_labels.py); the names of the classes are in a YAML file (`names`), in classes.txt, or where
-Darknet's obj.data says (yolo_names.py). A box makes its class present; one with a confidence, the sixth number of a
-line, is a model's and is a score. All other cells are unknown, unless the person who imports says that every object has
-a box. Detection is not written: a YOLO box has no room for "somewhere in the image", and a box over the whole image
-would be learned as a real one.
+Detection (read only): a box makes its class present, or scores it with its confidence. Not written, because a
+YOLO box cannot mean "somewhere" and a whole-image box would be learned as real.
 
-Classification (written, read as imagefolder): <split>/<class>/<image>. YOLO knows one class an image, so an image with
-several lies in the folder of each; images without a present class are left out.
+Classification: <split>/<class>/<image>, once per present class. Read by imagefolder.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,11 +56,7 @@ SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is YOLO, or None.
-
-    It is a YAML file with `names`; or a folder with such a file, with Darknet's description (obj.data), or with text
-    files of boxes and either names of classes or images beside them.
-    """
+    """Return why a YAML file or folder is YOLO, or None."""
     if path.suffix.lower() in (".yaml", ".yml") and path.is_file():
         return "a YOLO data set: the YAML file has names" if has_names(path) else None
     if not path.is_dir():
@@ -87,16 +77,15 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images of a detection data set; `path` is its folder or its YAML file.
+    """Return the images of a detection data set, by folder or YAML file.
 
-    Raises:
-        AnnotatorError: The names of the classes cannot be read.
+    AnnotatorError is raised without readable class names.
     """
     return read_as(path, problems, ReadingOptions())
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the images as `read` does. With the score_column NONE, boxes with a confidence are answers too."""
+    """Return the images as `read`. With score_column NONE, boxes with a confidence are answers."""
     root = path if path.is_dir() else path.parent
     yaml = path if path.is_file() else _find_usual_yaml(root) or find_described_yaml(root)
     described = read_description(yaml) if yaml else {}
@@ -135,7 +124,7 @@ def _find_usual_yaml(folder: Path) -> Path | None:
 
 
 def _find_root(folder: Path, described: Mapping[str, Any]) -> Path:
-    """Return the folder that paths are relative to: `path` of the YAML file if it lies in `folder`, else `folder`."""
+    """Return the base of paths: the YAML's `path` if inside `folder`, else `folder`."""
     inner = described.get("path")
     if isinstance(inner, str) and "\0" not in inner:
         place = (folder / inner).resolve()
@@ -152,7 +141,7 @@ def _read_items(
     is_whole: bool,
     said: list[str],
 ) -> Iterator[Item]:
-    """Yield the images. is_whole: an image without a label file was looked at, and has no object (Ultralytics)."""
+    """Yield the images. `is_whole`: images without label file are empty, as in Ultralytics."""
     splits = _SplitFinder(root, described, images)
     for path in images:
         split = splits.find_split(path)
@@ -172,7 +161,6 @@ def _read_items(
 def _read_label_files(
     paths: Sequence[str], described: Mapping[str, Any], labels: LabelFileReader, said: list[str], root: Path
 ) -> Iterator[Item]:
-    """Yield an item for each label file of a data set without images, named like it."""
     files = [path for path in paths if path.lower().endswith(".txt") and path.rpartition("/")[2] not in LIST_NAMES]
     splits = _SplitFinder(root, described, files)
     for path in files:
@@ -193,11 +181,11 @@ def _read_label_files(
 
 
 class _SplitFinder:
-    """The split of each image: by folders and lists that are named, else by a folder named like a split.
+    """The split of each file, by described folders and lists, else by folder name.
 
     Args:
-        described: Of the YAML file, or of Darknet's obj.data.
-        files: The images; or, of a data set without images, the label files.
+        described: Content of the YAML file or obj.data.
+        files: Images, or label files without them.
     """
 
     def __init__(self, root: Path, described: Mapping[str, Any], files: Sequence[str]):
@@ -237,12 +225,11 @@ class _SplitFinder:
         return next((part for part in path.split("/")[:-1] if part in SPLIT_FOLDER_NAMES), "")
 
     def find_listed_name(self, path: str) -> str:
-        """Return the name of the image in the list that names it, "" without one."""
         return self._named.get(path, "")
 
 
 def write_classification(view: View, output: Output) -> None:
-    """Write each image to the folders of its present classes. Raises AnnotatorError if images are not written."""
+    """Write each image into the folders of its present classes, or raise AnnotatorError without images."""
     if view.image_mode == "none":
         raise AnnotatorError(
             "yolo-cls is nothing but folders of images: leave out --images none, or choose link or copy."

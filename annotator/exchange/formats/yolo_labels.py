@@ -1,7 +1,6 @@
-"""The label files of YOLO: a line for each box or polygon of an image, beginning with the number of its class.
+"""YOLO label files: one box or polygon per line, after its class number.
 
-A box is a class and 4 numbers; a sixth number is the confidence of a model (`save_conf` of Ultralytics, detect.py of
-YOLOv5, Darknet), and so is a last number after the pairs of a polygon.
+A number after a box's 4 numbers or a polygon's pairs is a confidence.
 """
 
 import os
@@ -23,7 +22,7 @@ IMAGES_FOLDER, LABELS_FOLDER = "images", "labels"
 
 
 class LabelFileContent(NamedTuple):
-    """The content of a label file: classes with a box, and the largest confidence of classes with one."""
+    """Classes with boxes, and maximum confidences, of a label file."""
 
     present: Sequence[str] = ()
     scores: Mapping[str, float] = MappingProxyType({})
@@ -31,7 +30,7 @@ class LabelFileContent(NamedTuple):
 
 
 def has_boxes(file: Path) -> bool:
-    """Return whether the first line of a text file is a box: a whole number and at least 4 further numbers."""
+    """Return whether a text file's first line is a box."""
     try:
         with open_file(file) as opened:
             start = opened.read(1 << 12)
@@ -44,7 +43,7 @@ def has_boxes(file: Path) -> bool:
 
 
 def has_image_beside(file: Path) -> bool:
-    """Return whether an image with the stem of a label file lies in its folder, or in the one for images."""
+    """Return whether a label file's folder or images folder has its image."""
     parts = list(file.parent.parts)
     folders = [file.parent]
     if LABELS_FOLDER in parts:
@@ -55,10 +54,10 @@ def has_image_beside(file: Path) -> bool:
 
 
 class LabelFileReader:
-    """A reader of the label file of an image: labels/a.txt for images/a.jpg, else a.txt beside the image.
+    """A reader of label files: labels/a.txt for images/a.jpg, else a.txt next to it.
 
     Args:
-        are_answers: Boxes with a confidence are answers, as those without one.
+        are_answers: Boxes with a confidence are answers.
     """
 
     def __init__(self, root: Path, names: ClassNames, problems: Problems, are_answers: bool):
@@ -68,7 +67,7 @@ class LabelFileReader:
         self._scored = self._missing = 0
 
     def read_for_image(self, path: str) -> LabelFileContent:
-        """Return the content of the label file of an image."""
+        """Return the content of an image's label file."""
         folder, _, name = path.rpartition("/")
         return self.read_file(f"{self._find_label_folder(folder)}/{name.rpartition('.')[0]}.txt")
 
@@ -93,7 +92,7 @@ class LabelFileReader:
         return self._parse_text(place, text)
 
     def format_sentences(self) -> list[str]:
-        """Return sentences about what was read so far."""
+        """Return remarks on the files read so far."""
         said = []
         if self._scored and not self._are_answers:
             said.append(
@@ -105,7 +104,6 @@ class LabelFileReader:
         return said
 
     def _find_label_folder(self, folder: str) -> str:
-        """Return the folder of the label files for a folder of images, relative to the root."""
         if folder not in self._folders:
             place = next(
                 (place for place in self._list_candidate_folders(folder) if self._is_folder(place)), folder or "."
@@ -118,7 +116,6 @@ class LabelFileReader:
         return self._folders[folder]
 
     def _list_candidate_folders(self, folder: str) -> list[str]:
-        """Return the folders that may hold the label files: `labels` for `images`, the folder, `labels` in it."""
         parts = folder.split("/") if folder else []
         places = []
         if IMAGES_FOLDER in parts:
@@ -169,10 +166,9 @@ class LabelFileReader:
 
 
 def _parse_confidence(words: Sequence[bytes]) -> float | None:
-    """Return the confidence in a line; None without one.
+    """Return the confidence at the end of a line, or None.
 
-    Of a line with 6 words it is the last. A polygon has an odd number of words, so that an even number means one more;
-    but key points with their visibility (0, 1 or 2) can have an even number as well.
+    Polygons have odd word counts, but key points with visibility 0, 1 or 2 may have even ones.
     """
     if len(words) % 2 or len(words) < BOX_COORDINATES + 2:
         return None

@@ -1,7 +1,7 @@
-"""The names of the classes of a YOLO data set: of a YAML file, of Darknet's obj.data, or of lists beside label files.
+"""Class names of a YOLO data set, from YAML, Darknet's obj.data or lists near label files.
 
-A list is one class a line, in the order of the numbers. LabelImg and X-AnyLabeling write classes.txt into each folder
-of images, Roboflow _darknet.labels, and FiftyOne obj.names beside the folder; a label file follows the nearest list.
+A label file uses the nearest list, such as classes.txt, _darknet.labels or obj.names, with one class per
+line.
 """
 
 import os
@@ -24,12 +24,12 @@ MAX_FILES_CHECKED = 20  # files of a kind that are looked at
 
 
 def has_names(yaml: Path) -> bool:
-    """Return whether a YAML file has names of classes."""
+    """Return whether a YAML file has class names."""
     return is_regular_file(yaml) and b"\nnames:" in b"\n" + _read_start(yaml)
 
 
 def is_regular_file(path: Path) -> bool:
-    """Return whether there is a file, and no link."""
+    """Return whether a path is a file without link."""
     try:
         return path.is_file() and not path.is_symlink()
     except (OSError, ValueError):  # a name too long, or with a zero byte
@@ -37,7 +37,7 @@ def is_regular_file(path: Path) -> bool:
 
 
 def read_description(yaml: Path) -> dict[str, Any]:
-    """Return the fields of a YAML file. Raises AnnotatorError if it describes no data set."""
+    """Return a YAML file's fields, or raise AnnotatorError."""
     try:
         if yaml.stat().st_size > MAX_DESCRIPTION_BYTES:
             raise AnnotatorError(
@@ -53,7 +53,7 @@ def read_description(yaml: Path) -> dict[str, Any]:
 
 
 def parse_class_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str]:
-    """Return number -> name of each class in a YAML file. Raises AnnotatorError if its names are none."""
+    """Return class names by number, or raise AnnotatorError."""
     names = described.get("names")
     if isinstance(names, list):
         names = {str(number): name for number, name in enumerate(names)}
@@ -65,7 +65,7 @@ def parse_class_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str
 
 
 def find_darknet_file(folder: Path) -> Path | None:
-    """Return Darknet's description of a data set, `names = ...` and `train = ...`; None without one."""
+    """Return Darknet's data set description in a folder, if any."""
     for file in _list_files(folder, ".data"):
         fields = read_darknet(file)
         if "names" in fields and {"train", "valid", "classes"} & fields.keys():
@@ -74,7 +74,7 @@ def find_darknet_file(folder: Path) -> Path | None:
 
 
 def find_described_yaml(folder: Path) -> Path | None:
-    """Return the YAML file with names in a folder: one with a usual name, else the only one; None without one."""
+    """Return a folder's usual or only YAML file with names."""
     usual = next((folder / name for name in YAML_NAMES if has_names(folder / name)), None)
     others = (
         [] if usual else [file for end in (".yaml", ".yml") for file in _list_files(folder, end) if has_names(file)]
@@ -83,7 +83,6 @@ def find_described_yaml(folder: Path) -> Path | None:
 
 
 def _list_files(folder: Path, ending: str) -> list[Path]:
-    """Return the first files in a folder with an ending, by name; hidden ones are left out."""
     with suppress(OSError), os.scandir(folder) as entries:
         names = (entry.name for entry in entries)
         found = islice((name for name in names if name.endswith(ending) and name[0] != "."), MAX_FILES_CHECKED)
@@ -92,17 +91,13 @@ def _list_files(folder: Path, ending: str) -> list[Path]:
 
 
 def read_darknet(path: Path) -> dict[str, str]:
-    """Return the fields of Darknet's description, `key = value` a line."""
+    """Return the `key = value` fields of Darknet's description."""
     pairs = (line.partition("=") for line in _read_start(path).decode("utf-8-sig", "replace").splitlines())
     return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
 def read_darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> dict[int, str]:
-    """Return number -> name of each class, of the list that Darknet's description names.
-
-    Raises:
-        AnnotatorError: The list is not there.
-    """
+    """Return class names by number from Darknet's list, or raise AnnotatorError."""
     # The path begins where Darknet was started, which nobody knows: data/obj.names is obj.names here.
     tried = [root / name for name in iter_tails(normalize_path(described["names"]))]
     file = next((path for path in [*tried, find_names_file(root)] if path and is_regular_file(path)), None)
@@ -114,13 +109,13 @@ def read_darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> 
 
 
 def find_names_file(folder: Path) -> Path | None:
-    """Return the list of names in a folder, None without one."""
+    """Return a folder's list of names, if any."""
     usual = next((folder / name for name in LIST_NAMES if is_regular_file(folder / name)), None)
     return usual or next(iter(_list_files(folder, ".names")), None)
 
 
 def find_nearest_names_file(file: Path, root: Path) -> Path | None:
-    """Return the list of names that is nearest to a label file: in its folder or one above it, up to the root."""
+    """Return the nearest list of names above a label file."""
     for folder in file.parents:
         if found := find_names_file(folder):
             return found
@@ -130,10 +125,10 @@ def find_nearest_names_file(file: Path, root: Path) -> Path | None:
 
 
 class ClassNames:
-    """Number -> name of the classes of each label file.
+    """Class names by number for each label file.
 
     Args:
-        fixed: Those of all label files, where a description names them; None: the nearest list counts.
+        fixed: Names for all files, or None for the nearest list.
     """
 
     def __init__(self, root: Path, fixed: dict[int, str] | None):
@@ -142,7 +137,7 @@ class ClassNames:
         self._lists: dict[Path, dict[int, str]] = {}
 
     def find_names(self, folder: str) -> dict[int, str]:
-        """Return those of the label files in a folder (relative to the root); {} where nothing names them."""
+        """Return the names for label files in a folder."""
         if self._fixed is not None:
             return self._fixed
         if folder not in self._files:
@@ -155,13 +150,13 @@ class ClassNames:
         return self._lists[file]
 
     def list_all_names(self, paths: Sequence[str]) -> list[str]:
-        """Return all names, those of the folders of these files, each once."""
+        """Return the unique names for these files' folders."""
         folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
         lists = [self.find_names(folder) for folder in ("", *folders)]
         return list(dict.fromkeys(names[number] for names in lists for number in sorted(names)))
 
     def find_repeated_names(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield (place of the list, names that are in it more than once)."""
+        """Yield (place of the list, repeated names)."""
         lists = {"": self._fixed} if self._fixed is not None else {f" in {file}": n for file, n in self._lists.items()}
         for place, names in lists.items():
             if found := sorted(name for name, count in Counter(names.values()).items() if count > 1):
@@ -169,19 +164,19 @@ class ClassNames:
 
 
 def normalize_path(path: str) -> str:
-    """Return a path without "." and "..", with "/" between its parts."""
+    """Return a path with "/" and without "." and ".."."""
     return "/".join(part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("..", ".", "/"))
 
 
 def iter_tails(path: str) -> Iterator[str]:
-    """Yield a path, then without its first folder, without its first two, ..., at last its name."""
+    """Yield a path without its first 0, 1, 2, ... folders."""
     while path:
         yield path
         path = path.partition("/")[2]
 
 
 def strip_path_suffix(path: str) -> str:
-    """Return a path without the ending of its name."""
+    """Return a path without its ending."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{name.rpartition('.')[0] or name}"
 

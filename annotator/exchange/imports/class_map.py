@@ -1,7 +1,6 @@
-"""A class map: a table that says which class of the project a name of a source stands for.
+"""Class maps: tables (CSV or TSV) from source names to project classes.
 
-The table (CSV or TSV) has two columns, the name in the source and the class; an empty class leaves the name out. A
-first row `source,class` is a header and is skipped.
+An empty class omits the name. A header `source,class` is skipped.
 """
 
 from pathlib import Path
@@ -14,7 +13,7 @@ from annotator.exchange.formats.shared.label_table import read_header
 
 
 def read_class_map(path: Path) -> dict[str, str]:
-    """Return name in the source -> class, "" for a name that is left out. Raises AnnotatorError with all problems."""
+    """Return class by source name ("" omits it), or raise AnnotatorError."""
     problems = Problems()
     known: dict[str, tuple[int, str]] = {}
     for line, row in read_csv_rows(path, problems, columns=2, delimiter=read_header(path)[1]):

@@ -1,4 +1,4 @@
-"""The folders of images of a source: listed, compared with the files of the project, and registered."""
+"""Image folders of a source, listed, compared and registered."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,17 +23,14 @@ MAX_NAMED_FILES = 3  # files that are named
 
 @dataclass(frozen=True)
 class ListedFolder:
-    """A listed folder with images, and how it differs from the files registered in the project.
+    """A listed image folder and its differences from registered files.
 
     Attributes:
-        listing: The files of the folder.
-        new: Images of the folder that are not registered.
-        missing: Registered files that are missing.
-        changed: Registered files with another size, time or place on the disk than recorded.
-        returning: Number of files whose image was taken back with an import, and comes back.
-        duplicates: Unregistered file -> id of the image with the same content, of which the project has another file;
-            these
-            files are not added.
+        new: Unregistered images.
+        missing: Missing registered files.
+        changed: Registered files with another size, time or disk location.
+        returning: Number of files of images that an undo had removed.
+        duplicates: Image id by unregistered copy, not added.
     """
 
     path: Path
@@ -46,11 +43,11 @@ class ListedFolder:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether registering the folder changes more than adding new images."""
+        """Return whether registration does more than add new images."""
         return bool(self.missing or self.changed or self.returning)
 
     def format_sentences(self) -> Iterator[str]:
-        """Yield sentences to show before registering: what is left out, missing or changed, and what comes back."""
+        """Yield remarks on skipped, missing, changed and returning files."""
         yield from self.listing.left_out.format_sentences()
         if self.returning:
             yield f"{format_count(self.returning, 'image')} of an import that was taken back or never ended come back."
@@ -82,18 +79,12 @@ def list_folders(
     *,
     copies: bool = False,
 ) -> list[ListedFolder]:
-    """List the folders and compare them with the project: files of the same size as an image also by content.
+    """List folders and compare them with the project, files of equal size by content.
 
     Args:
-        db: The project, None if it is not made yet.
-        folders: The folders, each with the paths in it that are wanted.
-        project: The project folder, which is left out.
-        images_only: Other files of a data set are not counted as skipped images.
-        progress: Called with (state, done, of).
-        copies: Files with the content of an image are registered as further files of it, not left out.
-
-    Raises:
-        AnnotatorError: A folder is missing or cannot be read.
+        db: None for a new project.
+        images_only: Do not count other files as skipped.
+        copies: Register copies as further files.
     """
     shown = (lambda done, of: progress("Comparing images", done, of)) if progress else None
     return [_list_folder(db, path, wanted, project, images_only, shown, copies) for path, wanted in folders]
@@ -128,7 +119,7 @@ def _list_folder(
 
 
 def check_has_images(folder: Path, listing: FolderListing) -> None:
-    """Raise AnnotatorError if the folder has no image, so that no new project can be made from it."""
+    """Raise AnnotatorError if a new project's folder has no image."""
     if not listing.list_images():
         raise combine_problems(
             f"No image was found in {folder} or below it ({len(listing.paths):,} other files, "
@@ -138,22 +129,19 @@ def check_has_images(folder: Path, listing: FolderListing) -> None:
 
 
 def check_usable_images(name: str, result: RegistrationResult) -> None:
-    """Raise AnnotatorError if a new project would get no image, because none can be used: why, and what helps.
-
-    Files that wait for a choice of bands can be used: they come once it is made.
-    """
+    """Raise AnnotatorError if a new project would get no image."""
     if result.bad and not result.added and not any(UNCHOSEN_REASON in bad.reason for bad in result.bad):
         raise combine_problems(f"No image of {name} can be used:", describe_skipped_files(result.bad))
 
 
 def describe_skipped_files(bad: Sequence[BadFile]) -> list[str]:
-    """Return one sentence per reason why files were left out, with the number of files and an example."""
+    """Return a sentence with count and example per reason for skipped files."""
     groups = images.group_by_reason(bad).items()
     return [f"{format_count(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]
 
 
 def check_no_unread_pictures(folder: Path) -> None:
-    """Raise AnnotatorError if a folder without images has pictures that are not read here: which, and what helps."""
+    """Raise AnnotatorError for a folder with only unsupported pictures."""
     listing = list_files(folder, leave_out=folder)
     if listing.left_out.unread and not listing.list_images():
         raise combine_problems(f"There is no image in {folder} that is read here:", listing.left_out.format_sentences())
@@ -162,7 +150,7 @@ def check_no_unread_pictures(folder: Path) -> None:
 def register_folders(
     db: Database, folders: Sequence[ListedFolder], progress: ProgressCallback | None = None
 ) -> RegistrationResult:
-    """Register the listed folders and return the results added up. Repeating it changes nothing."""
+    """Register listed folders, and return summed results. The call is idempotent."""
     result = RegistrationResult()
     for folder in folders:
         one = register_folder(db, folder.path, folder.listing.paths, progress, folder.listing.kept_out)

@@ -1,4 +1,4 @@
-"""Why an import is refused although its source was read: its meaning is not clear, or it would bring nothing."""
+"""Reasons to reject a readable import: ambiguous meaning or no content."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from annotator.store.imports.staged_cells import ImportPreview
 
 
 def check_no_open_questions(name: str, doubts: Sequence[Interpretation]) -> None:
-    """Raise AnnotatorError, with the options that settle them, if there are questions about the meaning of a source."""
+    """Raise AnnotatorError with options that resolve open questions."""
     if doubts:
         start = f"{name} can be read in more than one way, and nothing was stored. Say what it means:"
         raise combine_problems(start, [describe_question(one) for one in doubts])
 
 
 def explain_missing_answers(name: str, preview: ImportPreview) -> str:
-    """Return why an import is refused that would store no answer of a source with rows."""
+    """Return why an import without any answer is rejected."""
     reasons = []
     if preview.images_unknown.count:
         reasons.append(

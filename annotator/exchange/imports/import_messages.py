@@ -1,7 +1,4 @@
-"""Sentences about planned, finished and undone imports, shared by the command line and the Import page.
-
-Names of images and classes are not escaped in these sentences: the caller that shows them escapes them.
-"""
+"""Sentences about imports for command line and Import page. Callers escape names in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ _MATCH_REASONS = {"synonym": "a synonym", "alike": "but for case and blanks", "m
 
 @dataclass(frozen=True)
 class PreviewLine:
-    """A number of a preview with its title. examples: the first cases, with their places in the source."""
+    """A number of a preview with title and first examples."""
 
     title: str
     count: int
@@ -28,22 +25,17 @@ class PreviewLine:
 
     @property
     def remaining(self) -> int:
-        """Return the number of cases besides the examples; 0 if there are no examples."""
+        """Return the number of cases besides the examples, 0 without examples."""
         return self.count - len(self.examples) if self.examples else 0
 
 
 def describe_format(plan: ImportPlan) -> str:
-    """Return a sentence with the format of the source, and how it was recognised."""
+    """Describe the recognized format and the reason."""
     return f"Format: {plan.format.name} ({plan.why})."
 
 
 def list_preview_lines(preview: ImportPreview, conflicts: str) -> list[PreviewLine]:
-    """Return the numbers of a preview that are not 0.
-
-    Args:
-        preview: The preview of an import.
-        conflicts: As in importing.Choices.
-    """
+    """Return the nonzero numbers of a preview."""
     stay = "kept" if conflicts == "keep" else "replaced"
     all_: list[tuple[str, int | Tally]] = [
         ("images in the project", preview.images_known),
@@ -70,14 +62,14 @@ def list_preview_lines(preview: ImportPreview, conflicts: str) -> list[PreviewLi
 
 
 def describe_classes(preview: ImportPreview) -> str:
-    """Return a sentence with the number of classes that the source names."""
+    """Describe the number of classes in the source."""
     known = sum(class_.how == "known" for class_ in preview.classes)
     others = len(preview.classes) - known
     return f"{format_count(len(preview.classes), 'class', 'classes')}: {known:,} known, {others:,} others."
 
 
 def describe_class(class_: StagedClass) -> str:
-    """Return how the import treats a class that is not simply known."""
+    """Describe how a class that is not simply known is imported."""
     answers = format_count(class_.answers, "answer")
     if class_.how == "unclear":
         return f"{class_.name}: needs a choice, by a class map ({answers})"
@@ -87,7 +79,7 @@ def describe_class(class_: StagedClass) -> str:
 
 
 def describe_registration(registered: RegistrationResult) -> str:
-    """Return the counts of a registration in one line; added, known and skipped also if they are 0."""
+    """Describe registration counts in one line."""
     counts = [
         (registered.added, format_count(registered.added, "image added", "images added")),
         (registered.known, f"{registered.known:,} already there"),
@@ -105,7 +97,7 @@ def describe_registration(registered: RegistrationResult) -> str:
 
 
 def describe_result(done: ImportOutcome) -> list[str]:
-    """Return a sentence about the images of a finished import, if it brought any, and one about its answers."""
+    """Describe the images and answers of a finished import."""
     imported = done.imported
     images = (
         [f"{describe_registration(done.registered)}.", *done.registered.format_sentences()] if done.registered else []
@@ -128,7 +120,7 @@ def _describe_stored(imported: ImportResult) -> str:
 
 
 def describe_unapplied_plan(plan: ImportPlan) -> str:
-    """Return a sentence about a plan that was not carried out."""
+    """Describe a plan that was not applied."""
     if not plan.has_changes:
         return "Nothing was changed. There is nothing new in it."
     if not plan.kept_folders:
@@ -138,12 +130,12 @@ def describe_unapplied_plan(plan: ImportPlan) -> str:
 
 
 def describe_undone_import(undone: ImportUndo) -> list[str]:
-    """Return sentences about an import that was taken back, and about what stays of it."""
+    """Describe an undone import and its remains."""
     return [f"Import {undone.id} taken back: {_describe_removed(undone)}.", *_describe_kept(undone)]
 
 
 def describe_undo(undone: ImportUndo) -> list[str]:
-    """Return sentences about what taking an import back would remove, and what would stay."""
+    """Describe the future removals and remains of an undo."""
     return [f"Would be taken back: {_describe_removed(undone)}.", *_describe_kept(undone)]
 
 

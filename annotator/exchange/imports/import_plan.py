@@ -1,16 +1,14 @@
-"""Bringing data in: a source is recognised, read into a staging file, previewed, and stored as one.
+"""Import of a source: recognize, read into a staging file, preview, and store all or nothing.
 
-    with prepare(project, source, Choices(), by="Ann") as plan:
+    with prepare_import(project, source, ImportOptions(), by="Ann") as plan:
         print(plan.preview)
         done = plan.apply()
 
-Images come first, batch by batch as registration.py commits them, so that no file is read twice when a killed import is
-repeated; labels follow in one transaction. A project that does not exist yet is made as a whole or not at all.
+Images are committed first in batches, so that an import repeated after a crash reads no file twice. Labels
+follow in one transaction.
 
-`progress` is called many times a second with (the step's name, amount done, total; a total of 0: not known). The steps
-are fetching, reading, matching, counting, storing. An exception raised by it ends the import, and so does Ctrl+C:
-`Plan.is_stored` says whether the import was stored. If not, the project is as it was, and the next attempt reads only
-files that were not read yet.
+`progress` receives (step, done, total), total 0 if unknown. Its exceptions and Ctrl+C cancel the import, and
+`ImportPlan.is_stored` tells whether it was stored.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -64,13 +62,12 @@ class ImportOptions:
     """The options of an import.
 
     Attributes:
-        format: Name of the format of the source; None: recognised.
-        images: A folder with the images; None: the images that the source names, or those of the project.
-        class_map: Name in the source -> class of the project ("": left out), or a file with this table.
-        conflicts: "keep": where the source differs, answers of the project stay; "replace": the source replaces them.
-        exhaustive: The source names all classes that are present: its other classes are absent.
-        may_be_own: An address may be one of this machine or its network.
-        reading: What the person has said about the meaning of the source.
+        format: None recognizes it.
+        images: Image folder. None selects images of source or project.
+        class_map: Project class by source name ("" omits it), or a file.
+        conflicts: "keep" or "replace" the project's answers.
+        exhaustive: Classes not named are absent.
+        may_be_own: Allow URLs of this machine and network.
     """
 
     format: str | None = None
@@ -84,24 +81,22 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class ImportOutcome:
-    """The result of an import. registered: None if the import brought no images."""
+    """The result of an import. `registered` is None without images."""
 
     imported: ImportResult
     registered: RegistrationResult | None
 
 
 class ImportPlan:
-    """An import that has been read and can be carried out.
+    """An import that was read and can be applied.
 
     Attributes:
-        format, why: The format of the source, and how it was recognised.
-        sentences: Sentences about how the source was understood.
-        interpretations: Decisions about the meaning of the source; those that are not sure have to be settled first.
-        samples: The first items of the source as they would become labels, such as "a.jpg: fox present".
-        interpretation_by_field: Field of the reading -> the decision about it, also of those that the person has made
-            meanwhile.
-        preview: The changes that the import would make.
-        is_stored: Whether the import is in the project; also True if it was interrupted after being stored.
+        format, why: Source format and its reason.
+        interpretations: Decisions about meaning, to resolve if unsure.
+        samples: First items as labels, such as "a.jpg: fox present".
+        interpretation_by_field: All decisions, including the user's.
+        preview: Pending changes.
+        is_stored: Also true if interrupted after storing.
     """
 
     def __init__(
@@ -133,18 +128,18 @@ class ImportPlan:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the import would change anything, registered files included."""
+        """Return whether the import would change anything."""
         waits = bool(self._origin.fetched and self._origin.fetched.changed)
         return self.preview.has_changes or waits or any(folder.has_changes for folder in self._folders)
 
     @property
     def open_questions(self) -> Sequence[Interpretation]:
-        """Return the questions about the meaning of the source that the person has not settled."""
+        """Return unresolved questions about the source."""
         return [one for one in self.interpretations if not one.is_sure]
 
     @property
     def has_no_answers(self) -> bool:
-        """Return whether the source has rows and none of them would give, or repeat, an answer, a fact or a note."""
+        """Return whether the source has rows without any answer, field or note."""
         preview = self.preview
         is_table = any(one.field in ("label_columns", "class_columns", "image_column") for one in self.interpretations)
         counts = (
@@ -162,20 +157,16 @@ class ImportPlan:
 
     @property
     def kept_folders(self) -> Sequence[Path]:
-        """The folders in the project with unpacked or downloaded files that are not imported yet; () after `apply`.
-
-        The same import finds the files there again.
-        """
+        """Project folders with fetched files that await import. The same import finds them again."""
         fetched = self._origin.fetched
         waits = fetched and (fetched.changed or any(folder.new for folder in self._folders))
         return fetched.fetch_folders if fetched and waits and self.done is None else ()
 
     def read_source(self, progress: StepCallback | None = None, coming: Sequence[str] = ()) -> None:
-        """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
+        """Read the source and compute the preview, or raise AnnotatorError with all problems.
 
         Args:
-            progress: Called with (state, done, of).
-            coming: Files that will be registered before the import is applied.
+            coming: Files that will be registered before applying.
         """
         problems = Problems()
         contents = self._read_contents(problems)
@@ -213,16 +204,12 @@ class ImportPlan:
         self.sentences = [*self._origin.sentences, *contents.sentences, *also, *found]
 
     def _read_contents(self, problems: Problems) -> Contents:
-        """Return the contents of the files with labels; of several files, those of all, one after the other."""
         reading, files = self._choices.reading, [self._origin.path, *self._origin.other_paths]
         each = [read_label_file(self.format, file, problems, reading) for file in files]
         return each[0] if len(each) == 1 else join_contents(files, each, self._origin.folder)
 
     def _add_classes(self, contents: Contents) -> bool:
-        """Stage the classes that the source lists, or the classes of its data card if it lists none.
-
-        Return whether a card says more about these classes than their names.
-        """
+        """Stage the listed classes, and return whether a data card describes them."""
         listed = dict(contents.classes)
         facts = [one for one in read_class_facts(self._origin.path) if one.name in listed or not listed]
         said = {one.name: one.description for one in facts}
@@ -233,7 +220,7 @@ class ImportPlan:
         return bool(facts)
 
     def _find_folders(self, contents: Contents) -> FolderPaths:
-        """Return the folders with the images; files of items are relative to the first folder, after `_prefix`."""
+        """Return the image folders. Files of items are relative to the first, after `_prefix`."""
         fetched = self._origin.fetched
         if self._choices.images:
             return [(self._choices.images, None)]
@@ -251,7 +238,7 @@ class ImportPlan:
     def update_preview(
         self, coming: Sequence[str], problems: Problems | None = None, progress: StepCallback | None = None
     ) -> None:
-        """Compute the preview again for other files to be registered. Raises AnnotatorError as `read` does."""
+        """Recompute the preview for other files to register."""
         self._coming_files = coming
         self._staging.set_coming_files(coming, self._duplicate_files)
         self._match_names(problems or Problems(), progress)
@@ -260,9 +247,9 @@ class ImportPlan:
         self._resolved_at = self.db.get_change_key()
 
     def change_options(self, choices: ImportOptions, progress: StepCallback | None = None) -> None:
-        """Compute the preview again for other choices; the source is read again if its meaning was changed.
+        """Recompute the preview for other options. Changed meaning reads the source again.
 
-        Raises AnnotatorError as `read` does; `choose` must then be called again before `apply`.
+        After AnnotatorError, call it again before `apply`.
         """
         is_other = choices.reading != self._choices.reading
         self._choices = choices
@@ -277,10 +264,9 @@ class ImportPlan:
             self.update_preview(self._coming_files, progress=progress)
 
     def apply(self, progress: StepCallback | None = None) -> ImportOutcome:
-        """Carry out the import: register the images and store the labels.
+        """Register the images and store the labels.
 
-        Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if
-        a name of a class is unclear.
+        AnnotatorError is raised for unclear classes, or equal images with contradictory labels.
         """
         self._check_class_names()
         self._check_no_open_questions()
@@ -320,7 +306,7 @@ class ImportPlan:
             raise combine_problems(f"{self._origin.name} cannot be imported, and nothing was stored:", why)
 
     def _report_step(self, step: str, progress: StepCallback | None) -> None:
-        """Report the next step; its SQLite statements, whose duration is unknown, report it again while they run."""
+        """Report a step now and repeatedly while its SQLite statements run."""
         self._staging.beat = (lambda: progress(step, 0, 0)) if progress else (lambda: None)
         self._staging.beat()
 
@@ -353,7 +339,7 @@ class ImportPlan:
             raise problems.error(f"{self._origin.name} cannot be imported, and no label was stored:")
 
     def _register_images(self, progress: StepCallback | None) -> tuple[RegistrationResult, list[int]]:
-        """Register the images; return the result and the ids of new images, also those that a killed import added."""
+        """Register images, and return the result and new ids, also those of a killed import."""
         is_new = self.db.paths.file != DATABASE_FILE  # all images of a new project came with the import
         if not is_new:
             unfinished_imports.begin(self.db, [folder.path for folder in self._folders])
@@ -370,7 +356,7 @@ def _load_class_map(choices: ImportOptions) -> Mapping[str, str]:
 
 
 class _NotAppliedError(Exception):
-    """Raised when a new project was previewed and not made, so that nothing of it stays."""
+    """Error that discards a new project that was only previewed."""
 
 
 @contextmanager
@@ -382,19 +368,17 @@ def prepare_import(
     progress: StepCallback | None = None,
     name: str = "",
 ) -> Generator[ImportPlan]:
-    """Yield a plan, ready to be applied. If the project does not exist yet, applying the plan makes it.
+    """Yield a plan to apply, which creates a missing project.
+
+    Archives are unpacked and URLs downloaded now. Without `apply`, these files stay for the next plan.
 
     Args:
-        project: An open project, which stays open; or the folder of one, which is opened here, or made.
-        source: An archive is unpacked and an address downloaded here (sources/); if the plan is not applied, these
-            files stay in the project's folder, and the next plan continues with them.
-        choices: How the source is read, and what becomes of it.
-        by: The person who imports, for the history.
-        progress: Called with (state, done, of).
-        name: Name of the source in messages and the history; "": its path or address.
+        project: An open project, or a folder.
+        by: Annotator for the history.
+        name: Source name in messages. "" selects path or URL.
 
     Raises:
-        AnnotatorError: The source cannot be read or its format is unknown; lists all problems.
+        AnnotatorError: Lists all problems of the source.
     """
     if choices.conflicts not in CONFLICT_MODES:
         raise AnnotatorError(
@@ -432,7 +416,7 @@ def prepare_import(
 
 
 def _check_no_predictions(project: Path, origin: LocatedSource) -> None:
-    """Raise AnnotatorError if no person has said anything of what the source says: scores are never answers."""
+    """Raise AnnotatorError if the source has only predictions, as scores are never answers."""
     if by := origin.format.predicted_by:
         raise AnnotatorError(
             f"{origin.name} holds predictions of {by} ({origin.format.name}) and no answers of people, so there is "
@@ -446,7 +430,7 @@ def _rename_origin(origin: LocatedSource, name: str) -> LocatedSource:
 
 
 def check_project_folder(project: Path) -> None:
-    """Raise AnnotatorError if the path of a new project is a file, or a folder that holds other things."""
+    """Raise AnnotatorError if a new project's path is a file or non-empty folder."""
     if project.exists() and (not project.is_dir() or has_other_files(project)):
         raise AnnotatorError(
             f"{project} holds other things already and is not a project. Give a new folder's name, or an empty one."
@@ -454,7 +438,6 @@ def check_project_folder(project: Path) -> None:
 
 
 def _find_new_project_folder(project: Path, origin: LocatedSource, choices: ImportOptions) -> Path:
-    """Return the folder with the images of a new project. Raises AnnotatorError if the source has no images."""
     if origin.fetched:
         with_images = [one.path for one in list_folders(None, origin.fetched.folders, project, True) if one.new]
         folder = choices.images or next(iter(with_images), None)

@@ -1,4 +1,4 @@
-"""Several files with labels of one format as one source: train/_classes.csv and valid/_classes.csv of one data set."""
+"""Several label files of one format joined into one source."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,9 +14,7 @@ def join_contents(files: Sequence[Path], each: Sequence[Contents], folder: Path 
     """Return the contents of all files as one.
 
     Args:
-        files: The files, one for each of `each`.
-        each: The contents of each file.
-        folder: The folder with the images: a name in a file means first the image beside this file.
+        folder: Image folder. A name first means the image next to its file.
     """
     classes = {name: about for contents in reversed(each) for name, about in contents.classes}
     ordered = dict.fromkeys(name for contents in each for name, _ in contents.classes)

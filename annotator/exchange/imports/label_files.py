@@ -1,7 +1,6 @@
-"""Which files of a source hold its labels, in which format; and which may hold some and are not read.
+"""Selection of the files in a source that hold labels, and their format.
 
-A folder may have a table of labels, one file an image, folders that are classes, or several of these. Where more than
-one reading fits, it is a question (Reading.labels settles it); nothing that may be labels is passed over in silence.
+If several selections fit, the user must choose, so that no possible label file is skipped silently.
 """
 
 import re
@@ -64,7 +63,7 @@ _PLACE_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class FoundLabelFiles:
-    """The files that labels are read from: `path`, and `more` of the same format. decided: as in Contents."""
+    """The label file `path`, and `other_paths` of the same format."""
 
     path: Path
     format: Format
@@ -75,15 +74,13 @@ class FoundLabelFiles:
 
 
 def find(paths: Sequence[Path], name: str | None, reading: ReadingOptions) -> FoundLabelFiles:
-    """Return the files that labels are read from: one of the paths, or files inside the last one, if it is a folder.
+    """Return the label files: one of the paths, or files in the last path if it is a folder.
 
     Args:
-        paths: A file or folder, or several of which the last may be a folder.
-        name: The name of the format, None: recognised.
-        reading: What the person has said about the source.
+        name: Format name. None recognizes it.
 
     Raises:
-        AnnotatorError: No format fits, several fit, or a file that the reading names is not there.
+        AnnotatorError: No or several formats fit, or a requested file is missing.
     """
     folder = paths[-1]
     if reading.labels is not None and folder.is_dir():
@@ -129,7 +126,7 @@ def _find_requested(folder: Path, name: str | None, labels: str) -> FoundLabelFi
 
 
 def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> FoundLabelFiles:
-    """Return a folder that formats fit: label files of images are certain, names of folders may be anything."""
+    """Return a folder of known formats. Label files per image are reliable, folder names are not."""
     others = [one for one in found if one[0] is not IMAGEFOLDER]
     chosen = FoundLabelFiles(folder, *_require_one_format(folder, others or found))
     if chosen.format is IMAGEFOLDER:
@@ -161,7 +158,7 @@ def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> Foun
 
 
 def _find_inside_folder(folder: Path) -> FoundLabelFiles:
-    """Return the files in a folder, itself of no format, that labels are read from; else the folder as images."""
+    """Return the label files in a folder without format, else the folder as images."""
     files = _list_label_files(folder)
     beside = {path for file in files for path in find_sidecars(file)}
     inside = [(file, found) for file in files if file not in beside and (found := match_formats(file))]
@@ -201,16 +198,11 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
 
 
 def _find_predictor(found: Sequence[tuple[Format, str]]) -> str:
-    """Return what predicts all that such a file holds, such as "a detector"; "" where it may hold answers of people.
-
-    Args:
-        found: The formats that fit the file, with the reasons.
-    """
+    """Return what predicts a file's whole content, such as "a detector", or ""."""
     return next((format_.predicted_by for format_, _ in found if format_.predicted_by), "")
 
 
 def _describe_prediction_files(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> list[str]:
-    """Return a sentence for each file of predictions, which is not read for labels."""
     return [
         f"{file} holds predictions of {by}, and is not read: annotator predictions PROJECT {file} --name NAME"
         for file, found in inside
@@ -219,14 +211,12 @@ def _describe_prediction_files(inside: Sequence[tuple[Path, list[tuple[Format, s
 
 
 def _are_split_files(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> bool:
-    """Return whether these files have one name and format and lie in folders that are splits, as Roboflow writes."""
     names = {file.name for file, _ in inside}
     formats = {tuple(format_.name for format_, _ in found) for _, found in inside}
     return len(names) == len(formats) == 1 and all(file.parent.name.lower() in SPLIT_FOLDER_NAMES for file, _ in inside)
 
 
 def _check_class_folders(chosen: FoundLabelFiles) -> FoundLabelFiles:
-    """Return an image folder with what speaks for and against its folders being classes."""
     folder = chosen.path
     if (folder / CLASSES_FILE).is_file() or find_card(folder):
         return chosen
@@ -270,7 +260,6 @@ def _check_class_folders(chosen: FoundLabelFiles) -> FoundLabelFiles:
 
 
 def _explain_plain_folders(folder: Path) -> list[Interpretation]:
-    """Return what is said of folders with names like classes that are not read as such; [] without any."""
     tops = {path.relative_to(folder).parts[0] for path in _iter_entries(folder) if looks_like_image(path.name)}
     names = sorted(name for name in tops if (folder / name).is_dir() and _CLASS_LIKE_NAME.fullmatch(name))
     names = [name for name in names if name.lower() not in _PLACE_NAMES]
@@ -279,7 +268,7 @@ def _explain_plain_folders(folder: Path) -> list[Interpretation]:
 
 
 def _find_repeated_subfolders(folder: Path, classes: Sequence[str]) -> list[str]:
-    """Return names of folders that are in several class folders: perhaps these are stations, and those the classes."""
+    """Return subfolder names in several class folders, which may be the real classes."""
     counts: Counter[str] = Counter()
     for name in classes:
         place = folder / name
@@ -291,7 +280,6 @@ def _find_repeated_subfolders(folder: Path, classes: Sequence[str]) -> list[str]
 
 
 def _list_class_folders(folder: Path) -> list[str]:
-    """Return the names of the folders that would be classes, those in splits included."""
     tops = sorted(one for one in _list_subfolders(folder) if not one.name.startswith("."))
     if tops and all(one.name.lower() in SPLIT_FOLDER_NAMES for one in tops):
         return sorted({one.name for top in tops for one in _list_subfolders(top)})
@@ -303,7 +291,6 @@ def _list_subfolders(folder: Path) -> Iterator[Path]:
 
 
 def _measure_image_overlap(file: Path, format_: Format, folder: Path) -> tuple[float, set[str]]:
-    """Return the share of the first images of a label file that are in a folder, and the labels of their items."""
     try:
         items = list(islice(read_label_file(format_, file, Problems(), ReadingOptions()).items, MAX_IMAGES_TRIED))
     except AnnotatorError:
@@ -315,7 +302,6 @@ def _measure_image_overlap(file: Path, format_: Format, folder: Path) -> tuple[f
 
 
 def _ask_about_unread_files(folder: Path, used: set[Path]) -> list[Interpretation]:
-    """Return a question about the files of a folder that may hold labels and are not read; [] without any."""
     names, kinds = _find_unused_files(folder, used)
     if not names and not kinds:
         return []
@@ -331,7 +317,6 @@ def _ask_about_unread_files(folder: Path, used: set[Path]) -> list[Interpretatio
 
 
 def _mention_unread_files(folder: Path, used: set[Path]) -> list[Interpretation]:
-    """Return what is said, beside the labels that are read, about files that are not."""
     names, kinds = _find_unused_files(folder, used)
     listed = [
         *names[:10],
@@ -343,7 +328,6 @@ def _mention_unread_files(folder: Path, used: set[Path]) -> list[Interpretation]
 
 
 def _find_unused_files(folder: Path, used: set[Path]) -> tuple[list[str], Counter[str]]:
-    """Return files that may hold labels and are not used, and the endings of files with the names of images."""
     cards = {card for path in (folder, *used) if (card := find_card(path))}
     images = {path.with_suffix("") for path in _iter_entries(folder) if looks_like_image(path.name)}
     kinds: Counter[str] = Counter()
@@ -367,7 +351,7 @@ def _relative_names(files: Sequence[Path], folder: Path) -> list[str]:
 
 
 def read_label_file(format_: Format, path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the contents of a source, read as the person says where its format can be."""
+    """Return a source's contents, with options if the format supports them."""
     if format_.read_as:
         return format_.read_as(path, problems, reading)
     assert format_.read is not None  # checked by choose_format
@@ -375,11 +359,10 @@ def read_label_file(format_: Format, path: Path, problems: Problems, reading: Re
 
 
 def find_predictor(source: Path, name: str | None) -> str:
-    """Return what made all that a file says, if no person did: "a detector"; "" for any other source.
+    """Return the predictor of a file's whole content, such as "a detector", or "".
 
     Args:
-        source: The file.
-        name: The name of its format, None: recognised.
+        name: Format name. None recognizes it.
     """
     if name is not None:
         return all_formats()[name].predicted_by if name in all_formats() else ""
@@ -387,7 +370,7 @@ def find_predictor(source: Path, name: str | None) -> str:
 
 
 def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
-    """Return the format of a source, and how it was recognised. Raises AnnotatorError if no format or several fit."""
+    """Return the format and its reason, or raise AnnotatorError unless one fits."""
     if name is not None:
         return find_format(name, "read"), "as you say"
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
@@ -411,7 +394,6 @@ def _require_one_format(source: Path, found: list[tuple[Format, str]]) -> tuple[
 
 
 def _list_label_files(folder: Path) -> list[Path]:
-    """Return files that may hold labels, in the folder and its direct subfolders; at most MAX_LABEL_FILES."""
     return sorted(islice(_iter_likely_files(folder), MAX_LABEL_FILES))
 
 
@@ -430,11 +412,10 @@ def _iter_likely_files(folder: Path) -> Iterator[Path]:
 
 
 def _iter_entries(folder: Path) -> Iterator[Path]:
-    """Yield the first entries of a folder and its subfolders, without leftovers of servers and systems."""
     found = islice(folder.rglob("*"), MAX_FOLDER_ENTRIES)
     return (path for path in found if not find_leftover_part(path.relative_to(folder).as_posix()))
 
 
 def contains_images(folder: Path) -> bool:
-    """Return whether an image is among the first entries of a folder and its subfolders."""
+    """Return whether the first entries below a folder include an image."""
     return any(looks_like_image(file.name) for file in _iter_entries(folder))

@@ -1,4 +1,4 @@
-"""The origin of an import: the source that a person names is fetched if necessary, and its format is recognised."""
+"""Fetching of an import's source, and recognition of its format."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,15 +20,12 @@ class LocatedSource:
     """The source of an import and its format.
 
     Attributes:
-        name: For the history and for messages: a path, or an address without its secrets.
-        path: The file or folder that labels are read from.
-        format, why: The format of `path`, and how it was recognised.
-        fetched: The unpacked or downloaded files; None if nothing had to be unpacked or downloaded.
-        sentences: Sentences about the source.
-        folder: The folder with the images, if labels are read from a file in it that brings no images itself.
-        paths: Where labels may be: the source itself, or what was unpacked or downloaded.
-        other_paths: Further files with labels, of the same format as `path`.
-        interpretations: Decisions about which files hold labels.
+        name: Path, or URL without secrets.
+        path: File or folder with labels.
+        format, why: Format of `path` and its reason.
+        folder: Image folder, for label files without images.
+        paths: Possible places of labels.
+        other_paths: More label files of this format.
     """
 
     name: str
@@ -51,19 +48,14 @@ def locate_source(
     may_be_own: bool = True,
     reading: ReadingOptions | None = None,
 ) -> LocatedSource:
-    """Return the origin of a path or an address; an archive is unpacked and an address downloaded first.
+    """Locate the labels of a path or URL, after unpacking or downloading if needed.
 
     Args:
-        project: The project folder, for what is unpacked or downloaded.
-        named: A path or an address.
-        format_: The name of its format, None: recognised.
-        progress: Called with (state, done, of) while an archive is unpacked or an address downloaded.
-        may_be_own: Whether an address may be one of this machine or its network.
-        reading: What the person has said about the source.
+        format_: None recognizes it.
+        may_be_own: Allow URLs of this machine and network.
 
     Raises:
-        AnnotatorError: The path does not exist, no format or several formats fit, or the archive has problems (lists
-            all).
+        AnnotatorError: Missing path, no or several formats, or archive problems (lists all).
     """
     local = named if isinstance(named, Path) else None
     if local and not local.exists():
@@ -81,7 +73,7 @@ def locate_source(
 
 
 def relocate_source(origin: LocatedSource, format_: str | None, reading: ReadingOptions) -> LocatedSource:
-    """Return the origin with the files that labels are read from by another reading. Raises as `locate_source` does."""
+    """Locate the labels again with other options. Raises as `locate_source`."""
     return _locate_labels(origin, format_, reading) if origin.paths else origin
 
 

@@ -1,4 +1,4 @@
-"""Labels of events as a source of predictions: what a burst shows is likely, and not certain, on each of its images."""
+"""Event labels as scores, as classes are uncertain per image."""
 
 from collections.abc import Iterator
 
@@ -18,13 +18,10 @@ IMAGES_PER_BATCH = 5000  # images
 
 
 def store(db: Database, by: str) -> PredictionSource:
-    """Store a score for each image of each labeled event, in place of those stored before.
+    """Replace the stored scores of all images in labeled events.
 
-    A class that the event was labeled with scores 1 on each of its images; all classes score 0 where the event shows
-    nothing. They are scores, of which only the order counts: how far they can be trusted is learned from answers.
-
-    Raises:
-        AnnotatorError: No event has a label.
+    An event's classes score 1 on its images, and all classes score 0 in an empty event. Only the order counts.
+    Without event labels, AnnotatorError is raised.
     """
     ids = [row[0] for row in db.tuples("SELECT DISTINCT image_id FROM event_image ORDER BY image_id")]
     names = [class_.name for class_ in classes.load_active_classes(db)]

@@ -1,4 +1,4 @@
-"""The sources of predictions and the weight that the model gives each, for the command line and the Import page."""
+"""Prediction sources and their weights in the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,11 @@ MAX_WEIGHTS_SHOWN = 4  # weights that are named
 
 @dataclass(frozen=True)
 class KnownSource:
-    """A source of predictions, and its use by the current run.
+    """A prediction source and its use by the current run.
 
     Attributes:
-        covered: Share of the images that have a prediction of this source.
-        used: Whether the current run was trained with this source.
-        weights: Class name -> weight that the run learned; {} with too few answers.
+        covered: Share of images with a prediction.
+        weights: Learned weight by class name, empty with too few answers.
     """
 
     source: PredictionSource
@@ -29,11 +28,11 @@ class KnownSource:
     weights: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields besides `source` as JSON."""
+        """Return all fields except `source` as JSON."""
         return {"covered": self.covered, "weights": dict(self.weights), "used": self.used}
 
     def describe_weights(self) -> str:
-        """Return the classes with the largest and the smallest weights, or why no weight was learned."""
+        """Describe the largest and smallest weights, or why there are none."""
         if not self.used:
             return "not used yet: after the next training"
         if not self.weights:
@@ -48,7 +47,7 @@ class KnownSource:
 
 
 def load_known_sources(db: Database) -> list[KnownSource]:
-    """Return all sources of predictions that were not removed."""
+    """Return all prediction sources except removed ones."""
     run, images = runs.load_current_run(db), project_counts.count_images_by_stage(db)["all"]
     names = {class_.id: class_.name for class_ in classes.load_active_classes(db)}
     weights = runs.load_source_weights(db, run.id) if run else {}

@@ -1,12 +1,11 @@
-"""Bringing in predictions of another model: read, checked as a whole, previewed, and stored as one version.
+"""Import of another model's predictions: read, check, preview, and store as one version.
 
-    with prepare(db, file, "yolo-world", Choices(), by="Ann") as plan:
+    with prepare_predictions(db, file, "yolo-world", PredictionOptions(), by="Ann") as plan:
         print(plan.found)
         source = plan.apply()
 
-Names of images and classes are matched as in imports. Unknown images are counted and left out, because the images of a
-source are rarely exactly those of the project; an unknown class is an error unless `only_known` is set. If a source
-gives several scores for one cell, the highest counts.
+Unknown images are omitted, as sources rarely match the project. Unknown classes are errors unless
+`only_known`. The highest score per cell counts.
 """
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
@@ -29,16 +28,15 @@ MAX_UNKNOWN_SHOWN = 200  # unknown classes that are named in one sentence
 
 @dataclass(frozen=True)
 class PredictionOptions:
-    """The options for bringing in predictions.
+    """The options of a predictions import.
 
     Attributes:
-        format: Name of the format of the file; None: recognised.
-        scale: Probability or score (store/runs/prediction_sources.py).
-        class_map: Name in the file -> class of the project, "" for a name that is left out.
-        images_file, classes_file: Files with the names of the rows and columns of a .npy array.
-        only_known: Classes that the project does not have are left out.
-        replace: Earlier predictions of the source are deleted.
-        match: The loosest kind in which images are found by their names (store/images/name_kinds.py); None: all.
+        format: None recognizes it.
+        scale: Probability or score.
+        class_map: Project class by name in the file, "" to omit it.
+        images_file, classes_file: Row and column names of a .npy array.
+        replace: Delete earlier predictions of the source.
+        match: Loosest name match. None allows all.
     """
 
     format: str | None = None
@@ -52,12 +50,11 @@ class PredictionOptions:
 
 
 class PredictionPlan:
-    """Predictions that have been read and can be stored.
+    """Predictions that were read and can be stored.
 
     Attributes:
-        format, why, sentences: The format of the file, how it was recognised, and sentences about how it was
-            understood.
-        found: The images and classes of the project that its names stand for.
+        format, why: File format and its reason.
+        found: Matched images and classes of the project.
     """
 
     def __init__(
@@ -71,10 +68,7 @@ class PredictionPlan:
         self.found: ResolvedScores
 
     def change_options(self, choices: PredictionOptions) -> None:
-        """Match the names again for another class map, `only_known` or `replace`; the file is not read again.
-
-        Raises AnnotatorError as `prepare` does.
-        """
+        """Match the names again with other options, without reading the file. Raises AnnotatorError."""
         self._choices = choices
         self._problems.clear()
         self.found = _check_names(self._db, self._staged, "The file", choices, self._problems, self.dispensable)
@@ -135,7 +129,7 @@ def store_scores(
     by: str,
     subject: str = "The request",
 ) -> tuple[PredictionSource, ResolvedScores]:
-    """Check and store scores that do not come from a file; `what` names them in errors. Raises AnnotatorError."""
+    """Check and store scores without a file. Errors name `subject`."""
     _check_source_name(name)
     problems = Problems()
     with StagedScores(db, choices.scale, problems.add, "image") as staged:
@@ -160,7 +154,6 @@ def _check_names(
     problems: Problems,
     dispensable: Collection[str] = (),
 ) -> ResolvedScores:
-    """Return the images and classes that the staged names stand for. Raises AnnotatorError with all problems."""
     found = staged.resolve(choices.class_map, choices.match)
     unknown = [name for name in found.unknown_classes if name not in dispensable or name in found.unclear]
     if unknown and not choices.only_known:
@@ -179,7 +172,6 @@ def _check_names(
 
 
 def _describe_unknown_classes(unknown: Sequence[str]) -> str:
-    """Return the sentence that names all unknown classes of a source, and what can be done about them."""
     names = ", ".join(map(repr, unknown[:MAX_UNKNOWN_SHOWN])) + (
         " and more" if len(unknown) > MAX_UNKNOWN_SHOWN else ""
     )

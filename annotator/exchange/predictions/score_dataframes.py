@@ -1,4 +1,4 @@
-"""Scores of another model in a pandas table, as the blocks that prediction_import.py stores."""
+"""Scores in pandas tables, converted to blocks for storage."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def read_score_frame(table: "pd.DataFrame") -> Iterator[ScoreBlock]:
-    """Return the scores of a table as blocks.
+    """Return the scores of a table as blocks, or raise AnnotatorError for invalid tables.
 
-    A long table has the columns image, class and score or probability; a wide table names the images in its index and
-    has one column a class. Raises AnnotatorError for any other table, and for a long table that scores a cell twice.
+    Long tables have columns image, class, and score or probability. Wide ones have an image index and a column
+    per class.
     """
     if "image" not in table.columns:
         return _read_wide_table(table)

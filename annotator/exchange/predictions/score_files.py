@@ -1,8 +1,7 @@
-"""Scores of other models in files: read as blocks, whatever the format.
+"""Scores of other models in files, read as blocks.
 
-CSV, TSV and Parquet tables are long (image, class, score) or wide (image, one column a class); pyarrow reads both. A
-.npy array is (images, classes), with the names in two text files. Import formats that hold scores (COCO results, Label
-Studio, ...) are read by their own readers in formats/.
+Tables are long (image, class, score) or wide (image, one column per class). A .npy array (images, classes)
+needs two text files of names.
 """
 
 import csv
@@ -48,10 +47,10 @@ class ScoreBlock:
     """The scores of several images.
 
     Attributes:
-        images: Names, or the sha256 of the files; once for each row of scores.
-        places: The place of each image in the file: a row, or a path in a JSON document.
-        scores: (n, C) float, nan where the source gives no score.
-        boxes: Where the model saw what it scored, if the source says so.
+        images: Image name or file sha256 per row.
+        places: Place in the file per row.
+        scores: (n, C) float, NaN for none.
+        boxes: Evidence for scores, if known.
     """
 
     images: Sequence[str]
@@ -63,13 +62,12 @@ class ScoreBlock:
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A recognised file of scores.
+    """A recognized file of scores.
 
     Attributes:
-        place: The kind of ScoreBlock.places, such as "row".
-        sentences: Sentences about how it was understood; complete when the blocks have been read.
-        blocks: The scores; can be read once.
-        dispensable: As in Contents.
+        place: Noun for ScoreBlock.places, such as "row".
+        sentences: Remarks, complete after reading.
+        blocks: Readable once.
     """
 
     format: str
@@ -87,17 +85,14 @@ def read_scores(
     images_file: Path | None = None,
     classes_file: Path | None = None,
 ) -> ScoreFile:
-    """Recognise a file of scores and return it; the scores are read when its blocks are.
+    """Recognize a file of scores, which are read with its blocks.
+
+    Unreadable files raise AnnotatorError. Problems of rows are reported.
 
     Args:
-        path: The file of scores.
-        problems: Takes the problems of single rows.
-        format_name: None: recognised.
-        images_file: Names of the rows of a .npy array, one a line.
-        classes_file: Names of the columns of a .npy array, one a line.
-
-    Raises:
-        AnnotatorError: The file cannot be read; problems of single rows are only noted.
+        format_name: None recognizes it.
+        images_file: Row names of a .npy array, one per line.
+        classes_file: Column names likewise.
     """
     if not path.exists():
         raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?")
@@ -120,7 +115,6 @@ def read_scores(
 
 
 def _recognize_format(path: Path, name: str | None) -> tuple[str, str]:
-    """Return the name of the format and how it was recognised. Raises AnnotatorError."""
     formats = {key: format_ for key, format_ in all_formats().items() if format_.read and key not in ("csv", "tsv")}
     if name is not None:
         if name == "tsv":
@@ -152,7 +146,6 @@ def _recognize_format(path: Path, name: str | None) -> tuple[str, str]:
 
 
 def _read_item_scores(contents: Contents) -> Iterator[ScoreBlock]:
-    """Yield blocks of the scores in the items of an import format."""
     items = iter(contents.items)
     while batch := list(islice(items, ROWS_PER_BLOCK)):
         batch = [item for item in batch if item.scores]
@@ -179,7 +172,6 @@ _NO_LOW_SCORES: Mapping[str, float] = {}
 
 
 def _split_scores(item: Item) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return the scores that the source names, and those of classes that it does not name."""
     scores = item.scores
     return (scores.given, scores.low) if isinstance(scores, ScoresOverLow) else (scores, _NO_LOW_SCORES)
 
@@ -230,7 +222,6 @@ def _read_names(path: Path) -> Iterator[str]:
 
 
 def _read_header(path: Path) -> tuple[list[str], str]:
-    """Return the names of the columns of a CSV, and its delimiter."""
     line = next(read_lines(path), "")
     delimiter = max(",;\t", key=line.count)
     return next(csv.reader([line], delimiter=delimiter), []), delimiter
@@ -277,7 +268,6 @@ def _read_table(
     path: Path,
     problems: Problems,
 ) -> ScoreFile:
-    """Return the scores of a table, long or wide according to its columns. Raises AnnotatorError for other tables."""
     check_column_count(path, len(header))
     repeated = sorted(column for column, count in Counter(header).items() if count > 1)
     if repeated:
@@ -342,14 +332,13 @@ def _read_long_batches(
 
 
 def _encode_values(values: list[T]) -> tuple[list[T], np.ndarray]:
-    """Return the distinct values in order of appearance, and the index of each value among them, (n,) int64."""
+    """Return distinct values in order of appearance, and each value's index, (n,) int64."""
     place: dict[T, int] = {}
     codes = np.array([place.setdefault(value, len(place)) for value in values], np.int64)
     return list(place), codes
 
 
 def _count_earlier_equals(keys: np.ndarray) -> np.ndarray:
-    """Return for each key the number of equal keys before it, (n,) int64."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.searchsorted(ordered, ordered)
@@ -363,7 +352,7 @@ def _to_texts(column: "pa.Array") -> list[str]:
 
 
 def _to_numbers(column: "pa.Array", name: str, places: Sequence[int], problems: Problems) -> np.ndarray:
-    """Return the numbers of a column, (n,) float64, nan for an empty cell; other values are noted and become nan."""
+    """Return a column's numbers, (n,) float64, NaN for empty cells and reported other values."""
     import pyarrow as pa
     import pyarrow.compute
 

@@ -1,6 +1,4 @@
-"""The reading of a source: what its columns, cells and files mean, as shown to a person and changed by options.
+"""Interpretation of a source's columns, cells and files, shown to users and changed by options.
 
-Every door (import, init, predictions, the pages) reads by the same Reading. Where the meaning could be another, the
-decision is a question (Decided.is_sure is False), and nothing is stored until it is settled. Begin with
-reading_options.py.
+All imports share it. Unsure decisions are questions, and nothing is stored until they are resolved.
 """

@@ -1,4 +1,4 @@
-"""Decides what the cells of labels and classes mean: separators, words for nothing, ids, and what -1 stands for."""
+"""Interpretation of label cells: separators, words for nothing, ids, and -1."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _MIN_SCORED_SHARE = 0.5  # share of labels with a number behind them that makes 
 
 
 def decide_labels(sample: TableSample, found: ColumnMeanings) -> None:
-    """Decide what separates labels, which words name none, and what ids stand for."""
+    """Decide on label separators, words for nothing, and ids."""
     if not found.labels:
         return
     named = ", ".join(f"`{sample.names[place]}`" for place in found.labels)
@@ -47,7 +47,6 @@ def decide_labels(sample: TableSample, found: ColumnMeanings) -> None:
 
 
 def _ask_scores(sample: TableSample, found: ColumnMeanings) -> None:
-    """Ask about labels with a number behind them, such as fox:0.9."""
     cells = [cell for place in found.labels for cell in sample.cells[place]]
     words = [word for cell in cells for word in split_labels(cell, found.separator)]
     scored = [word for word in words if _NAME_WITH_NUMBER.fullmatch(word)]
@@ -78,7 +77,7 @@ def _decide_empty_words(sample: TableSample, found: ColumnMeanings) -> None:
 
 
 def decide_states(sample: TableSample, found: ColumnMeanings) -> None:
-    """Decide what -1 means, and say which words of the cells mean what."""
+    """Decide the meaning of -1 and of words."""
     if not found.classes:
         return
     cells = [cell for place in found.classes for cell in sample.cells[place] if isinstance(cell, str)]

@@ -1,4 +1,4 @@
-"""The words of cells: which of them mean present, absent, unsure or unknown, and which name no class."""
+"""Cell words for present, absent, unsure, unanswered, or no class."""
 
 import ast
 import json
@@ -41,7 +41,7 @@ _MAX_LIST_CHARS = 100_000  # letters
 
 
 def build_state_words(reading: ReadingOptions) -> dict[str, int | None]:
-    """Return word in small letters -> state, with the words of a person's reading before those that all know."""
+    """Return state by lower-case word, with the user's words first."""
     words = dict(STATE_BY_WORD)
     for given, state in (
         (reading.present, PRESENT),
@@ -54,12 +54,12 @@ def build_state_words(reading: ReadingOptions) -> dict[str, int | None]:
 
 
 def normalize_word(word: str) -> str:
-    """Return a word without case, blanks and signs, by which names of columns and words for nothing are compared."""
+    """Return a word without case, spaces and signs, for comparison."""
     return re.sub(r"[\W_]+", "", word.casefold()) or word.strip()
 
 
 def to_cell(value: Any) -> Cell:
-    """Return a value of JSON, Parquet or a workbook as a cell: 1.0 as "1", true as "true", null as ""."""
+    """Convert a typed value to a cell: 1.0 to "1", true to "true", null to ""."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -74,10 +74,7 @@ def to_cell(value: Any) -> Cell:
 
 
 def parse_list(cell: str) -> list[str] | None:
-    """Return the texts of a list that is written in a cell, None for another cell.
-
-    Lists of JSON (["fox", "deer"]), of Python (['fox', 'deer']) and of R (c("fox", "deer")) are known.
-    """
+    """Return the texts of a list in JSON, Python or R (c("fox", "deer")) syntax, else None."""
     text = cell.strip()
     if match := _R_LIST.fullmatch(text):
         text = f"[{match[1]}]"
@@ -99,12 +96,7 @@ def parse_list(cell: str) -> list[str] | None:
 
 
 def split_labels(cell: Cell, separator: str) -> list[str]:
-    """Return the labels of a cell, each once: the texts of a list, or what is between separators.
-
-    Args:
-        cell: A text, or a list of texts.
-        separator: "" or NONE: the cell is one label.
-    """
+    """Return a cell's unique labels, from a list or between separators ("" or NONE for one label)."""
     if isinstance(cell, str):
         found = parse_list(cell)
         if found is None:
@@ -115,12 +107,12 @@ def split_labels(cell: Cell, separator: str) -> list[str]:
 
 
 def is_whole_number(text: str) -> bool:
-    """Return whether a cell is a whole number that is not negative, also as pandas writes it ("2.0")."""
+    """Return whether a cell is a non-negative integer, also as "2.0"."""
     return text.removesuffix(".0").isdecimal()
 
 
 def parse_number(text: str) -> float | None:
-    """Return the number that a cell holds; None for another cell. A comma may stand for the point."""
+    """Return a cell's number, also with a decimal comma, or None."""
     try:
         return float(text.replace(",", ".") if text.count(",") == 1 else text)
     except ValueError:
@@ -128,7 +120,7 @@ def parse_number(text: str) -> float | None:
 
 
 def quote_words(words: Iterable[str], shown: int = 5) -> str:
-    """Return some of the words in quotes, with the number of the others."""
+    """Return some quoted words and the count of others."""
     listed_words = list(words)
     text = ", ".join(f"{word[:40]!r}" for word in listed_words[:shown])
     return text + (f" and {len(listed_words) - shown:,} more" if len(listed_words) > shown else "")

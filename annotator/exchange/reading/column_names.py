@@ -1,4 +1,4 @@
-"""The meaning of columns by their names, and how a person's choice of a column is looked up."""
+"""Meaning of columns by name, and lookup of user-given columns."""
 
 import re
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ AMBIGUOUS_COLUMN_NAMES = frozenset(
 
 
 def lookup(name: str, names: Sequence[str], option: str) -> int:
-    """Return the place of a column that a person names. Raises AnnotatorError, with the columns there are."""
+    """Return a user-given column's index, or raise AnnotatorError with all columns."""
     if name in names:
         return names.index(name)
     same = [place for place, other in enumerate(names) if normalize_word(other) == normalize_word(name)]
@@ -62,7 +62,7 @@ def lookup(name: str, names: Sequence[str], option: str) -> int:
 
 
 def parse_label_column(name: str) -> tuple[str, int] | None:
-    """Return the word and number of a column of labels: ("label", 2) for "Label_2"; None for another column."""
+    """Return word and number of a label column ("Label_2"), else None."""
     match = LABEL_COLUMN_PATTERN.fullmatch(normalize_word(name))
     if not match:
         return None
@@ -70,12 +70,12 @@ def parse_label_column(name: str) -> tuple[str, int] | None:
 
 
 def compute_image_share(cells: Sequence[Cell]) -> float:
-    """Return the share of the filled cells that end as the names of image files do; 0 without any."""
+    """Return the share of non-empty cells that are image file names."""
     texts = [text.split("?")[0].strip() for text in cells if isinstance(text, str) and text.strip()]
     return sum(looks_like_image(text.replace("\\", "/")) for text in texts) / len(texts) if texts else 0.0
 
 
 def is_fact_column(name: str) -> bool:
-    """Return whether a column of this name is a fact of the image, whatever its cells hold."""
+    """Return whether a column of this name always is a field."""
     word = normalize_word(name)
     return not word or word in FACT_COLUMN_NAMES or (word.endswith("id") and name.lower().endswith(("_id", " id")))

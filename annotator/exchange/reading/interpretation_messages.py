@@ -1,4 +1,4 @@
-"""Sentences about the decisions of a reading, for the command line and the Import page."""
+"""Sentences about interpretations for command line and Import page."""
 
 from annotator.exchange.reading.reading_file import SEPARATOR_WORDS, format_option_name
 from annotator.exchange.reading.reading_options import Interpretation
@@ -7,7 +7,7 @@ ADD_SCORES_COMMAND = "annotator predictions PROJECT FILE --name MODEL"
 
 
 def format_option(one: Interpretation, value: str) -> str:
-    """Return an option with a value as a person types it: "--separator comma"."""
+    """Return an option with value as typed: "--separator comma"."""
     value = format_value(one, value)
     return (
         f'{format_option_name(one.field)} "{value}"'
@@ -17,7 +17,7 @@ def format_option(one: Interpretation, value: str) -> str:
 
 
 def format_value(one: Interpretation, value: str) -> str:
-    """Return a value of a decision as a person types it: "comma" for ","."""
+    """Return a decision's value as typed: "comma" for ","."""
     words = {text: word for word, text in SEPARATOR_WORDS.items()} if one.field == "separator" else {}
     return words.get(value, value)
 
@@ -30,5 +30,5 @@ def describe_question(one: Interpretation) -> str:
 
 
 def describe_interpretation(one: Interpretation) -> str:
-    """Return a decision in a sentence, with the option that overrules it."""
+    """Describe a decision and the option that overrides it."""
     return f"{one.why} ({format_option(one, one.value)})"

@@ -1,4 +1,4 @@
-"""A reading as options, and as a file that repeats it."""
+"""Reading options as command line options and as a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -23,12 +23,12 @@ _MAX_FILE_BYTES = 1 << 20
 
 
 def format_option_name(field: str) -> str:
-    """Return the option of a field: "--image-column" for "image_column"."""
+    """Return a field's option: "--image-column" for "image_column"."""
     return OPTION_NAMES.get(field, f"--{field.replace('_', '-')}")
 
 
 def parse_option(field: str, text: str) -> str | tuple[str, ...]:
-    """Return the value of a field from what a person has typed: lists have commas, and NONE is an empty list."""
+    """Parse a typed value: lists have commas, and NONE is an empty list."""
     if field == "separator":
         return SEPARATOR_WORDS.get(text.strip().lower(), text)
     if field not in LIST_FIELDS:
@@ -39,7 +39,7 @@ def parse_option(field: str, text: str) -> str | tuple[str, ...]:
 
 
 def check_reading(reading: ReadingOptions) -> ReadingOptions:
-    """Return the reading. Raises AnnotatorError, with all problems, where a field has a value that it cannot have."""
+    """Return the options, or raise AnnotatorError with all invalid ones."""
     problems = []
     if reading.numbers not in (None, *NUMBER_MEANINGS):
         problems.append(f"--numbers cannot be {reading.numbers!r}; it is one of {', '.join(NUMBER_MEANINGS)}")
@@ -55,7 +55,7 @@ def check_reading(reading: ReadingOptions) -> ReadingOptions:
 
 
 def load_reading(path: Path) -> ReadingOptions:
-    """Return a reading from its file. Raises AnnotatorError for a file that is none."""
+    """Load reading options from a file, or raise AnnotatorError."""
     try:
         with open_file(path) as file:
             said = msgspec.json.decode(file.read(_MAX_FILE_BYTES), type=dict[str, str | list[str] | None])
@@ -76,7 +76,7 @@ def load_reading(path: Path) -> ReadingOptions:
 
 
 def write_reading(path: Path, reading: ReadingOptions) -> None:
-    """Write a reading; fields that nobody has decided are left out. Raises AnnotatorError if the file exists."""
+    """Write the given options to a new file. Existing ones raise AnnotatorError."""
     said = {name: value for name, value in asdict(reading).items() if value is not None}
     try:
         with path.open("xb") as file:
@@ -88,7 +88,7 @@ def write_reading(path: Path, reading: ReadingOptions) -> None:
 
 
 def merge_interpretations(reading: ReadingOptions, decided: Sequence[Interpretation]) -> ReadingOptions:
-    """Return the reading with the decisions of a reader where the person has decided nothing."""
+    """Complete the user's options with a reader's decisions."""
     found: dict[str, Any] = {}
     for one in decided:
         given, value = getattr(reading, one.field), parse_option(one.field, one.value)
@@ -97,7 +97,7 @@ def merge_interpretations(reading: ReadingOptions, decided: Sequence[Interpretat
 
 
 def format_reading_options(decided: Sequence[Interpretation], reading: ReadingOptions) -> list[str]:
-    """Return the words of the options that repeat a reading."""
+    """Return the command line words that repeat a reading."""
     words: list[str] = []
     for name, value in asdict(merge_interpretations(reading, decided)).items():
         if value is not None:

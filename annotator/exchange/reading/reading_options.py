@@ -1,4 +1,4 @@
-"""The decisions about the meaning of a source: those that a person has made, and those that a reader has made."""
+"""Decisions of user and reader about the meaning of a source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,24 +12,20 @@ LABELS_FROM_FOLDERS = "folders"
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The meaning of a source, as a person has given it; None: the reader decides, and says what it decided.
+    """The user's decisions about a source. None lets the reader decide and report.
 
     Attributes:
-        labels: The file of a folder that holds the labels, LABELS_FROM_FOLDERS, or NONE_VALUE: only images are
-            imported.
-        image_column: The column or field that names the image.
-        folder_column: The column or field with the folder of the image, put before its name.
-        label_columns: Columns whose cells name the present classes.
-        class_columns: Columns that are classes, with an answer in each cell; (): all other columns are facts.
-        separator: The text between several labels of one cell; NONE_VALUE: a cell is one label.
-        present, absent, unsure, unknown: Words of cells with this meaning, in addition to those known by everybody.
-        empty_label: Words that name no class: nothing of what is looked for is on the image.
-        score_column: The column or field with the score of a model.
-        event_column: The column or field that names the event; each row then speaks of all images of the event.
-        match: The loosest kind in which an image is found by its name (store/images/name_kinds.py): "name" (exactly),
-            "tail", "stem", "case", "url" or "file"; all that come before it count too. None: all, but "file" only where
-            the folders' names say nothing.
-        numbers: "ids" or "counts": what whole numbers in the cells of a label column or class column are.
+        labels: The label file in a folder, LABELS_FROM_FOLDERS, or NONE_VALUE for only images.
+        folder_column: Column of the folder, put before the image name.
+        label_columns: Columns of present class names.
+        class_columns: Columns that are classes. Empty makes all others fields.
+        separator: Text between a cell's labels, or NONE_VALUE.
+        present, absent, unsure, unknown: Additional words.
+        empty_label: Words for "no class is present".
+        event_column: Column of the event, whose images the row then describes.
+        match: Loosest name match of "name" (exact), "tail", "stem", "case", "url", "file", in this order. None
+            allows all, but "file" only if folder names do not help.
+        numbers: Whether integers are "ids" or "counts".
     """
 
     labels: str | None = None
@@ -50,16 +46,14 @@ class ReadingOptions:
 
 
 class Interpretation(NamedTuple):
-    """A decision of a reader about a source.
+    """A reader's decision about a source.
 
     Attributes:
-        field: The field of Reading that overrules it, such as "separator".
-        value: The value of this field that gives the same reading, as a person would write it.
-        why: A sentence that says what was decided and by what evidence: "`labels` holds several labels separated by
-            commas: 41 of 43 parts are class names".
-        is_sure: False for a question: another value fits as well, or the evidence is thin. Nothing is stored until a
-            person has settled it; a reader does not ask what the Reading has settled.
-        others: Other values that a person could choose.
+        field: ReadingOptions field that overrides it.
+        value: Equivalent value of this field, as typed.
+        why: Decision and evidence in a sentence.
+        is_sure: False for a question, to resolve before anything is stored.
+        others: Alternative values.
     """
 
     field: str
@@ -70,5 +64,5 @@ class Interpretation(NamedTuple):
 
 
 def has_facts_only(reading: ReadingOptions) -> bool:
-    """Return whether a person has said that a table holds facts only."""
+    """Return whether the user declared a table to hold only fields."""
     return reading.class_columns in ((), (NONE_VALUE,)) or reading.label_columns in ((), (NONE_VALUE,))

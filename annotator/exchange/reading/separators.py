@@ -1,4 +1,4 @@
-"""Which text separates several labels in one cell, judged by how the parts occur in other cells."""
+"""Detection of the separator between labels in a cell."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ _MIN_TAXA = 3  # parts from which cells with the same first part may be a path o
 
 
 def detect_separator(cells: Sequence[Cell], column: str) -> Interpretation | None:
-    """Return how the labels of these cells are separated; None where nothing in them could be a separator.
+    """Return the separator of labels in these cells, or None without a candidate.
 
-    A separator is sure where nearly all parts are labels of other cells too; a blank never is, as names have blanks.
+    It is sure if nearly all parts are labels of other cells, but never for a space.
     """
     texts = [text for cell in cells if isinstance(cell, str) and (text := cell.strip()) and parse_list(text) is None]
     distinct = Counter(texts)

@@ -1,7 +1,6 @@
-"""Decides what the columns of a table mean, from its header and its first rows, and says so.
+"""Interpretation of table columns from the header and first rows.
 
-A person's Reading goes before every rule. Each decision is kept as Decided, with its reason; where another meaning fits
-as well, it is a question.
+The user's options override all rules, and ambiguous decisions are questions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +38,10 @@ class TableInterpreter(TableSample):
     """The decisions about one table.
 
     Args:
-        names: Of the columns.
-        rows: The first rows, cells as `words.as_cell` gives them.
-        what: The source in messages.
-        class_names: Names of the classes by number, where a file beside the table lists them.
-        is_our_class: Whether a column is a class for certain, because a data card says so.
+        rows: First rows, as `to_cell` returns cells.
+        source_name: For messages.
+        class_names: Class names by number.
+        is_our_class: Whether a data card lists a column as class.
     """
 
     def __init__(
@@ -60,13 +58,10 @@ class TableInterpreter(TableSample):
         self.strange: set[str] = set()  # words of cells that have to be asked about
 
     def interpret_columns(self, image: int | None = None) -> ColumnMeanings:
-        """Return the meaning of all columns.
+        """Return the meaning of all columns, or raise AnnotatorError without an image column.
 
         Args:
-            image: The column of images, where the source itself says it.
-
-        Raises:
-            AnnotatorError: No column names images, or a column that the person named is not there.
+            image: Image column, if the source defines it.
         """
         image = self._find_image_column() if image is None else image
         found = ColumnMeanings(image, states=build_state_words(self.reading))
@@ -164,7 +159,6 @@ class TableInterpreter(TableSample):
     # Scores ----------------------------------------------------------------------------------------------------------
 
     def _find_score_column(self, free: Sequence[int]) -> int | None:
-        """Return the column with the score of the row's label."""
         wanted = self.reading.score_column
         if wanted == NONE_VALUE:
             return None
@@ -200,7 +194,7 @@ class TableInterpreter(TableSample):
     # Classes ---------------------------------------------------------------------------------------------------------
 
     def _find_answer_columns(self, free: Sequence[int]) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return the columns of labels, of classes, of scores of classes, and those of classes that are counts."""
+        """Return the columns of labels, classes, class scores, and counts."""
         reading = self.reading
         if reading.label_columns is not None or reading.class_columns is not None:
             labels = [column_names.lookup(name, self.names, "--label-column") for name in reading.label_columns or ()]
@@ -275,7 +269,7 @@ class TableInterpreter(TableSample):
         )
 
     def _classify_cells(self, place: int) -> str:
-        """Return what the cells of a column are: "answer", "count", "fraction", "partly", "text", "list" or "empty"."""
+        """Return a column's type: "answer", "count", "fraction", "partly", "text", "list" or "empty"."""
         if not self.is_text_column(place):
             return "list"
         texts = self.list_answer_texts(place)
@@ -313,7 +307,6 @@ class TableInterpreter(TableSample):
             )
 
     def _ask_doubtful(self, answers: Sequence[int]) -> None:
-        """Ask about columns with the name of a fact and cells like answers."""
         doubtful = [
             place for place in answers if normalize_word(self.names[place]) in column_names.AMBIGUOUS_COLUMN_NAMES
         ]
@@ -325,7 +318,6 @@ class TableInterpreter(TableSample):
             self.add_interpretation("class_columns", every, why, False, (rest or NONE_VALUE,))
 
     def _ask_partly(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
-        """Ask about words in columns that hold answers otherwise, and return these columns."""
         asked: list[int] = []
         for place in free:
             if kinds[place] != "partly" or self._is_fact(place):
@@ -342,7 +334,6 @@ class TableInterpreter(TableSample):
         return asked
 
     def _find_label_columns(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
-        """Return the columns of labels, by their names."""
         found: dict[str, list[int]] = {}
         for place in free:
             named = column_names.parse_label_column(self.names[place])
@@ -367,7 +358,6 @@ class TableInterpreter(TableSample):
         return places
 
     def _interpret_numbered_labels(self, places: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
-        """Return the columns of labels where the cells are numbers or answers, which has to be asked."""
         name = self.names[places[0]]
         texts = [text for place in places for text in self.list_answer_texts(place)]
         if not texts:
@@ -396,7 +386,7 @@ class TableInterpreter(TableSample):
     def _choose_labels_or_classes(
         self, labels: list[int], answers: list[int]
     ) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return columns of labels, or of classes where both are there and say the same."""
+        """Return label columns, or class columns if both exist and agree."""
         answers = [
             place
             for place in answers
@@ -414,7 +404,7 @@ class TableInterpreter(TableSample):
         return labels, [], [], []
 
     def _guess_label_column(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
-        """Return a column of text whose cells repeat, as a question; [] without one."""
+        """Return a text column with repeated cells as a question, if any."""
         likely = [
             place
             for place in free

@@ -1,4 +1,4 @@
-"""The first rows of a table and their interpretation, on which table_interpreter.py and cell_meanings.py build."""
+"""First rows of a table and the decisions about them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,19 +18,18 @@ NUMBER_MEANINGS = (NUMBERS_AS_COUNTS, NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_IDS,
 
 @dataclass
 class ColumnMeanings:
-    """The meaning of the columns of a table, each by its place.
+    """The meaning of a table's columns, by column index.
 
     Attributes:
-        image, folder, sha256, score, event: Places of these columns, None without one.
-        labels: Columns whose cells name present classes.
-        classes: Columns with an answer of one class in each cell.
-        scores: Columns with a score of one class in each cell.
-        counts: Those of `classes` whose cells are counts.
-        facts: Columns that become facts of the image.
-        separator: Between the labels of a cell, "" for none.
-        states: Word in small letters -> state, None for unknown.
-        empty_words: Words, as `plain` gives them, that say that no class is present.
-        class_of: Text of a cell -> name of the class, for ids.
+        labels: Columns of present class names.
+        classes: Columns of answers per class.
+        scores: Columns of scores per class.
+        counts: Columns in `classes` with counts.
+        facts: Columns that become fields.
+        separator: "" for none.
+        states: State by lower-case word, None for unanswered.
+        empty_words: Normalized words for "no class".
+        class_of: Class name by id.
     """
 
     image: int
@@ -53,15 +52,13 @@ class TableSample:
     """The first rows of a table.
 
     Args:
-        names: Of the columns.
-        rows: Cells as `words.as_cell` gives them.
-        reading: The person's, which goes before every decision.
-        class_names: Names of the classes by number, where a file beside the table lists them.
+        rows: Cells as from `to_cell`.
+        reading: Overrides every decision.
+        class_names: Class names by number.
 
     Attributes:
-        cells: Those of each column.
-        interpretations: The decisions so far.
-        sentences: Sentences about the table that nobody has to decide.
+        cells: Per column.
+        sentences: Remarks that need no decision.
     """
 
     def __init__(
@@ -77,20 +74,20 @@ class TableSample:
         self.sentences: list[str] = []
 
     def list_texts(self, place: int) -> list[str]:
-        """Return the filled cells of a column that are texts, without blanks around them."""
+        """Return a column's non-empty texts, stripped."""
         return [text for cell in self.cells[place] if isinstance(cell, str) and (text := cell.strip())]
 
     def list_answer_texts(self, place: int) -> list[str]:
-        """Return those of `texts` that are no word for an unknown answer."""
+        """Return a column's texts except words for unanswered."""
         return [text for text in self.list_texts(place) if text.lower() not in UNKNOWN_WORDS]
 
     def add_interpretation(
         self, field_: str, value: str, why: str, is_sure: bool = True, others: Sequence[str] = ()
     ) -> None:
-        """Keep a decision, unless the person has made it."""
+        """Keep a decision that the user has not made."""
         if getattr(self.reading, field_) is None:
             self.interpretations.append(Interpretation(field_, value, why, is_sure, others))
 
     def is_text_column(self, place: int) -> bool:
-        """Return whether no cell of a column is a list."""
+        """Return whether a column has no list."""
         return all(isinstance(cell, str) for cell in self.cells[place])

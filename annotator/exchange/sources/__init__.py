@@ -1,8 +1,4 @@
-"""The table of sources, SOURCES: one file and one line for each kind of file that images come out of.
-
-Files that are unpacked or downloaded land in <project>/imported/<name>/ (fetch_folder.py), within the limits of
-unpack_limits.py. Addresses are read by urls.py; the rules for them are in store/locations/. Begin with source.py.
-"""
+"""Table of all image sources, SOURCES, with one file per kind. Start with source.py."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,29 +18,26 @@ SOURCES: dict[str, Source] = {source.name: source for source in (ZIP, TAR, TABLE
 
 
 def match_source(path: Path) -> Source | None:
-    """Return the Source that handles a path; None for a folder or label file."""
+    """Return the Source for a path, or None for folders and label files."""
     return next((source for source in SOURCES.values() if source.recognize(path)), None)
 
 
 def fetch_source(
     target: Address | Path, project: Path, progress: StepCallback | None = None, may_be_own: bool = True
 ) -> FetchedFiles | None:
-    """Make files of the source that a person names; repeating it fetches files that are new or have changed.
-
-    An archive that was downloaded is unpacked.
+    """Fetch the new and changed files of a source, and unpack a downloaded archive.
 
     Args:
-        target: The path or address that the person gave.
-        project: The project folder.
-        progress: Called during long steps; an exception that it raises ends the work. None: nobody is told.
-        may_be_own: The person is this machine's own user: an address may be one of the machine or its network, and a
-            list may name hidden files.
+        target: Path or URL.
+        project: Project folder.
+        progress: Called during long steps. An exception cancels.
+        may_be_own: Allow URLs of this machine and hidden files.
 
     Returns:
-        The files; None for a local folder or label file, which needs no fetching.
+        The files, or None if the path needs no fetching.
 
     Raises:
-        AnnotatorError: The source cannot be fetched; the message lists all problems.
+        AnnotatorError: Lists all problems.
     """
     if isinstance(target, Path):
         source = match_source(target)

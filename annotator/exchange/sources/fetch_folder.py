@@ -1,8 +1,7 @@
-"""The folder that receives unpacked or downloaded files, one by one: <project>/imported/<name>/. Work can be resumed.
+"""Resumable unpacking or download of images and label files into <project>/imported/<name>/.
 
-A file gets its name only when it is complete. Only images and files that may hold labels are brought in. The folder
-belongs to one archive or address, which its manifest names; another archive of the same name gets ~2. A changed image
-waits in .changed/ until the import is carried out (`settle`), because its old file may belong to the project.
+Only complete files get their names. A manifest names the source, another one of that name gets ~2. Changed
+images wait in .changed/ until the import, because the project may use the old files.
 """
 
 import os
@@ -50,11 +49,11 @@ _DRIVE_PREFIX = re.compile(r"^[A-Za-z]:")
 
 
 class UnsafeNameError(Exception):
-    """Raised for a name that leads out of its folder; the message says how."""
+    """Error of a name that leads out of its folder."""
 
 
 def is_wanted_file(name: str) -> bool:
-    """Return whether a file is brought in: an image or, by its ending, possibly labels; nothing hidden, no leftover."""
+    """Return whether a file is a visible image or possible label file."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or find_leftover_part(name) or any(part.startswith(".") and part not in (".", "..") for part in parts):
         return False
@@ -62,14 +61,7 @@ def is_wanted_file(name: str) -> bool:
 
 
 def safe_path(name: str) -> str:
-    """Return the name of an entry as a path below a folder.
-
-    Characters and lengths that file names cannot have, and names that Windows treats as a drive or a device, are
-    replaced.
-
-    Raises:
-        UnsafeNameError: The name leads out of the folder.
-    """
+    """Return an entry's name as a portable path below a folder, or raise UnsafeNameError."""
     slashed = name.replace("\\", "/")
     if slashed.startswith("/") or (_DRIVE_PREFIX.match(slashed) and slashed[2:3] == "/"):
         raise UnsafeNameError("its name is an absolute path")
@@ -96,11 +88,7 @@ def _safe_part(part: str) -> str:
 
 
 class FetchFolder:
-    """The folder of one source while it is filled.
-
-    Attributes:
-        problems: Problems of the source; if there are any at the end, nothing of the source is registered.
-    """
+    """The folder of one source being filled. With `problems`, nothing of it is registered."""
 
     def __init__(self, folder: Path, manifest: Manifest, address: str, progress: StepCallback | None):
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
@@ -115,7 +103,7 @@ class FetchFolder:
         self._free = shutil.disk_usage(folder).free - RESERVED_DISK_BYTES
 
     def make_key(self, name: str) -> str:
-        """Return the key of an entry: its name; a number is added if an entry of this pass already has that key."""
+        """Return an entry's key: its name, numbered if repeated in this pass."""
         key, number = name.encode("utf-8", "backslashreplace").decode(), 1
         first = key
         while self.manifest.is_seen(key):
@@ -124,9 +112,9 @@ class FetchFolder:
         return key
 
     def register_entry(self, key: str, name: str, size: int, stamp: str) -> Entry | None:
-        """Record that the source has this entry; return it if its file has to be fetched, else None.
+        """Record an entry of the source, and return it if it must be fetched, else None.
 
-        Raises UnsafeNameError. A size of -1: not known.
+        A `size` of -1 is unknown. Raises UnsafeNameError.
         """
         known = self.manifest.get_entry(key)
         named = PurePosixPath(name.replace("\\", "/")).as_posix()
@@ -155,13 +143,13 @@ class FetchFolder:
         return entry
 
     def skip_entry(self, name: str) -> None:
-        """Count an entry that is skipped: a leftover, a picture that is not read, or neither an image nor labels."""
+        """Count a skipped entry."""
         if self.left_out.count_if_skipped(name):
             return
         self.skipped, self.example = self.skipped + 1, self.example or name
 
     def write_entry(self, entry: Entry, chunks: Iterable[bytes]) -> None:
-        """Write the complete file of an entry. Raises DiskFull, and any error raised by `chunks`."""
+        """Write an entry's complete file. Raises DiskFull."""
         part, size = self.folder / PART_FILE, 0
         try:
             part.unlink(missing_ok=True)
@@ -176,7 +164,7 @@ class FetchFolder:
             raise
 
     def finish_entry(self, entry: Entry, part: Path, size: int) -> None:
-        """Give a complete file the name of its entry, or a place in .changed/ if it would replace an image."""
+        """Move a complete file to its name, or to .changed/ instead of replacing an image."""
         target, state = self.folder / entry.path, STATE_PRESENT
         if looks_like_image(entry.path) and entry.state == STATE_WANTED_AGAIN:
             target, state = self.folder / CHANGED_FOLDER / entry.path, STATE_ASIDE
@@ -186,7 +174,7 @@ class FetchFolder:
         self.manifest.save_entry(entry._replace(bytes=size, state=state))
 
     def check_disk_space(self, size: int) -> None:
-        """Raise DiskFull if this number of bytes of the source does not fit on the disk."""
+        """Raise DiskFull if this many bytes do not fit."""
         if size > self._free:
             raise DiskFull(
                 f"{self.address} needs more room than there is in {self.folder}: {max(self._free, 0):,} bytes are free "
@@ -195,14 +183,14 @@ class FetchFolder:
             )
 
     def report_progress(self, step: str, done: int, total: int = 0) -> None:
-        """Report the progress. An exception raised by the callback ends the work."""
+        """Report the progress. An exception of the callback cancels."""
         if self._progress:
             self._progress(
                 f"{step} ({format_size(self.bytes + sum(list(self.bytes_in_flight.values())))})", done, total
             )
 
     def sentences(self) -> list[str]:
-        """Return sentences about the files of this pass: new, changed, unchanged, gone, renamed and skipped."""
+        """Describe new, changed, unchanged, missing, renamed and skipped files."""
         parts = [(self.new, "new"), (self.changed, "changed"), (self.known, "as before")]
         listed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no file"
         where = f", {format_size(self.bytes)} written to" if self.bytes else " in"
@@ -219,7 +207,7 @@ class FetchFolder:
         return [*said, *self.left_out.format_sentences()]
 
     def finish(self) -> None:
-        """Commit the manifest. Raises AnnotatorError with all problems of the source."""
+        """Commit the manifest, and raise AnnotatorError if there are problems."""
         self.manifest.commit()
         if self.problems.count:
             raise self.problems.error(f"{self.address} cannot be imported, and nothing of it was registered:")
@@ -236,7 +224,7 @@ class FetchFolder:
 
 
 def format_size(size: int) -> str:
-    """Return a number of bytes with the unit that fits, such as "1.5 MB"."""
+    """Format bytes with a suitable unit, such as "1.5 MB"."""
     number, units = float(size), ["bytes", "kB", "MB", "GB"]
     while number >= 1000 and len(units) > 1:
         number, units = number / 1000, units[1:]
@@ -244,7 +232,7 @@ def format_size(size: int) -> str:
 
 
 def find_fetch_folder(project: Path, address: str, name: str) -> Path:
-    """Return the folder for this archive or address; it is made if it does not exist."""
+    """Return this source's folder, created if missing."""
     base = project.resolve() / IMPORTED_FOLDER
     address = _stored_address(project, address)
     name = safe_name(name).lstrip(".~") or "images"
@@ -265,7 +253,7 @@ def find_fetch_folder(project: Path, address: str, name: str) -> Path:
 
 
 def _stored_address(project: Path, address: str) -> str:
-    """Return the address as the manifest stores it: relative for a path in imported/, as the project may be moved."""
+    """Return the path or URL for the manifest, relative in imported/, as projects may move."""
     inside = project.resolve() / IMPORTED_FOLDER
     return Path(address).relative_to(project.resolve()).as_posix() if Path(address).is_relative_to(inside) else address
 
@@ -280,10 +268,9 @@ def _make_folder(project: Path, folder: Path) -> None:
 
 @contextmanager
 def open_fetch_folder(project: Path, address: str, name: str, progress: StepCallback | None) -> Generator[FetchFolder]:
-    """Yield the folder of a source for one pass over the source. The error for an interruption says how to resume.
+    """Yield a source's folder for one pass. Interruptions explain how to resume.
 
-    Raises:
-        AnnotatorError: The source has problems (lists all); AlreadyRunning, if another pass uses the folder.
+    Raises AnnotatorError with all problems, or AlreadyRunning.
     """
     folder = find_fetch_folder(project, address, name)
     try:
@@ -307,13 +294,7 @@ def open_fetch_folder(project: Path, address: str, name: str, progress: StepCall
 
 
 def remove_fetched_files(project: Path, address: str, known: Collection[Path]) -> None:
-    """Remove the unpacked files of an archive that does not exist any more, unless images of it are registered.
-
-    Args:
-        project: The project folder.
-        address: The address of the archive.
-        known: The folders of registered images.
-    """
+    """Remove the unpacked files of a deleted archive unless registered."""
     for manifest_path in (project.resolve() / IMPORTED_FOLDER).glob(f"*/{MANIFEST_FILE}"):
         folder = manifest_path.parent
         with open_manifest(folder) as manifest:
@@ -325,7 +306,6 @@ def remove_fetched_files(project: Path, address: str, known: Collection[Path]) -
 
 
 def _remove_empty_folders(project: Path, folder: Path) -> None:
-    """Remove a folder that received no file, and the parent folders that are then empty."""
     if not any(entry.name not in MANIFEST_FILES for entry in folder.iterdir()):
         for name in MANIFEST_FILES:
             (folder / name).unlink(missing_ok=True)
@@ -335,10 +315,7 @@ def _remove_empty_folders(project: Path, folder: Path) -> None:
 
 
 def build_fetched(place: FetchFolder, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> FetchedFiles:
-    """Return the fetched files; labels are looked for in the paths `labels`, then in the folder itself.
-
-    Raises AnnotatorError if the source has neither an image nor a file of labels.
-    """
+    """Return the fetched files, with labels from `labels` first, or raise AnnotatorError without any."""
     if not place.manifest.count_seen()[0]:
         others = f" ({format_count(place.skipped, 'other')}, such as {place.example!a})" if place.skipped else ""
         raise combine_problems(
@@ -357,7 +334,7 @@ def build_fetched(place: FetchFolder, labels: Iterable[Path] = (), said: Iterabl
 
 
 def apply_changed_images(folder: Path) -> None:
-    """Move changed images from .changed/ to their places. Safe to repeat or kill. Raises AlreadyRunning, OSError."""
+    """Move changed images from .changed/ to their places. Safe to repeat or kill."""
     with open_manifest(folder) as manifest:
         while entries := manifest.list_aside(ENTRIES_PER_BATCH):
             for entry in entries:
@@ -368,7 +345,7 @@ def apply_changed_images(folder: Path) -> None:
 
 
 def _find_root(place: FetchFolder) -> Path:
-    """Return the innermost folder that holds everything. It is recorded, so that a later pass uses the same folder."""
+    """Return the innermost folder with everything, recorded for later passes."""
     kept = place.manifest.get_fact("root")
     if kept:
         return place.folder / kept
@@ -383,7 +360,7 @@ def _find_root(place: FetchFolder) -> Path:
 
 
 def make_path_finder(folder: Path, root: Path) -> Callable[[str], str]:
-    """Return a function from an entry's key to its file's path below `root`, or ""; for use after the landing."""
+    """Return a function from entry key to path below `root` or ""."""
     manifest: list[Manifest] = []
 
     def path(key: str) -> str:

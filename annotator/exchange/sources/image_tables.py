@@ -1,10 +1,9 @@
-"""Images inside tables: Parquet with bytes or {bytes, path}, and data sets saved by Hugging Face `datasets` (Arrow).
+"""Images in Parquet tables and in Arrow data sets of Hugging Face `datasets`.
 
-Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format,
-https://huggingface.co/docs/datasets/image_load. Read with pyarrow, ROWS_PER_BATCH rows at a time
-(files/arrow_tables.py). A file
-is named by the path in its struct, by a column of names, or by the number of its row. The key is "<table>, row
-<number>", the name that formats/huggingface.py gives an item.
+Formats: https://parquet.apache.org/docs/file-format,
+https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format,
+https://huggingface.co/docs/datasets/image_load. Keys are "<table>, row <number>", as in
+formats/huggingface.py.
 """
 
 import zlib
@@ -51,14 +50,14 @@ _SUFFIX_BY_MAGIC = {
 
 
 class _TableFile(NamedTuple):
-    """A file of a data set. name: its path relative to the data set."""
+    """A data set file with its relative name."""
 
     name: str
     path: Path
 
 
 def recognize(path: Path) -> bool:
-    """Return whether a path is a table, or a folder of tables, with a column of images."""
+    """Return whether a table or folder of tables has an image column."""
     try:
         found = _list_tables(path)
         return bool(found) and bool(_find_columns(_read_schema(found[0].path)).image)
@@ -67,7 +66,7 @@ def recognize(path: Path) -> bool:
 
 
 def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
-    """Write the images of all tables as files. Labels are read from the tables themselves."""
+    """Write the images of all tables as files."""
     path = path.resolve()
     tables = _list_tables(path)
     with open_fetch_folder(project, str(path), path.stem if path.is_file() else path.name, progress) as place:
@@ -108,7 +107,6 @@ def _read_schema(path: Path) -> "pa.Schema":
 
 
 def _find_columns(schema: "pa.Schema") -> _Columns:
-    """Return the column of images (structs with bytes, or bytes with a likely name) and of names; "" for none."""
     import pyarrow as pa
 
     texts = {field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)}

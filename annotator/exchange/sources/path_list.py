@@ -1,8 +1,7 @@
-"""A list of paths: one a line (.txt, .lst), or a .csv or .tsv of one column. The images are read in place, not copied.
+"""Lists of image paths, one per line or in a one-column table, read in place.
 
-The folder of all listed files is their common parent; if only / is common to them, each disk or tree gets a folder of
-its own. Relative paths are relative to the list. Absolute paths are allowed here, because a person names files of
-their own machine; a file inside a data set may not name them. A list given on a page may not name hidden files.
+Files are registered below common parents. Relative paths start at the list. Absolute paths are allowed for
+users of this machine but not in data sets. Lists from pages may not name hidden files.
 """
 
 import os
@@ -23,7 +22,7 @@ FIRST_READ_BYTES = 8192
 
 
 def recognize(path: Path) -> bool:
-    """Return whether a text file has, in its first line after any header, only the path of an image."""
+    """Return whether a file starts with a line that is an image path."""
     try:
         if path.suffix.lower() not in LIST_SUFFIXES or not path.is_file():
             return False
@@ -39,16 +38,10 @@ def recognize(path: Path) -> bool:
 
 
 def fetch_paths(path: Path, project: Path, progress: StepCallback | None, may_be_hidden: bool = True) -> FetchedFiles:
-    """Return the folders and the listed paths in each.
+    """Return the folders and their listed paths, or raise AnnotatorError with all invalid paths.
 
     Args:
-        path: The path of the list, one image path a line.
-        project: The project folder.
-        progress: Called with (state, lines read, 0) after every 1,000 lines; None: not called.
-        may_be_hidden: False: a hidden file, or one in a hidden folder, is refused, also behind a link.
-
-    Raises:
-        AnnotatorError: Paths are not image files; lists all.
+        may_be_hidden: False rejects hidden files and folders, also behind links.
     """
     source = path.resolve()
     problems = Problems()
@@ -82,7 +75,7 @@ def fetch_paths(path: Path, project: Path, progress: StepCallback | None, may_be
 
 
 def is_hidden_path(path: Path) -> bool:
-    """Return whether a path names a hidden file, or one in a hidden folder, where programs keep keys and settings."""
+    """Return whether a path has a hidden part, which may hold keys and settings."""
     return any(part.startswith(".") and part not in (".", "..") for part in path.parts)
 
 
@@ -92,7 +85,6 @@ def _unquote(line: str) -> str:
 
 
 def _check_path(folder: Path, text: str) -> tuple[str, str]:
-    """Return why a path cannot be used ("" if it can), and the path with links in its folders resolved."""
     if "\0" in text or len(text) > 4096:
         return "is no path", text
     path = folder / text
@@ -106,7 +98,6 @@ def _check_path(folder: Path, text: str) -> tuple[str, str]:
 
 
 def _group_by_folder(paths: list[str]) -> list[tuple[Path, list[str]]]:
-    """Return (folder, paths in it) pairs: one common folder, or several if only / is common to all paths."""
     common = Path(os.path.commonpath([os.path.dirname(path) for path in paths]))  # noqa: PTH120
     if common != Path(common.anchor):
         return [(common, sorted(escape_path(os.path.relpath(path, common)) for path in paths))]

@@ -1,7 +1,4 @@
-"""The protocol of a source: the kind of thing that a person names, and how its images become files.
-
-Each kind is one file and one line in the table (sources/__init__.py).
-"""
+"""The protocol of an image source. Each kind is one file and one line in sources/__init__.py."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,18 +11,16 @@ FolderPaths = Sequence[tuple[Path, list[str] | None]]
 
 @dataclass(frozen=True)
 class FetchedFiles:
-    """The files that a source has become.
+    """The files of a source after fetching.
 
     Attributes:
-        folders: Folders with the images, each with the paths in it that are meant; None: all paths in it.
-        labels: Files or folders that labels may be read from, the likeliest first; each is tried with all formats.
-        sentences: Sentences about what was fetched, for the person.
-        find_path: (place of an item in the source) -> its file in the first folder, "" where it has none; None where
-            items name files themselves.
-        fetch_folders: Folders of the project that it was brought into; `landing.settle` each before its images are
-            registered.
-        changed: The number of images that wait there to take the place of others.
-        renamed: Name in the source -> path in the first folder, of files whose names could not be kept.
+        folders: Image folders with selected paths. None selects all.
+        labels: Possible label files or folders, most likely first.
+        sentences: Remarks.
+        find_path: Returns the file of an item's place, or "". None if items name files.
+        fetch_folders: Fetched folders. Apply their changed images before registration.
+        changed: Number of these images.
+        renamed: Path in the first folder by source name, for impossible names.
     """
 
     folders: FolderPaths
@@ -39,13 +34,13 @@ class FetchedFiles:
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of source that is a path; addresses are read by urls.py.
+    """A kind of source given by path.
 
     Attributes:
-        name: Its name, for people.
-        about: One line for people.
-        recognize: Returns whether a path is a source of this kind; it reads a few kilobytes at most, and never raises.
-        fetch: (path, project folder, progress or None) -> the files it has become. Raises AnnotatorError.
+        name: Displayed name.
+        about: One-line explanation.
+        recognize: Returns whether a path is this kind. Reads a few kilobytes, never raises.
+        fetch: Returns the files of (path, project folder, progress or None).
     """
 
     name: str

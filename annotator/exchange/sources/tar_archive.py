@@ -1,8 +1,7 @@
-"""Tar files, also compressed, and shards of WebDataset (a folder of .tar): read as streams, member by member.
+"""Tar files, compressed or not, and WebDataset shards, read as streams.
 
-Format: POSIX pax and ustar, GNU's long names, by the standard library's tarfile; only its headers are used, and it
-extracts nothing. Where labels are read from the shards themselves, formats/webdataset.py names a member
-"<shard>/<member>", which is the key here as well.
+tarfile parses headers (pax, ustar, GNU long names) and extracts nothing. Keys are "<shard>/<member>", as in
+formats/webdataset.py.
 """
 
 import tarfile
@@ -39,7 +38,7 @@ _BROKEN_TAR_ERRORS = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError
 
 
 def recognize(path: Path) -> bool:
-    """Return whether a path is a file with the ending of a tar, or a folder of shards without images."""
+    """Return whether a path is a tar or a folder of shards."""
     return bool(_list_shards(path))
 
 
@@ -55,7 +54,7 @@ def _list_shards(path: Path) -> list[Path]:
 
 
 def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
-    """Unpack members that are new or have changed, shard by shard."""
+    """Unpack new and changed members, shard by shard."""
     path = path.resolve()
     shards = _list_shards(path)
     images_only = recognize_shards(path) is not None  # labels of WebDataset are read from the shards
@@ -73,7 +72,6 @@ def _find_suffix(path: Path) -> str:
 
 
 def _unpack_shard(shard: Path, place: FetchFolder, images_only: bool) -> None:
-    """Unpack the wanted members of a shard. Raises AnnotatorError that names the member where the shard is damaged."""
     last = "the first"
     limits = UnpackLimits(shard)
     try:
@@ -121,7 +119,7 @@ def _should_unpack(member: tarfile.TarInfo, place: FetchFolder, images_only: boo
 
 
 def _unpack_member(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, place: FetchFolder) -> None:
-    """Write a member if its content is new; tar has no checksums, so that of a small member is computed here."""
+    """Write a member if new, by an own checksum if small, as tar has none."""
     opened = archive.extractfile(member)
     assert opened is not None  # _should_unpack has checked isreg
     chunks: Iterable[bytes] = _read_chunks(opened, member.size)

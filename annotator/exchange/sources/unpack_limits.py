@@ -1,4 +1,4 @@
-"""Limits of the bytes that an archive may unpack to: images hardly compress, so a small archive holds few of them."""
+"""Limits of unpacked archive bytes, as images hardly compress."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from annotator.store.locations.web_servers import MAX_MEMBER_BYTES
 
 
 class ArchiveTooLargeError(ValueError):
-    """Raised for an archive that unpacks to more than a plausible set of images."""
+    """Error of an archive that unpacks to an implausible size."""
 
 
 class UnpackLimits:
-    """A counter of the bytes unpacked from one archive, with the limits for its size."""
+    """A counter of one archive's unpacked bytes, with limits."""
 
     def __init__(self, archive: Path):
         self._size = archive.stat().st_size
@@ -20,7 +20,7 @@ class UnpackLimits:
         self._unpacked = 0
 
     def find_problem(self, size: int, packed: int) -> str:
-        """Return why a member of this size is refused; "" if it is allowed."""
+        """Return why a member of this size is rejected, or ""."""
         if size > MAX_MEMBER_BYTES:
             return f"it has {format_size(size)}, more than the {format_size(MAX_MEMBER_BYTES)} of an image or labels"
         if size > max(ALWAYS_ALLOWED_MEMBER_BYTES, MAX_UNPACK_RATIO * packed):
@@ -31,7 +31,7 @@ class UnpackLimits:
         return ""
 
     def add_bytes(self, size: int) -> None:
-        """Count unpacked bytes. Raises ArchiveTooLargeError if the sum exceeds the limit of the archive."""
+        """Count unpacked bytes, or raise ArchiveTooLargeError above the limit."""
         self._unpacked += size
         if self._unpacked > self._most:
             raise ArchiveTooLargeError(

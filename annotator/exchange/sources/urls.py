@@ -1,9 +1,7 @@
-"""Addresses of object stores and web servers, read with fsspec: https://filesystem-spec.readthedocs.io.
+"""Download from object stores and web servers with fsspec (https://filesystem-spec.readthedocs.io).
 
-First everything below the address is listed, page by page, in the manifest. Then new and changed files are downloaded,
-eight at a time; a file whose version (ETag, size or time) is unchanged is not. A download that was cut off by a kill is
-resumed if the server can send parts of a file. http servers are asked for their index page and for the head of each
-file; web_servers.py limits their answers and redirects.
+The manifest first lists all files. New and changed ones (by ETag, size or time) are downloaded in parallel,
+and resumed after a kill if the server supports ranges.
 """
 
 import hashlib
@@ -41,7 +39,7 @@ ARCHIVE_SUFFIXES = (".zip", ".parquet", ".arrow", *TAR_SUFFIXES)
 def fetch_address(
     address: Address, project: Path, progress: StepCallback | None, may_be_own: bool = True
 ) -> FetchedFiles:
-    """Download files that are new or have changed. Raises AnnotatorError that names the address without its secrets."""
+    """Download new and changed files. AnnotatorError names the URL without secrets."""
     files = open_file_system(address, may_be_own)
     name = unquote(urlsplit(address.plain).path.rstrip("/").rpartition("/")[2]) or address.host or "images"
     with open_fetch_folder(project, str(address), name, progress) as place:
@@ -63,12 +61,12 @@ def fetch_address(
 
 
 def is_file_name(path: str) -> bool:
-    """Return whether a path ends like an image, a file of labels, an archive or a table; else it is a folder."""
+    """Return whether a path ends like a downloadable file, unlike a folder."""
     return is_downloadable(PurePosixPath(path).name)
 
 
 def is_downloadable(name: str) -> bool:
-    """Return whether a file of this name is downloaded: images, labels, archives and tables."""
+    """Return whether a name is a visible image, label file, archive or table."""
     hidden = any(part.startswith(".") for part in name.split("/"))
     return is_wanted_file(name) or (name.lower().endswith(ARCHIVE_SUFFIXES) and not hidden)
 
@@ -98,7 +96,6 @@ def _check_has_files(place: FetchFolder, address: Address) -> None:
 
 
 def _download_all(files: Any, place: FetchFolder, address: Address) -> None:
-    """Download all waiting entries, page by page. Files that are complete stay, even if an error ends the work."""
     total = place.fetched
     done, after, stop = 0, "", threading.Event()
     pool = ThreadPoolExecutor(PARALLEL_DOWNLOADS)
@@ -128,7 +125,6 @@ def _finish_download(entry: Entry, future: "Future[Path]", place: FetchFolder) -
 
 
 def _download_file(files: Any, entry: Entry, place: FetchFolder, address: Address, stop: threading.Event) -> Path:
-    """Download one file; return its temporary path, where it stays until it gets its name."""
     digest = hashlib.sha256(f"{entry.key}\0{entry.stamp}".encode()).hexdigest()[:24]
     part = place.folder / f".part-{digest}"
     path = _build_full_address(entry.key, address)
@@ -156,7 +152,7 @@ def _has_same_version(entry: Entry, headers: Any) -> bool:
 def _download_parts(
     files: Any, entry: Entry, path: str, part: Path, stop: threading.Event, came: ProgressCallback
 ) -> None:
-    """Download a file from an object store in parts of REQUEST_BYTES, and check that all are of one version."""
+    """Download an object in parts of REQUEST_BYTES, all checked to be of one version."""
     with part.open("ab") as file:
         start = file.tell()
         if start > entry.bytes:
@@ -184,7 +180,6 @@ def _changed_error(path: str) -> AnnotatorError:
 
 
 def _build_full_address(key: str, address: Address) -> str:
-    """Return the address or path of an entry in full, with the user and secrets that its key leaves out."""
     if address.redacted.split("?")[0] == key:
         return address.plain
     user = urlsplit(address.plain).netloc.rpartition("@")[0]

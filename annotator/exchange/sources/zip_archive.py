@@ -1,8 +1,7 @@
-"""Zip: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, by the standard library's zipfile.
+"""Zip archives (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT).
 
-The whole directory is checked before anything is unpacked, AT_ONCE members at a time (zip_directory.py), for names that
-lead out, links, devices, encrypted members and implausible sizes. Unpacked bytes are counted as well, because a
-directory may lie. The checksum (CRC-32) and the size of a member say whether it has changed, without unpacking it.
+All members are checked before unpacking. Bytes are counted too, as directories may be false. CRC-32 and size
+show changes.
 """
 
 import stat
@@ -37,12 +36,12 @@ _BROKEN_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedEr
 
 
 def recognize(path: Path) -> bool:
-    """Return whether a path is a file that ends in .zip."""
+    """Return whether a path is a .zip file."""
     return path.suffix.lower() == ".zip" and path.is_file()
 
 
 def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
-    """Unpack members that are new or have changed."""
+    """Unpack new and changed members."""
     path = path.resolve()
     with open_fetch_folder(project, str(path), path.stem, progress) as place:
         try:
@@ -65,7 +64,6 @@ def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFi
 
 
 def _check_members(archive: zipfile.ZipFile, place: FetchFolder, limits: UnpackLimits) -> int:
-    """Return the bytes of the members to be unpacked; a problem of any member is noted as a problem of the source."""
     size = 0
     for member in archive.infolist():
         name, kind = member.filename, stat.S_IFMT(member.external_attr >> 16)

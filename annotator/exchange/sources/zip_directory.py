@@ -1,8 +1,7 @@
-"""The directory of a zip, part by part: the whole directory of a million members takes 0.6 GB of memory.
+"""Zip directories read in parts, as that of a million members takes 0.6 GB of memory.
 
-Only the end record (with Zip64) and the lengths of the entries are read here. Each part of the directory is shown to
-the standard library's zipfile as a directory of its own, at the end of the same archive; zipfile reads everything else.
-Format: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.12 to 4.3.16.
+zipfile reads each part as the directory of the same archive. Format:
+https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.12 to 4.3.16.
 """
 
 import io
@@ -24,12 +23,11 @@ _ENTRY_HEADER_BYTES = 46  # bytes of an entry before its name
 
 @dataclass(frozen=True)
 class Directory:
-    """The position of the directory of a zip.
+    """The position of a zip's directory.
 
     Attributes:
-        members: Number of members that the archive states.
-        start, size: Offset and length of the directory in the file, in bytes.
-        offset: Offset that the archive states: less than `start` by the bytes that precede the archive in the file.
+        start, size: Offset and length in bytes.
+        offset: Stated offset, less than `start` by the bytes before the archive.
     """
 
     members: int
@@ -39,7 +37,7 @@ class Directory:
 
 
 def find_directory(file: IO[bytes]) -> Directory:
-    """Return the position of the directory of a zip. Raises zipfile.BadZipFile if it is missing or damaged."""
+    """Return the directory's position, or raise zipfile.BadZipFile."""
     size = file.seek(0, io.SEEK_END)
     begin = max(0, size - MAX_COMMENT_BYTES - _END_RECORD.size - _ZIP64_LOCATOR.size)
     file.seek(begin)
@@ -63,7 +61,7 @@ def find_directory(file: IO[bytes]) -> Directory:
 
 
 def open_parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFile]:
-    """Yield the archive repeatedly, each time with the next members only. Raises zipfile.BadZipFile."""
+    """Yield the archive repeatedly with the next members. Raises zipfile.BadZipFile."""
     at, last = directory.start, directory.start + directory.size
     while at < last:
         file.seek(at)
@@ -82,7 +80,7 @@ def open_parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFil
 
 
 class _Part(io.RawIOBase):
-    """A file of the archive up to its directory, followed by a directory of only the given entries."""
+    """The archive up to its directory, then a partial directory."""
 
     def __init__(self, file: IO[bytes], directory: Directory, entries: bytes, count: int):
         self._file, self._start, self._at = file, directory.start, 0
@@ -106,7 +104,6 @@ class _Part(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next `size` bytes, or as many as are left."""
         wanted = self._start + len(self._rest) - self._at if size is None or size < 0 else size
         content = b""
         if self._at < self._start and wanted > 0:

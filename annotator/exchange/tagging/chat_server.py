@@ -1,7 +1,7 @@
-"""A server that speaks the OpenAI chat format with images: one request, and what can go wrong with it.
+"""Client for a server with the OpenAI chat format and images.
 
-Every request has a time limit and its answer a size limit; redirects are not followed, proxies of the environment are
-not used. The key is sent to the server and to nobody else: it is neither stored nor printed.
+Time and answer size are limited, and redirects and environment proxies ignored. The key is never stored,
+printed or sent elsewhere.
 """
 
 import http.client
@@ -22,7 +22,7 @@ BUSY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)  # the same request may
 
 
 class ServerBusyError(Exception):
-    """A request that may be answered later; `after` is the number of seconds that the server asks for, or 0."""
+    """Error of a request to repeat after `after` seconds (0 if unknown)."""
 
     def __init__(self, why: str, after: float = 0.0):
         super().__init__(why)
@@ -30,7 +30,7 @@ class ServerBusyError(Exception):
 
 
 class RequestRefusedError(Exception):
-    """A request that the server refuses, however often it is sent; `status` is that of HTTP."""
+    """Error of a permanently refused request, with its HTTP `status`."""
 
     def __init__(self, status: int, why: str):
         super().__init__(why)
@@ -39,12 +39,12 @@ class RequestRefusedError(Exception):
 
 @dataclass(frozen=True)
 class ChatServer:
-    """A server, and how it is asked.
+    """A chat server and its access.
 
     Attributes:
-        url: Its address, up to and with /v1.
-        key: Sent as a bearer token; "" for none.
-        timeout: Seconds until a request is given up.
+        url: Base URL including /v1.
+        key: Bearer token, or "".
+        timeout: Seconds per request.
     """
 
     url: str
@@ -52,7 +52,7 @@ class ChatServer:
     timeout: float = 120.0
 
     def __post_init__(self) -> None:
-        """Raise AnnotatorError for an address that is none."""
+        """Raise AnnotatorError for an invalid URL."""
         parts = urlsplit(self.url)
         try:
             is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -66,13 +66,13 @@ class ChatServer:
 
     @property
     def display_url(self) -> str:
-        """Return the address without a password."""
+        """Return the URL without a password."""
         parts = urlsplit(self.url)
         return self.url.replace(f"{parts.netloc}", parts.netloc.rpartition("@")[2]) if "@" in parts.netloc else self.url
 
     @property
     def is_local(self) -> bool:
-        """Return whether the server is on this machine, so that images do not leave it."""
+        """Return whether the server is on this machine, so images stay here."""
         host = urlsplit(self.url).hostname or ""
         if host == "localhost":
             return True
@@ -82,11 +82,7 @@ class ChatServer:
             return False
 
     def list_models(self) -> list[str]:
-        """Return the names of its models; [] where it does not say.
-
-        Raises:
-            ServerBusyError, Refused: As `ask`.
-        """
+        """Return the model names, or [] if unknown. Raises as `ask`."""
         found = self._request_json("GET", "/models", None)
         listed = found.get("data")
         return (
@@ -96,11 +92,11 @@ class ChatServer:
         )
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a chat completion, and return the message with its log probabilities: {"text", "tokens"}.
+        """Send a chat completion, and return {"text", "tokens"} with log probabilities.
 
         Raises:
-            ServerBusyError: It may be answered later.
-            Refused: The server refuses it, or its answer is no chat completion.
+            ServerBusyError: Retry later.
+            RequestRefusedError: Refused, or invalid answer.
         """
         found = self._request_json("POST", "/chat/completions", request)
         try:
@@ -167,7 +163,6 @@ class ChatServer:
 
 
 def _parse_error_message(content: bytes) -> str:
-    """Return what a server says in an error, as far as it can be read."""
     text = content[:20_000].decode("utf-8", "replace")
     try:
         found = json.loads(text)

@@ -1,8 +1,7 @@
-"""What a model is asked about an image, and how its answer is read.
+"""Questions about an image to a model, and parsing of its answers.
 
-A question names a group of classes with their descriptions, and wants "yes", "no" or "unsure" for each, as one JSON
-object. Nothing else is read as an answer: what names no class of the group is left out, and a class that is not named
-gets no score.
+Answers are "yes", "no" or "unsure" per class of a group, as JSON. Other content is ignored, and unnamed
+classes get no score.
 """
 
 import json
@@ -27,13 +26,7 @@ _OBJECT = re.compile(r"\{")
 
 @dataclass(frozen=True)
 class ClassGroup:
-    """Some classes that are asked about in one question.
-
-    Attributes:
-        class_ids: Their ids.
-        names: Their names.
-        descriptions: What annotators were told of each; "" for nothing.
-    """
+    """The classes of one question, with descriptions or ""."""
 
     class_ids: tuple[int, ...]
     names: tuple[str, ...]
@@ -61,21 +54,16 @@ class ClassGroup:
 
     @property
     def max_answer_tokens(self) -> int:
-        """Return the tokens that an answer may have."""
+        """Return the token limit of an answer."""
         return 64 + sum(12 + len(name) for name in self.names)
 
 
 def parse_answer(text: str, group: ClassGroup, tokens: Sequence[Mapping[str, Any]] = ()) -> dict[int, float]:
-    """Return the probability of each class that an answer names; {} where it is no answer.
+    """Return the probability in [0, 1] by class id, or {} if the answer is invalid.
 
     Args:
-        text: What the model wrote.
-        group: The classes that were asked about.
-        tokens: The tokens of the text with their log probabilities, as the chat format gives them; (): not known. With
-            them the probability of a class is that of "yes" against "no" where its value begins.
-
-    Returns:
-        Class id -> probability in [0, 1].
+        tokens: Tokens with log probabilities, if known. A probability is then that of "yes" against "no" where
+            the value starts.
     """
     found = _object(text)
     if found is None:
@@ -96,7 +84,7 @@ def parse_answer(text: str, group: ClassGroup, tokens: Sequence[Mapping[str, Any
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return the first JSON object in a text, or the one that it holds under one key; None where there is none."""
+    """Return the first JSON object in a text, unwrapped from a single key, or None."""
     decoder = json.JSONDecoder()
     for start in _OBJECT.finditer(text[:200_000]):
         try:
@@ -118,7 +106,7 @@ def _to_probability(value: Any) -> float | None:
 
 
 def _probability_from_tokens(text: str, key: str, tokens: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the probability of "yes" against "no" where the value of a key begins; None where it is not known."""
+    """Return the probability of "yes" against "no" where a key's value starts, or None."""
     for written in (json.dumps(key), json.dumps(key, ensure_ascii=False)):
         match = re.search(re.escape(written) + r'\s*:\s*"', text)
         if match:
@@ -127,7 +115,6 @@ def _probability_from_tokens(text: str, key: str, tokens: Sequence[Mapping[str, 
 
 
 def _compare_yes_no(place: int, tokens: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return that probability for the token that holds the character at `place` of the text."""
     at = 0
     for token in tokens:
         word = token.get("token")

@@ -1,7 +1,7 @@
-"""A run of the tagger: every image is shown to a model, and what it says becomes a source of predictions.
+"""Prelabeling: a model sees every image, and its answers become a prediction source.
 
-Answers are stored every few seconds as a version of the source, so a kill loses those since; the next run asks about
-what has no score yet. A source never decides anything: `auto` believes it as far as people's answers confirm it.
+Answers are stored every few seconds, and the next run asks only about unscored images. `auto` trusts the
+source as far as annotators confirm it.
 """
 
 import base64
@@ -50,14 +50,12 @@ class TaggingOptions:
     """The options of a run.
 
     Attributes:
-        model: The name of the model at the server.
-        name: The name of the source of predictions.
-        pixels: The longer side of the images that are sent.
-        classes_per_question: The classes in one question.
-        jobs: Questions that are asked at the same time.
-        limit: The images that are asked about at most; 0: all.
-        include_scored: Images that have scores are asked about, too.
-        skip_color_test: The model is not asked for colours first.
+        name: Name of the prediction source.
+        pixels: Longer side of sent images.
+        jobs: Parallel questions.
+        limit: Maximum number of images, 0 for all.
+        include_scored: Include images with scores.
+        skip_color_test: Skip the initial test with colors.
     """
 
     model: str
@@ -72,11 +70,11 @@ class TaggingOptions:
 
 @dataclass(frozen=True)
 class RequestForm:
-    """What the server can do, and so how questions are sent.
+    """The server's abilities, which determine the request.
 
     Attributes:
-        answer: "json_schema", "json_object" or "" for text in which JSON is looked for.
-        has_tokens: Log probabilities of tokens come with an answer.
+        answer: "json_schema", "json_object", or "" for text with JSON.
+        has_tokens: Answers have log probabilities.
     """
 
     answer: str = "json_schema"
@@ -96,13 +94,12 @@ class TaggingResult:
     """The result of a run.
 
     Attributes:
-        images: Images that got a score.
-        without: Questions that stayed without an answer.
-        unread: Images that could not be read.
-        had: Images that had scores before.
-        seconds: How long it took.
-        is_stopped: It was asked to stop before the end.
-        error: Why it ended early, for people; "" where it did not.
+        images: Newly scored images.
+        without: Unanswered questions.
+        unread: Unreadable images.
+        had: Images scored before.
+        is_stopped: Stopped on request.
+        error: Reason for an early end, or "".
     """
 
     images: int = 0
@@ -123,18 +120,14 @@ def tag_images(
     report: Callable[[TaggingState], None] = lambda state: None,
     stop: threading.Event | None = None,
 ) -> TaggingResult:
-    """Ask a model about all images of a project, and store what it says.
+    """Ask a model about all images of a project, and store its answers.
 
     Args:
-        db: The project's database.
-        server: The server.
-        options: What is asked, and how.
-        by: Who runs it.
-        report: Told how far it is, about once a second.
-        stop: Set to end the run soon, with what there is stored; None: only Settings stops it.
+        report: Receives the state once per second.
+        stop: Set it to end soon with answers stored.
 
     Raises:
-        AnnotatorError: There are no images or classes, another run is at work, or the server or model cannot be used.
+        AnnotatorError: Nothing to ask, another active run, or an unusable server or model.
     """
     db.check_writable()
     known = classes.load_active_classes(db)
@@ -188,7 +181,7 @@ class _TaggingRun:
         return outcome
 
     def _list_questions(self, groups: Sequence[ClassGroup]) -> list[tuple[int, list[ClassGroup]]]:
-        """Return the images to ask about, in an order that has nothing to do with what they show, with their groups."""
+        """Return images with class groups to ask about, in random order."""
         image_ids = audits.load_readable_image_ids(self._db)
         if not len(image_ids):
             raise AnnotatorError("The project has no images that can be read.")
@@ -207,11 +200,7 @@ class _TaggingRun:
         return [(int(image_ids[row]), [groups[place] for place in np.flatnonzero(lacks[row]).tolist()]) for row in rows]
 
     def _find_request_form(self, group: ClassGroup) -> RequestForm:
-        """Return how questions are sent, after the server and the model were tried.
-
-        Raises:
-            AnnotatorError: There is no server, no such model, or the model does not see.
-        """
+        """Test server and model, and return the request form, or raise AnnotatorError."""
         names = tuple(TEST_COLORS)
         colors = random.Random(time.time_ns()).sample(names, TEST_PICTURES)
         asked = ClassGroup(tuple(range(len(names))), names, ("",) * len(names))
@@ -240,7 +229,6 @@ class _TaggingRun:
         raise AssertionError("the last form returns or raises")
 
     def _names_color(self, form: RequestForm, asked: ClassGroup, text: str, colour: str) -> bool:
-        """Return whether the model names the colour of a plain picture. Raises Refused, ServerBusyError."""
         picture = _to_data_url(Image.new("RGB", (96, 96), TEST_COLORS[colour]), 96)
         answer = self._send_with_retries(lambda: self._server.ask(self._build_request(form, asked, text, picture)))
         chances = parse_answer(answer["text"], asked, answer["tokens"])
@@ -269,9 +257,9 @@ class _TaggingRun:
         )
 
     def _ask_all(self, asked: Sequence[tuple[int, list[ClassGroup]]], began: float) -> None:
-        """Ask every question, `jobs` at a time, and store answers as they come.
+        """Ask all questions, `jobs` in parallel, and store answers.
 
-        What is still asked when the run is stopped is waited for GRACE_SECONDS, not until the server answers.
+        After a stop, pending requests get GRACE_SECONDS.
         """
         most, outcome, bands = IMAGES_AHEAD_PER_JOB * self._options.jobs, self._outcome, get_shown_bands(self._db)
         left, done, over_at = iter(asked), 0, 0.0
@@ -302,7 +290,7 @@ class _TaggingRun:
     def _ask_about_image(
         self, image_id: int, groups: Sequence[ClassGroup], bands: BandChoices
     ) -> tuple[int, dict[int, float], int, str]:
-        """Ask all questions about an image: (image, scores, questions without an answer, why there is none)."""
+        """Return (image, scores, number of unanswered questions, reason) for one image."""
         chances: dict[int, float] = {}
         try:
             source = open_source(find_image_source(self._db, image_id), patient=True)
@@ -325,7 +313,6 @@ class _TaggingRun:
         return image_id, chances, without, why
 
     def _ask_question(self, group: ClassGroup, picture: str) -> dict[int, float]:
-        """Return the answer to a question, asked again where it is none. Raises ServerBusyError, Refused."""
         form, spoken = self._outcome.form, ""
         for _ in range(MAX_INVALID_ANSWERS):
             request = self._build_request(form, group, group.prompt, picture, spoken)
@@ -340,7 +327,7 @@ class _TaggingRun:
     def _build_request(
         self, form: RequestForm, group: ClassGroup, text: str, picture: str, spoken: str = ""
     ) -> dict[str, Any]:
-        """Return a chat completion's request; `spoken` is what the model wrote before, which was no answer."""
+        """Return a chat request. `spoken` is the model's previous invalid answer."""
         content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": SYSTEM_PROMPT},
@@ -362,7 +349,6 @@ class _TaggingRun:
         return request | ({"logprobs": True, "top_logprobs": 5} if form.has_tokens else {})
 
     def _send_with_retries(self, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Send a request, again after growing pauses while the server is busy. Raises ServerBusyError, Refused."""
         for number in range(MAX_TRIES):
             try:
                 return send()
@@ -401,7 +387,6 @@ class _TaggingRun:
         return time.monotonic() - self._flushed_at > max(FLUSH_SECONDS, FLUSH_REST_FACTOR * self._flush_took)
 
     def _flush(self) -> None:
-        """Store what was said since the last time as a version of the source."""
         if self._waiting:
             began = time.monotonic()
             said, self._waiting = self._waiting, []
@@ -442,7 +427,6 @@ def _build_blocks(said: Sequence[tuple[int, dict[int, float]]], class_ids: Seque
 
 
 def _to_data_url(picture: Image.Image, pixels: int) -> str:
-    """Return a picture as a data address: a JPEG whose longer side has at most so many pixels."""
     picture = picture.copy()
     picture.thumbnail((pixels, pixels), Image.Resampling.BICUBIC)
     content = io.BytesIO()

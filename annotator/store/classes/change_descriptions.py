@@ -1,4 +1,4 @@
-"""Changes of classes in words, for the Classes page and the command line."""
+"""Descriptions of class changes, for pages and the command line."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _FIELD_SPELLINGS = {"colour": "color"}  # as pages spell it
 
 
 def describe_history(db: Database, limit: int | None = None) -> Iterator[tuple[ClassChange, str]]:
-    """Yield each change of classes with a text that uses the names of its time, newest first, at most `limit`."""
+    """Yield class changes with descriptions in the names of that time, newest first."""
     with db.reading():
         changes, names = load_changes(db, limit), dict(db.tuples("SELECT id, name FROM class"))
     for change in changes:
@@ -20,11 +20,10 @@ def describe_history(db: Database, limit: int | None = None) -> Iterator[tuple[C
 
 
 def describe_change(change: ClassChange, names: dict[int, str]) -> str:
-    """Return a text of what a change did.
+    """Return a text that describes a class change.
 
     Args:
-        change: The change.
-        names: Class id -> name right after the change, including archived classes.
+        names: Class id -> name after the change, including archived classes.
     """
     if change.kind == "undo":
         return f"undid change {change.undoes}"

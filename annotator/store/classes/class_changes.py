@@ -1,8 +1,6 @@
-"""Changes of classes by people: edit, merge, split off, archive, restore.
+"""Class changes by annotators: edit, reorder, merge, split, archive and restore.
 
-Each change is one transaction with one row of history (class_history.py), and is undone as a whole. Decisions keep the
-class
-they were made about: archiving removes labels, and restoring derives them again from the decisions.
+Archiving removes labels but keeps decisions.
 """
 
 import json
@@ -30,11 +28,11 @@ _COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class MergePreview:
-    """The effects of a merge before it is made.
+    """The effects that a merge would have.
 
     Attributes:
-        present, absent, unsure: Number of images that get this label for the remaining class.
-        conflicts: Number of images that become present but are labeled absent for the remaining class now.
+        present, absent, unsure: Images that get this label.
+        conflicts: Images that change from absent to present.
     """
 
     present: int
@@ -46,12 +44,12 @@ class MergePreview:
 def edit(
     db: Database, by: str, changes: Mapping[int, Mapping[str, Any]], uuid: str | None = None
 ) -> ClassChange | None:
-    """Change fields of classes in one transaction: class id -> EDITABLE_FIELDS field -> its new value.
+    """Change class fields in one transaction (class id -> field -> value).
 
-    A key is taken from the class that had it. Returns None where nothing changes.
+    A key moves from its former class. Returns None if nothing changes.
 
     Raises:
-        AnnotatorError: Values cannot be used; names all of them.
+        AnnotatorError: Lists all invalid values.
     """
 
     def plan(sql: sqlite_utils.Database, states: dict[int, ClassState]) -> ChangePlan:
@@ -76,14 +74,10 @@ def edit(
 def reorder(
     db: Database, by: str, class_ids: Sequence[int], heading: str | None = None, uuid: str | None = None
 ) -> ClassChange | None:
-    """Move these classes to the front of lists, in this order; the other classes follow in their present order.
+    """Move these classes to the front, in this order.
 
     Args:
-        db: The project's database.
-        by: The person who makes the change.
-        class_ids: The classes, in their new order.
-        heading: The new heading of these classes; "" for none; None leaves their headings unchanged.
-        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
+        heading: Their new heading. "" removes it, None keeps the present ones.
     """
     rows = db.tuples("SELECT id FROM class WHERE archived = 0 ORDER BY position, id")
     order = list(dict.fromkeys([*class_ids, *(row[0] for row in rows)]))
@@ -95,11 +89,7 @@ def reorder(
 
 
 def preview_merge(db: Database, from_ids: Sequence[int], into_id: int, same: bool) -> MergePreview:
-    """Return the effects that `merge` would have now.
-
-    Raises:
-        AnnotatorError: The classes cannot be merged.
-    """
+    """Return the effects of a `merge`, or raise AnnotatorError if it is impossible."""
     with db.reading() as sql:
         rows = sql.execute("SELECT id, name, archived FROM class").fetchall()
         _check_merge({class_id: {"name": name, "archived": gone} for class_id, name, gone in rows}, from_ids, into_id)
@@ -110,19 +100,13 @@ def preview_merge(db: Database, from_ids: Sequence[int], into_id: int, same: boo
 def merge(
     db: Database, by: str, from_ids: Sequence[int], into_id: int, *, same: bool, uuid: str | None = None
 ) -> ClassChange:
-    """Merge classes into another class; their names become its synonyms, and they are archived.
+    """Merge classes into another, whose synonyms they become, and archive them.
 
-    Present answers of the merged classes always count, also where the remaining class was absent; unsure ones count
-    where it has no answer. Answers that open pages still send for a merged class count in the same way.
+    Present answers always count, unsure ones only where the remaining class is unanswered.
 
     Args:
-        db: The project's database.
-        by: The person who makes the change.
-        from_ids: The classes that are merged.
-        into_id: The class that remains.
-        same: The merged names mean the same as the remaining class: where it has no answer, it gets their absent.
-            Otherwise they are kinds of it, and the absence of one kind says nothing about it.
-        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
+        same: The classes mean the same, so absent fills unanswered labels too. False for subtypes, whose absence
+            implies nothing.
 
     Raises:
         AnnotatorError: The classes cannot be merged.
@@ -144,14 +128,13 @@ def merge(
 
 
 def split_class(db: Database, by: str, class_id: int, name: str, uuid: str | None = None) -> tuple[int, str]:
-    """Add a class that is split off another class, without answers.
+    """Add an unanswered class that is split off another class.
 
     Returns:
-        The id of the new class, and the selection of the images labeled present for the other class, for
-        /grid?class=ID&selection=SELECTION.
+        The new class id, and a selection (for /grid) of the other class's present images.
 
     Raises:
-        AnnotatorError: The other class is unknown or archived, or the name cannot be used.
+        AnnotatorError: Invalid class or name.
         DiskFull: The selection cannot be stored.
     """
 
@@ -182,10 +165,10 @@ def split_class(db: Database, by: str, class_id: int, name: str, uuid: str | Non
 
 
 def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = None) -> ClassChange | None:
-    """Archive classes: nobody is asked about them, and exports, trainings and counts leave them out; nothing is lost.
+    """Archive classes: omit them from questions, exports and trainings, but keep answers.
 
     Raises:
-        AnnotatorError: Classes are unknown or archived already.
+        AnnotatorError: Unknown or archived classes.
     """
 
     def plan(sql: sqlite_utils.Database, states: dict[int, ClassState]) -> ChangePlan:
@@ -199,13 +182,12 @@ def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
 
 
 def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = None) -> ClassChange | None:
-    """Restore archived classes with their answers, including those given while they were archived.
+    """Restore archived classes with all answers, including later ones.
 
-    A merged class gets back its name and the answers given to it since; answers that the merge gave to the other class
-    remain.
+    Answers that a merge copied to another class remain.
 
     Raises:
-        AnnotatorError: Classes are unknown or not archived.
+        AnnotatorError: Unknown or active classes.
     """
 
     def plan(sql: sqlite_utils.Database, states: dict[int, ClassState]) -> ChangePlan:
@@ -232,7 +214,7 @@ def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
 
 
 def _find_own_names(states: dict[int, ClassState], class_id: int, before: ClassState) -> set[str]:
-    """Return the synonyms that a class had before it was merged, and the names of the classes merged into it."""
+    """Return a class's synonyms before its merge and the names merged into it."""
     names = {state["name"] for state in states.values()}
     merged = {state["name"] for other, state in states.items() if class_id in follow_merges(states, other)}
     return merged | (set(before.get("synonyms", ())) - names)
@@ -243,7 +225,6 @@ def _build_archived_state(newest: int) -> ClassState:
 
 
 def _load_state_before_archiving(sql: sqlite_utils.Database, class_id: int) -> ClassState:
-    """Return the fields that the newest archiving or merging of the class changed, as they were before; {} if none."""
     for (text,) in sql.execute(
         "SELECT before FROM class_change WHERE kind IN ('archive', 'merge') ORDER BY id DESC"
     ).fetchall():
@@ -269,7 +250,7 @@ def _check_merge(states: dict[int, ClassState], from_ids: Sequence[int], into_id
 
 
 def _clean_fields(fields: Mapping[str, Any]) -> ClassState:
-    """Return the fields as they are stored: texts without spaces around them, keys and colours in lower case."""
+    """Strip texts, and change keys and colors to lower case."""
     cleaned: ClassState = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
     for name in ("key", "colour"):
         if isinstance(cleaned.get(name), str):
@@ -286,7 +267,7 @@ def _clean_fields(fields: Mapping[str, Any]) -> ClassState:
 def _find_problems(
     sql: sqlite_utils.Database, states: dict[int, ClassState], class_id: int, fields: ClassState
 ) -> list[str]:
-    """Return why a class cannot get these fields, [] if it can. `find_key_problems` checks the keys."""
+    """Return why these fields are invalid, apart from keys."""
     if problem := _find_class_problem(states, class_id):
         return [problem]
     name = fields.get("name", states[class_id]["name"])

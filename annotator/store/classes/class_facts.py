@@ -1,7 +1,6 @@
-"""Facts of a class besides its name and description, as a data set of another project brings them.
+"""Class fields besides name and description, imported from another project.
 
-Facts are given only to classes that an import adds, never to existing ones: keys, names and places in lists of this
-project stay, and facts that conflict with them are left out.
+Only added classes get them, and conflicting fields are dropped.
 """
 
 import json
@@ -20,11 +19,11 @@ _COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Unchecked facts of a class in another project; fields as in records.Class.
+    """Unchecked class fields of another project, named as in `records.Class`.
 
     Attributes:
-        position: Orders the classes of the source.
-        examples: sha256 of the example images.
+        position: Sort key within the source.
+        examples: sha256 of example images.
     """
 
     name: str
@@ -38,7 +37,7 @@ class ClassFacts:
 
 
 def apply_facts(db: Database, by: str, facts: Mapping[int, ClassFacts]) -> None:
-    """Give just added classes the facts of their source (class id -> facts), as one change in the history."""
+    """Give added classes their source's fields (class id -> fields), as one change."""
     with db.writing() as sql:
         held: dict[int, tuple[str, int]] = {
             class_id: (key, position)
@@ -69,7 +68,7 @@ def apply_facts(db: Database, by: str, facts: Mapping[int, ClassFacts]) -> None:
 
 
 def _choose_keys(facts: Mapping[int, ClassFacts], taken: set[str]) -> dict[int, str]:
-    """Return the key of each class: its own, "" where it has none, a free key where its own is invalid or taken."""
+    """Return each class's key, or a free one if it is invalid or taken."""
     keys: dict[int, str] = {}
     for class_id, fact in facts.items():
         if not fact.key or (len(fact.key) == 1 and fact.key.isalnum() and fact.key.lower() not in taken):

@@ -1,8 +1,6 @@
-"""The history of classes: each change is one transaction and one row with the states before and after it.
+"""The history of classes: one transaction and one row of changed fields per change.
 
-A row holds only the fields that the change has changed, class by class. An undo restores them and undoes the decisions
-that were stored with the change. An undo is refused while a later change of the same class depends on the change. The
-change that added the project's first classes is never undone: a project without classes has nothing to ask.
+Undo is refused if later changes depend on it.
 """
 
 import json
@@ -37,14 +35,13 @@ _SELECT_CHANGES_SQL = """SELECT c.*,
 
 @dataclass(frozen=True)
 class ClassChange:
-    """A change of classes.
+    """A stored change of classes.
 
     Attributes:
         kind: "add", "edit", "merge", "split", "archive", "restore" or "undo".
-        before, after: Class id -> the changed fields, named as in `State`.
-        decisions: Number of cells that the change answered (merge).
-        undoes: The change that it undoes; None for other kinds.
-        undone_by: The change that undid it; None while it holds.
+        before, after: Class id -> changed fields.
+        decisions: Cells answered by a merge.
+        undoes: The change that this undo reverts.
         is_first: It added the project's first classes.
     """
 
@@ -62,19 +59,17 @@ class ClassChange:
 
     @property
     def can_be_undone(self) -> bool:
-        """Return whether the change holds and can be undone; later changes may still have to be undone first."""
+        """Return whether an undo is possible, perhaps after undoing later changes."""
         return self.kind != "undo" and self.undone_by is None and not self.is_first
 
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """The planned result of a change.
+    """The planned result of a class change.
 
     Attributes:
-        states: Every class as it will be.
-        finish: Called with the connection after the classes are written and before labels are updated.
-        batch: The batch of the decisions that `finish` stores; "" for none.
-        undoes: The change that it undoes; None for other kinds.
+        finish: Called between writing the classes and updating labels.
+        undoes: The change that this undo reverts.
     """
 
     states: dict[int, ClassState]
@@ -84,7 +79,7 @@ class ChangePlan:
 
 
 def load_changes(db: Database, limit: int | None = None) -> list[ClassChange]:
-    """Return the changes of classes, newest first, at most `limit` (None: all)."""
+    """Return the class changes, newest first."""
     return [
         _to_change(row)
         for row in db.rows(f"{_SELECT_CHANGES_SQL} ORDER BY c.id DESC LIMIT ?", [-1 if limit is None else limit])
@@ -98,20 +93,16 @@ def make_change(
     uuid: str | None,
     plan: Callable[[sqlite_utils.Database, dict[int, ClassState]], ChangePlan],
 ) -> ClassChange | None:
-    """Make a change in one transaction, and update labels, stages and disagreements.
+    """Change classes in one transaction, and update labels, stages and disagreements.
+
+    Returns None if nothing changes, except for an undo.
 
     Args:
-        db: The project's database.
-        kind: The kind of the change, such as "merge" or "undo".
-        by: The person who makes the change.
-        uuid: Made where the person acted; a uuid that is stored already changes nothing.
-        plan: Receives the connection and the state of every class, which it may modify.
-
-    Returns:
-        The change; None where nothing changes. An undo is stored even where nothing changes.
+        uuid: Chosen by the client. A stored uuid changes nothing.
+        plan: May modify the state per class that it receives.
 
     Raises:
-        AnnotatorError: Two classes would have the same name, or `plan` raised; then nothing is changed.
+        AnnotatorError: Duplicate names, or from `plan`. Nothing changes.
     """
     name = uuid or str(uuids.uuid4())
     with db.writing() as sql:
@@ -135,7 +126,7 @@ def make_change(
 
 
 def record_added(sql: sqlite_utils.Database, by: str, class_ids: Sequence[int]) -> None:
-    """Store that classes were just added, and reopen complete images."""
+    """Store that classes were added, and reopen complete images."""
     old, new = (dict.fromkeys(class_ids, state) for state in ADDED_STATES)
     _insert_change(sql, str(uuids.uuid4()), "add", by, old, new)
     reopen_complete_images(sql)
@@ -144,7 +135,7 @@ def record_added(sql: sqlite_utils.Database, by: str, class_ids: Sequence[int]) 
 def record_descriptions(
     sql: sqlite_utils.Database, by: str, before: Mapping[int, str], after: Mapping[int, str]
 ) -> None:
-    """Store a change of the descriptions that differ between `before` and `after` (class id -> description)."""
+    """Store changed descriptions as one edit (class id -> description)."""
     changed = [class_id for class_id, text in before.items() if after[class_id] != text]
     if changed:
         old, new = ({class_id: {"description": texts[class_id]} for class_id in changed} for texts in (before, after))
@@ -152,22 +143,18 @@ def record_descriptions(
 
 
 def reopen_complete_images(sql: sqlite_utils.Database) -> None:
-    """Set complete images back to LABELED, because an added class is open on them."""
+    """Set complete images back to LABELED."""
     sql.execute("UPDATE image SET stage = ? WHERE stage = ?", [LABELED, COMPLETE])
 
 
 def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str | None = None) -> ClassChange:
-    """Undo a change of classes as a whole, and return the undo.
+    """Undo a class change in one step, and return the undo.
 
     Args:
-        db: The project's database.
-        by: The person who undoes it.
-        change_id: None: the newest change that can be undone, whoever made it.
-        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
+        change_id: None selects the newest undoable change.
 
     Raises:
-        AnnotatorError: The change is unknown, undone already or an undo, a later change depends on it, it added the
-            project's first classes, or no change is left to undo.
+        AnnotatorError: The change cannot be undone, or none is left.
     """
     name = uuid or str(uuids.uuid4())
 
@@ -191,7 +178,6 @@ def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str |
 
 
 def _find_undo_target(sql: sqlite_utils.Database, change_id: int | None) -> ClassChange:
-    """Return the change to undo. Raises AnnotatorError where it cannot be undone."""
     if change_id is None:
         newest = _load_matching_changes(
             sql, "WHERE c.kind != 'undo' AND undone_by IS NULL AND NOT is_first ORDER BY c.id DESC LIMIT ?", 1
@@ -230,10 +216,7 @@ def _find_undo_target(sql: sqlite_utils.Database, change_id: int | None) -> Clas
 
 
 def _depends_on(later: ClassChange, earlier: ClassChange) -> bool:
-    """Return whether both changed the same field of a class, or the later change archived, restored or merged it.
-
-    Positions alone do not count.
-    """
+    """Return whether `later` changed the same fields (except position) or archiving."""
     return any(
         later.after[class_id].keys() & (state.keys() - {"position"} | {"archived"})
         for class_id, state in earlier.after.items()
@@ -278,7 +261,6 @@ def _write_states(sql: sqlite_utils.Database, before: dict[int, ClassState], aft
 
 
 def _record_restored(sql: sqlite_utils.Database, before: dict[int, ClassState], after: dict[int, ClassState]) -> None:
-    """Store the decisions between which each restored class was archived."""
     newest = get_newest_decision_id(sql)
     sql.conn.executemany(
         "INSERT OR IGNORE INTO class_away (class_id, since_decision, until_decision) VALUES (?, ?, ?)",
@@ -293,7 +275,6 @@ def _record_restored(sql: sqlite_utils.Database, before: dict[int, ClassState], 
 def _update_labels(
     sql: sqlite_utils.Database, archive: ClassArchive, before: dict[int, ClassState], after: dict[int, ClassState]
 ) -> None:
-    """Remove the labels of classes that were archived, and derive those of classes that were restored."""
     moved = {
         class_id
         for class_id, state in after.items()
@@ -330,7 +311,7 @@ def _find_differences(
 
 
 def _find_name_problems(states: dict[int, ClassState]) -> list[str]:
-    """Return names used by two classes; a class may have the names of classes that were merged into it."""
+    """Return names used by two classes that were not merged."""
     holders: dict[str, int] = {}
     problems: list[str] = []
     for class_id, state in states.items():
@@ -351,7 +332,7 @@ def _find_name_problems(states: dict[int, ClassState]) -> list[str]:
 
 
 def follow_merges(states: dict[int, ClassState], class_id: int) -> list[int]:
-    """Return the classes that a class was merged into, one after the other."""
+    """Return the chain of classes that a class was merged into."""
     chain: list[int] = []
     while (into := states[class_id]["merged_into"]) and into not in chain:
         chain.append(into)
@@ -360,7 +341,6 @@ def follow_merges(states: dict[int, ClassState], class_id: int) -> list[int]:
 
 
 def _free_keys(states: dict[int, ClassState], given: dict[int, ClassState]) -> None:
-    """Remove the keys of the `given` classes from all other classes."""
     keys = {state["key"] for state in given.values() if state.get("key")}
     for class_id, state in states.items():
         if class_id not in given and state["key"] in keys:

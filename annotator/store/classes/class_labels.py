@@ -1,8 +1,6 @@
-"""Labels of whole classes: removed when a class is archived, derived again when it is restored or merged.
+"""Bulk changes of the labels of a class that is archived, restored or merged.
 
-The results equal those that derivation.py derives image by image, but take a few statements for all images, so that a
-million images keep others waiting for seconds, not minutes. Two kinds of images are few, and derivation.py rebuilds
-them: those where answers to a merged class count for another class, and those on which annotators may disagree.
+Results equal the derivation per image.
 """
 
 import json
@@ -72,7 +70,7 @@ _INSERT_MERGED_SQL = _MERGED_CELLS_SQL.format(
 
 
 def remove_labels(sql: sqlite_utils.Database, class_id: int) -> None:
-    """Remove everything that a just archived class has: labels, disagreements, auto-accepted cells, leases."""
+    """Remove labels, disagreements, auto-accepted cells and leases of an archived class."""
     moment = time.time()
     for state in (PRESENT, ABSENT):
         auto_accepted.withdraw(sql, class_id, state, "the class was archived", moment)
@@ -81,7 +79,7 @@ def remove_labels(sql: sqlite_utils.Database, class_id: int) -> None:
 
 
 def restore_labels(sql: sqlite_utils.Database, class_id: int) -> None:
-    """Derive the labels and disagreements of a class from the decisions about it; existing labels stay."""
+    """Derive a class's missing labels and disagreements from its decisions."""
     sql.execute("DROP TABLE IF EXISTS temp.explicit")
     sql.execute(f"CREATE TEMP TABLE explicit AS {_EXPLICIT_ANSWERS_SQL}", {"class": class_id})
     sql.execute("CREATE UNIQUE INDEX temp.explicit_image ON explicit (image_id)")
@@ -102,7 +100,7 @@ def restore_labels(sql: sqlite_utils.Database, class_id: int) -> None:
 def insert_merged_answers(
     sql: sqlite_utils.Database, from_ids: Sequence[int], into_id: int, same: bool, batch: str, by: str
 ) -> None:
-    """Answer a class from the labels of classes about to be merged into it, as one batch of decisions."""
+    """Answer `into_id` from the labels of merged classes."""
     values = {"from": json.dumps(list(from_ids)), "into": into_id, "same": same, "batch": batch, "by": by}
     sql.execute(_INSERT_MERGED_SQL, values | {"at": time.time()})
     answered = sql.execute(
@@ -121,7 +119,7 @@ def insert_merged_answers(
 
 
 def undo_merged_answers(sql: sqlite_utils.Database, into_id: int, batch: str, name: str, by: str) -> None:
-    """Undo the decisions that `insert_merged_answers` has stored, by decisions named "<name>:0", "<name>:1", ..."""
+    """Undo the decisions of `insert_merged_answers` by decisions "<name>:0", "<name>:1", ..."""
     sql.execute(
         f"""INSERT INTO decision (uuid, action, image_id, undoes, source, annotator, decided_at)
         SELECT :name || ':' || (row_number() OVER (ORDER BY id) - 1), 'undo', image_id, id, 'merge', :by, :at
@@ -140,14 +138,14 @@ def undo_merged_answers(sql: sqlite_utils.Database, into_id: int, batch: str, na
 
 
 def rebuild_images(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
-    """Rebuild everything that follows from the decisions about these images."""
+    """Rebuild all data derived from decisions about these images."""
     newest = get_newest_decision_id(sql)
     for image_id in image_ids:
         rebuild_image(sql, image_id, newest)
 
 
 def update_stages(sql: sqlite_utils.Database) -> None:
-    """Update the stages of all images whose stage changed because classes were archived or restored."""
+    """Update image stages after classes were archived or restored."""
     classes = sql.execute(COUNT_ACTIVE_CLASSES_SQL).fetchone()[0]
     reached = f"CASE WHEN n >= :classes THEN {COMPLETE} ELSE {LABELED} END"
     sql.execute(
@@ -169,7 +167,7 @@ def update_stages(sql: sqlite_utils.Database) -> None:
 
 
 def find_merged_images(sql: sqlite_utils.Database, archive: ClassArchive, class_ids: Collection[int]) -> set[int]:
-    """Return the images on which decisions about a merged class count for another class because of these classes."""
+    """Return the images with decisions that these merges count for another class."""
     image_ids = set[int]()
     for source, after in archive.find_merged_sources(class_ids):
         rows = sql.execute(

@@ -1,9 +1,4 @@
-"""The classes of a project: added at the end and never removed, so that a decision always keeps its meaning.
-
-A class that nobody is asked about any more is archived: the functions here leave it out, except `archived`,
-`load_archived_class_ids`, `names` and the checks of new names. class_changes.py renames, merges, splits, archives and
-restores classes.
-"""
+"""The classes of a project, never removed so that decisions keep their meaning."""
 
 import unicodedata
 from collections import Counter, defaultdict
@@ -25,31 +20,27 @@ DEFAULT_KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 
 
 def load_active_classes(db: Database) -> list[Class]:
-    """Return the classes that are not archived, in the order they were added: the columns of arrays and exports."""
+    """Return the active classes in the order added (columns of arrays and exports)."""
     return _load_classes(db, archived=0)
 
 
 def count_classes(db: Database) -> int:
-    """Count the classes that are not archived; fast enough for every request."""
+    """Count the active classes."""
     return db.value("SELECT count(*) FROM class WHERE archived = 0")
 
 
 def load_archived_classes(db: Database) -> list[Class]:
-    """Return the archived classes, in the order in which they were added."""
+    """Return the archived classes in the order added."""
     return _load_classes(db, archived=1)
 
 
 def load_archived_class_ids(db: Database) -> list[int]:
-    """Return the ids of the archived classes; fast enough for every request."""
+    """Return the archived class ids."""
     return [row[0] for row in db.tuples("SELECT id FROM class WHERE archived = 1")]
 
 
 def load_ordered_classes(db: Database) -> list[Class]:
-    """Return the classes that are not archived in the order of lists.
-
-    Classes without a heading come first, then heading by heading, ordered by the first class of each; within a heading
-    by position.
-    """
+    """Return the active classes by heading and position."""
     known = load_active_classes(db)
     first: dict[str, int] = {"": -1}
     for class_ in known:
@@ -73,18 +64,15 @@ def _load_classes(db: Database, archived: int) -> list[Class]:
 
 
 def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", right: Right = Right.OWN) -> list[str]:
-    """Add new classes, and replace the descriptions of known ones where a new one is given; return the added names.
+    """Add classes or update their descriptions, and return the added names.
 
-    Each new class gets the first free key of DEFAULT_KEYS, or no key when all are taken.
+    New classes get the first free DEFAULT_KEYS.
 
     Args:
-        db: The project's database.
-        new: (name, description) pairs; a synonym stands for its class.
-        by: The person who adds them, for the history.
-        right: The right that the person needs.
+        new: (name, description) pairs.
 
     Raises:
-        AnnotatorError: Names or descriptions cannot be used, or are names of archived classes; names all of them.
+        AnnotatorError: Lists all invalid texts and archived names.
     """
     check_usable(new)
     with db.writing(right=right) as sql:
@@ -117,11 +105,7 @@ def _load_descriptions(sql: sqlite_utils.Database) -> dict[int, str]:
 
 
 def check_usable(new: Sequence[tuple[str, str]]) -> None:
-    """Refuse names and descriptions that cannot be used.
-
-    Raises:
-        AnnotatorError: Names all unusable ones.
-    """
+    """Raise AnnotatorError that lists all invalid names and descriptions."""
     problems = [problem for name, _ in new if (problem := find_name_problem(name))]
     problems += [problem for name, text in new if (problem := find_description_problem(name, text))]
     if problems:
@@ -129,11 +113,7 @@ def check_usable(new: Sequence[tuple[str, str]]) -> None:
 
 
 def check_not_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
-    """Refuse names of archived classes, except names that are synonyms by now.
-
-    Raises:
-        AnnotatorError: Names all that belong to archived classes.
-    """
+    """Raise AnnotatorError that lists names of archived classes, except synonyms."""
     rows = sql.execute(
         "SELECT name FROM class WHERE archived = 1 AND name NOT IN (SELECT name FROM synonym) ORDER BY id"
     ).fetchall()
@@ -147,7 +127,7 @@ def find_class(db: Database, name: str) -> Class:
     """Return the class with this name or synonym.
 
     Raises:
-        AnnotatorError: No class has the name; the message suggests similar names.
+        AnnotatorError: Unknown name, with suggestions.
     """
     named = load_classes_by_name(db)
     if name in named:
@@ -159,12 +139,12 @@ def find_class(db: Database, name: str) -> Class:
 
 
 def load_class_names(db: Database) -> dict[int, str]:
-    """Return the name of every class by id, including archived classes, for texts about the past."""
+    """Return class id -> name, including archived classes."""
     return dict(db.tuples("SELECT id, name FROM class ORDER BY id"))
 
 
 def load_classes_by_name(db: Database) -> dict[str, Class]:
-    """Return the classes that are not archived, by name and by synonym; names have precedence."""
+    """Return the active classes by name, else by synonym."""
     known = load_active_classes(db)
     named = {class_.name: class_ for class_ in known}
     for class_ in known:
@@ -174,7 +154,7 @@ def load_classes_by_name(db: Database) -> dict[str, Class]:
 
 
 def find_name_problem(name: str) -> str | None:
-    """Return why a text cannot be the name of a class; None when it can."""
+    """Return why a text cannot be a class name, or None."""
     if not name.strip():
         return "a blank name"
     if name != name.strip():
@@ -191,7 +171,7 @@ def find_name_problem(name: str) -> str | None:
 
 
 def find_description_problem(name: str, description: str) -> str | None:
-    """Return why a text cannot be the description of the class `name`; None when it can."""
+    """Return why a text cannot be a class description, or None."""
     if len(description) > MAX_DESCRIPTION_CHARACTERS:
         return (
             f"the description of {name[:40]!r} has {len(description):,} letters; at most "
@@ -203,12 +183,7 @@ def find_description_problem(name: str, description: str) -> str | None:
 
 
 def find_name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return warnings about names to add: look-alikes of other names, and names with invisible characters.
-
-    Args:
-        new: Names about to be added, or just added.
-        known: Names of the existing classes; a name among them adds no class and gets no warning.
-    """
+    """Return warnings about new names, such as look-alikes."""
     existing = set(known)
     first = {build_lookalike_key(name): name for name in sorted(existing, reverse=True)}
     warnings: list[str] = []
@@ -229,18 +204,17 @@ _SEPARATOR_CATEGORIES = ("Cc", "Zl", "Zp")
 
 
 def build_lookalike_key(name: str) -> str:
-    """Return a key that is equal for look-alike names: NFKC, case-folded, without invisible characters."""
+    """Return a key shared by look-alike names."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     visible = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
 def find_key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
-    """Return why keys cannot be given to classes; [] when they can.
+    """Return why classes cannot get these keys.
 
     Args:
-        wanted: Class id -> letter or digit, "" for no key.
-        names: Class id -> name, of all classes.
+        wanted: Class id -> letter or digit, or "".
     """
     problems = [f"there is no class {class_id} in this project" for class_id in wanted if class_id not in names]
     for class_id, key in wanted.items():

@@ -1,8 +1,4 @@
-"""Class names that may be lists: "fox, deer" is usually two classes, "Fox, red" one class of a taxonomy.
-
-Only the person knows which, so code that takes typed names must ask. No question is needed where the project has a
-class of that name already, or where the name has a description.
-"""
+"""Class names that may be lists ("fox, deer" against "Fox, red")."""
 
 import re
 from collections.abc import Container, Iterable, Sequence
@@ -17,23 +13,22 @@ _SEPARATOR_PATTERN = re.compile(r"(?<!\d)[,;]|[,;](?!\d)|[，、；]")
 
 
 def split_name(name: str) -> list[str]:
-    """Return the names in a list, each once; [name] where the name is no list."""
+    """Return the unique names in a list, or [name]."""
     parts = [part.strip() for part in _SEPARATOR_PATTERN.split(name) if part.strip()]
     return list(dict.fromkeys(parts)) if len(parts) > 1 else [name]
 
 
 def find_lists(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list[str]:
-    """Return the names of the (name, description) pairs that may be lists.
+    """Return the unknown names without description that may be lists.
 
     Args:
         pairs: (name, description) pairs.
-        known: Names that the project has; these are no lists.
     """
     return [name for name, text in pairs if not text and name not in known and split_name(name) != [name]]
 
 
 def split_names(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list[tuple[str, str]]:
-    """Return the pairs with every name of `lists` split into its parts, each resulting name once."""
+    """Return the pairs with names in `lists` split, without duplicates."""
     texts: dict[str, str] = {}
     for name, text in pairs:
         for part in split_name(name) if name in lists else [name]:
@@ -44,16 +39,14 @@ def split_names(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list
 def resolve_lists(
     pairs: Sequence[tuple[str, str]], known: Container[str], where: str, commas: str | None
 ) -> list[tuple[str, str]]:
-    """Return the pairs with possible lists split or kept, as `commas` (SPLIT or KEEP) says.
+    """Return the pairs with possible lists split or kept, as `commas` selects.
 
     Args:
         pairs: (name, description) pairs.
-        known: Names that the project has.
-        where: The place the pairs were read from, for the message.
-        commas: None: not said.
+        commas: SPLIT, KEEP or None.
 
     Raises:
-        AnnotatorError: Names may be lists and `commas` does not say what they are.
+        AnnotatorError: Names may be lists, but `commas` is None.
     """
     lists = find_lists(pairs, known)
     if not lists or commas == KEEP:

@@ -1,9 +1,9 @@
-"""Scores of image patches for class names: a file for every few hundred images, in a folder for each wording.
+"""Scores of image patches for class names, in a folder of files per wording.
 
-    predictions/names/<wording>/<first image>-<random>.npz    image_ids (n,), contents (n, 8), scores (n, C) float16
+    predictions/names/<wording>/<first image>-<random>.npz
+        image_ids (n,), contents (n, 8), scores (n, C) float16
 
-`contents` identifies the image content that a row was computed from, as in features/project_contents.py. A file that
-cannot be read is deleted; the scores of its images are computed again.
+`contents` identifies the image content.
 """
 
 import shutil
@@ -21,20 +21,10 @@ from annotator.store.features.project_contents import HASH_BYTES, ProjectContent
 
 
 class PatchScores:
-    """The patch scores of one wording.
-
-    Attributes:
-        image_ids: (n,) int64, in the order in which they were added.
-    """
+    """The patch scores of one wording."""
 
     def __init__(self, db: Database, wording: str, classes: int):
-        """Read the stored scores of images whose content has not changed, and delete unreadable files.
-
-        Args:
-            db: The project's database.
-            wording: Key of the Wording.
-            classes: Number of columns.
-        """
+        """Read the scores of images with unchanged content, and delete unreadable files."""
         self.wording = wording
         self._db, self._folder, self._contents = db, db.paths.patch_scores(wording), ProjectContents(db)
         self._ids: list[np.ndarray] = [np.zeros(0, np.int64)]
@@ -57,7 +47,7 @@ class PatchScores:
         return self._ids[0]
 
     def add(self, image_ids: Sequence[int], scores: np.ndarray) -> None:
-        """Store the scores (n, C) of more images. Raises DiskFull."""
+        """Store the scores (n, C) of more images, or raise DiskFull."""
         ids, half = np.array(image_ids, np.int64), scores.astype(np.float16)
         path = self._folder / f"{ids[0]}-{uuid.uuid4().hex[:8]}.npz"
         with replace_file_atomically(path, sync=False) as part, part.open("wb") as file:
@@ -66,7 +56,7 @@ class PatchScores:
         self._scores.append(half)
 
     def align(self, image_ids: np.ndarray) -> np.ndarray:
-        """Return the scores in the order of `image_ids`, (N, C) float16; nan for images without scores."""
+        """Return the scores in the order of `image_ids`, (N, C) float16, nan if missing."""
         own, scores = self.image_ids, np.concatenate(self._scores)
         self._scores = [scores]
         rows, known = find_positions(image_ids, own, np.argsort(own, kind="stable"))
@@ -76,7 +66,7 @@ class PatchScores:
 
 
 def _read_file(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return image ids, contents and scores of a file; None where it cannot be read or has other shapes."""
+    """Return image ids, contents and scores of a file, or None if it is invalid."""
     try:
         with np.load(path, allow_pickle=False) as file:
             ids, contents, scores = (np.asarray(file[name]) for name in ("image_ids", "contents", "scores"))

@@ -1,9 +1,4 @@
-"""Values that one open project keeps in memory, made from its files and decisions, in tables of bounded size.
-
-Every `Database` has its own `Caches`, so that two projects in one process never mix, and closing one frees its memory.
-Values that depend on no project are cached where they are computed: colour profiles, the kind of an image file,
-statistics.
-"""
+"""In-memory caches of one open project, in tables of limited size, freed when it is closed."""
 
 import threading
 from collections import OrderedDict
@@ -14,7 +9,7 @@ Value = TypeVar("Value")
 
 
 class _Entry:
-    """One value of a table, and whether it has been made."""
+    """A cached value, and whether it is computed."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -23,20 +18,18 @@ class _Entry:
 
 
 class Caches:
-    """Named tables of values; safe to share between threads."""
+    """Named LRU tables of values, safe to share between threads."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._tables: dict[str, OrderedDict[Hashable, _Entry]] = {}
 
     def get(self, table: str, key: Hashable, make: Callable[[], Value], size: int) -> Value:
-        """Return the value of a key, made first where the table has none; the table keeps the `size` values used last.
+        """Return the value of a key, computed by `make` if missing.
 
         Args:
-            table: The name of the table.
-            key: Names everything that the value depends on: a version, a file's time.
-            make: Called by one thread at a time; its exceptions are raised here, and the next call tries again.
-            size: The most values that the table keeps.
+            key: Everything that the value depends on.
+            make: Called by one thread at a time. Its exceptions are raised, not cached.
         """
         with self._lock:
             entries = self._tables.setdefault(table, OrderedDict())
@@ -56,6 +49,6 @@ class Caches:
             return sum(entry.is_made for entries in self._tables.values() for entry in entries.values())
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         with self._lock:
             self._tables.clear()

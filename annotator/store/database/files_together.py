@@ -1,8 +1,7 @@
-"""Several files of one folder that appear together: beside a new first file all the others are new.
+"""Atomic replacement of several files of one folder.
 
-All are written under temporary names and synced. Then a note lists the final name of each, and they are renamed one
-after the other, the first one last. If the process is killed meanwhile, the note remains, and `finish` renames the
-rest.
+A note lists the names of the synced temporary files, so that `finish_renaming` can complete the renames
+of a killed process.
 """
 
 import glob
@@ -23,29 +22,26 @@ MAX_NOTE_BYTES = 1 << 20  # bytes of a note
 
 
 class FileGroup:
-    """The files that one `replace_files_together` block writes.
+    """The files written by one `replace_files_together` block.
 
     Attributes:
-        parts: Final path -> the temporary path under which it is written, in the order of the calls of `part`.
+        parts: Final path -> temporary path.
     """
 
     def __init__(self) -> None:
         self.parts: dict[Path, Path] = {}
 
     def add_file(self, final: Path) -> Path:
-        """Return the temporary path under which to write the file `final`."""
+        """Return the temporary path for the file `final`."""
         return self.parts.setdefault(final, build_temporary_path(final))
 
 
 @contextmanager
 def replace_files_together(target: Path) -> Generator[FileGroup]:
-    """Collect files that all get their final names when the block ends well, `target` last.
-
-    All files must be in the target's folder.
+    """Collect files of one folder that are renamed when the block succeeds, `target` last.
 
     Raises:
-        DiskFull: The disk takes no more; the temporary files are removed, older files stay as they were. Also where the
-            complete files could not be renamed: then `finish` does that.
+        DiskFull: Old files are unchanged, or `finish_renaming` completes it.
     """
     files = FileGroup()
     files.add_file(target)
@@ -81,9 +77,9 @@ def replace_files_together(target: Path) -> Generator[FileGroup]:
 
 
 def finish_renaming(target: Path) -> None:
-    """Finish the renaming that a killed process had begun beside `target`.
+    """Finish the renames that a killed process started next to `target`.
 
-    Where a file was changed since, nothing is renamed, and the new files are deleted.
+    If a file changed since, delete the new files instead.
     """
     for note in target.parent.glob(f".{glob.escape(target.name)}.*.{NOTE_SUFFIX}.part"):
         with suppress(OSError):
@@ -108,10 +104,7 @@ def _write_note(note: Path, files: list[tuple[Path, Path]]) -> None:
 
 
 def _read_note(note: Path) -> list[tuple[Path, Path, list[int] | None]]:
-    """Return the files of a note that are not renamed yet, as (final path, temporary path, state of the old file).
-
-    [] for a file that is no note of this module.
-    """
+    """Return (final path, temporary path, old file state) of the files still to rename."""
     try:
         if note.stat().st_size > MAX_NOTE_BYTES:
             return []
@@ -131,7 +124,6 @@ def _is_file(path: Path) -> bool:
 
 
 def _read_file_state(path: Path) -> list[int] | None:
-    """Return the facts by which a file counts as unchanged; None where there is no file."""
     try:
         facts = path.lstat()
     except FileNotFoundError:

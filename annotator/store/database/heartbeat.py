@@ -1,4 +1,4 @@
-"""The worker's row: its state, progress, last heartbeat and last error; and the end of its log."""
+"""The worker's state, progress, heartbeat, last error and log tail."""
 
 import os
 import time
@@ -15,14 +15,9 @@ class WorkerState:
     """The last report of the worker.
 
     Attributes:
-        state: What it is doing, in words; "stopped" or "not started" without a worker.
-        alive: Its heartbeat is recent and its process has not ended.
-        pid: The id of its process; None before the first one.
-        heartbeat_at: Unix seconds of its last heartbeat; None before the first one.
-        done: Steps of its present work that are done.
-        of: Steps of its present work; 0 where they are not known.
-        last_error: The text of its last error, "" for none.
-        last_error_at: Unix seconds of that error; None for none.
+        state: Activity text, "stopped" or "not started".
+        heartbeat_at, last_error_at: Unix seconds, or None.
+        of: Total steps, 0 if unknown.
     """
 
     state: str
@@ -36,7 +31,7 @@ class WorkerState:
 
 
 def beat(db: Database, state: str, done: int = 0, total: int = 0) -> None:
-    """Record that this process is the worker, its state, and that `done` of `of` steps are done."""
+    """Record this process as the worker, with its state and progress."""
     with db.writing(durable=False) as sql:
         sql.execute(
             'UPDATE worker SET pid = ?, state = ?, done = ?, "of" = ?, heartbeat_at = ? WHERE id = 1',
@@ -45,7 +40,7 @@ def beat(db: Database, state: str, done: int = 0, total: int = 0) -> None:
 
 
 def record_error(db: Database, error: str) -> None:
-    """Store the worker's last error in full; an empty text clears it."""
+    """Store the worker's last error, where empty text clears it."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE worker SET last_error = ?, last_error_at = ? WHERE id = 1", [error, time.time() if error else None]
@@ -53,7 +48,7 @@ def record_error(db: Database, error: str) -> None:
 
 
 def load_worker_state(db: Database) -> WorkerState:
-    """Return the worker's last report, and whether the worker is alive."""
+    """Return the worker's last report, and whether it is alive."""
     row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
     recent = bool(row["heartbeat_at"]) and is_recent(row["heartbeat_at"], WORKER_TIMEOUT_SECONDS)
     alive = recent and row["state"] not in ("stopped", "not started") and process_exists(row["pid"])
@@ -61,9 +56,9 @@ def load_worker_state(db: Database) -> WorkerState:
 
 
 def read_log_tail(db: Database, max_bytes: int) -> bytes:
-    """Return the last `most` bytes of the log of the worker that the app started; b"" where there is none.
+    """Return the last `max_bytes` of the worker's log, or b"".
 
-    A link in its place is not followed: a project may come from somebody else, and point at anything.
+    Symlinks are refused.
     """
     path = db.paths.worker_log
     try:

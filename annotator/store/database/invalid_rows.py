@@ -1,7 +1,4 @@
-"""Invalid rows (a file edited by hand, a bug of another version): readers leave them out, this module reports them.
-
-Readers use the conditions below, so that one bad row never stops a training or a page.
-"""
+"""SQL conditions and reports for invalid rows, which all readers omit."""
 
 from annotator.store.database.database import Database
 
@@ -14,7 +11,7 @@ _INVALID_LABELS_SQL = f"""FROM label l WHERE l.state NOT {VALID_LABEL_STATES_SQL
 
 
 def describe_labels(db: Database) -> str:
-    """Return one sentence about the invalid labels; "" where there are none. Reads all labels."""
+    """Return a sentence about invalid labels, or ""."""
     count = db.value(f"SELECT count(*) {_INVALID_LABELS_SQL}")
     if not count:
         return ""
@@ -26,7 +23,7 @@ def describe_labels(db: Database) -> str:
 
 
 def describe_accepted_cells(db: Database) -> str:
-    """Return one sentence about the auto-accepted cells with an invalid state; "" where there are none."""
+    """Return a sentence about auto-accepted cells with invalid states, or ""."""
     count = db.value(f"SELECT count(*) FROM accepted WHERE state NOT {VALID_ACCEPTED_STATES_SQL}")
     if not count:
         return ""
@@ -34,6 +31,6 @@ def describe_accepted_cells(db: Database) -> str:
 
 
 def describe_settings(db: Database) -> list[str]:
-    """Return one sentence for each setting that is not JSON."""
+    """Return a sentence per setting that is not JSON."""
     rows = db.tuples("SELECT key FROM setting WHERE NOT json_valid(value) ORDER BY key")
     return [f"setting {key!r}: it is no JSON, so its default holds" for (key,) in rows]

@@ -1,4 +1,4 @@
-"""Requests to the worker, as rows: after a crash the next worker continues with them."""
+"""Requests to the worker, as rows that survive a crash."""
 
 import time
 from collections.abc import Sequence
@@ -18,11 +18,7 @@ class Job:
     """A request to the worker.
 
     Attributes:
-        id: Its id in the database.
         kind: "train" or "heatmap".
-        run_id: The run whose heat map is asked for; None for a training, as the other two.
-        image_id: The image of the heat map.
-        class_id: The class of the heat map.
     """
 
     id: int
@@ -33,13 +29,13 @@ class Job:
 
 
 def request_training(db: Database) -> None:
-    """Request a training, even without new decisions or with few labels."""
+    """Request a training."""
     with db.writing(right=Right.REVIEW) as sql:
         sql.execute(f"INSERT INTO job (kind, asked_at) VALUES ('train', {_NEXT_ASKED_AT_SQL})", [time.time()])
 
 
 def request_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
-    """Request a heat map. A repeated request only moves it to the front; after a failure it is tried again."""
+    """Request a heat map, or move a repeated request to the front."""
     with db.writing(right=Right.LOOK) as sql:
         sql.execute(
             f"""INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?,
@@ -50,12 +46,12 @@ def request_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> 
 
 
 def is_training_requested(db: Database) -> bool:
-    """Return whether a requested training has not started yet."""
+    """Return whether a requested training has not started."""
     return bool(db.value("SELECT 1 FROM job WHERE kind = 'train' AND state = 'waiting'"))
 
 
 def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
-    """Take up to `limit` waiting jobs of one kind, the newest request first: a person is looking at that one now."""
+    """Claim up to `limit` waiting jobs of one kind, newest request first."""
     if not db.value("SELECT 1 FROM job WHERE kind = ? AND state = 'waiting'", [kind]):
         return []
     with db.writing() as sql:
@@ -79,7 +75,7 @@ def finish(db: Database, job: Job) -> None:
 
 
 def release(db: Database, jobs: Sequence[Job]) -> None:
-    """Let claimed jobs wait again and do not count the attempt: the worker was told to end."""
+    """Return claimed jobs to the queue without counting the attempt."""
     with db.writing() as sql:
         sql.conn.executemany(
             "UPDATE job SET state = 'waiting', attempts = attempts - 1 WHERE id = ?", [(job.id,) for job in jobs]
@@ -87,13 +83,13 @@ def release(db: Database, jobs: Sequence[Job]) -> None:
 
 
 def fail(db: Database, job: Job, error: str) -> None:
-    """Record why a job failed; a repeated request tries it again, three times in all."""
+    """Record why a job failed."""
     with db.writing() as sql:
         sql.execute("UPDATE job SET state = 'failed', error = ? WHERE id = ?", [error, job.id])
 
 
 def requeue_interrupted(db: Database) -> None:
-    """Return the running jobs of a killed worker to the queue; fail those that have been tried MAX_ATTEMPTS times."""
+    """Requeue the running jobs of a killed worker, and fail those with MAX_ATTEMPTS attempts."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE job SET state = 'waiting' WHERE state = 'running' AND attempts < ?",
@@ -105,7 +101,7 @@ def requeue_interrupted(db: Database) -> None:
 
 
 def delete_stale_heatmaps(db: Database) -> None:
-    """Delete requests for heat maps of runs that are not kept any more."""
+    """Delete heat map requests for runs that are no longer kept."""
     with db.writing() as sql:
         sql.execute(
             """DELETE FROM job WHERE kind = 'heatmap' AND run_id NOT IN
@@ -115,7 +111,7 @@ def delete_stale_heatmaps(db: Database) -> None:
 
 
 def get_heatmap_error(db: Database, run_id: int, image_id: int, class_id: int) -> str | None:
-    """Return why this heat map could not be made; None without a failure."""
+    """Return why this heat map failed, or None."""
     return db.value(
         """SELECT error FROM job WHERE kind = 'heatmap' AND state = 'failed'
         AND run_id = ? AND image_id = ? AND class_id = ?""",

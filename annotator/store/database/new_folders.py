@@ -1,8 +1,4 @@
-"""Folders that appear whole: written under a temporary name on the same disk, synced, and renamed at the end.
-
-The unfinished folders of a killed process are named as in disk/processes.py, and removed by the next process that
-writes a folder of that name.
-"""
+"""Atomic replacement of folders, written under a temporary name, synced and renamed."""
 
 import ctypes
 import glob
@@ -22,13 +18,12 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
 @contextmanager
 def replace_folder_atomically(target: Path) -> Generator[Path]:
-    """Yield a temporary folder that becomes `target` when the block ends well, in place of an older one.
+    """Yield a temporary folder that replaces `target` when the block succeeds.
 
-    Where the system can, the two folders exchange their names in one step. Elsewhere the target is missing for a
-    moment; after a kill in that moment, `sweep` brings the old folder back.
+    If names cannot be exchanged in one step, `remove_unfinished_folders` restores the target after a kill.
 
     Raises:
-        DiskFull: The disk takes no more; then the new folder is removed, and the old folder is as it was.
+        DiskFull: The old folder is unchanged.
     """
     temporary, old = build_temporary_path(target), build_temporary_path(target, "old")
     try:
@@ -56,10 +51,7 @@ def replace_folder_atomically(target: Path) -> Generator[Path]:
 
 
 def remove_unfinished_folders(folder: Path, name: str) -> None:
-    """Remove the temporary folders of `name` that killed processes have left.
-
-    Brings the old folder back where a process was killed while it replaced that.
-    """
+    """Remove temporary folders of killed processes, or restore an old folder being replaced."""
     for part in sorted(folder.glob(f".{glob.escape(name)}.*.part")) if folder.is_dir() else ():
         with suppress(OSError):
             is_old = part.name.endswith(".old.part")
@@ -73,7 +65,7 @@ def remove_unfinished_folders(folder: Path, name: str) -> None:
 
 
 def _exchange_names(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; return False where the system or the disk cannot do that."""
+    """Exchange two names in one step, or return False if unsupported."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):  # not Linux, or an old one

@@ -1,9 +1,4 @@
-"""Detecting that a project was moved, replaced or deleted.
-
-While the project is open, nothing is then written to the wrong place: SQLite would go on writing to the open file under
-its new name, or to a deleted one, and folders would be made again at the old place. When the project is opened, the
-images that lie inside of it are found at their new place.
-"""
+"""Detection of moved, replaced or deleted projects, so that nothing is written to a wrong place."""
 
 import json
 from pathlib import Path
@@ -24,17 +19,17 @@ _open_projects: dict[
 
 
 def remember(project: Path, database: Path) -> None:
-    """Record the identity of a project that has just been opened."""
+    """Record the identity of an opened project."""
     _open_projects[project] = database, _read_file_identity(database)
 
 
 def forget(project: Path) -> None:
-    """Drop the recorded identity: another project may be opened in this folder."""
+    """Remove the recorded identity."""
     _open_projects.pop(project, None)
 
 
 def check(project: Path) -> None:
-    """Raise ProjectMoved when the project that was opened in this folder is not there any more."""
+    """Raise ProjectMoved if the opened project is no longer in its folder."""
     if project not in _open_projects:
         return
     database, identity = _open_projects[project]
@@ -55,25 +50,25 @@ def check(project: Path) -> None:
 
 
 def make_folder_in_project(folder: Path) -> None:
-    """Make a folder and its parents. Raises ProjectMoved instead of making the folder of a moved project; OSError."""
+    """Create a folder and its parents, or raise ProjectMoved or OSError."""
     for project in folder.parents:
         check(project)
     make_folder(folder)
 
 
 def is_inside(project: Path, folder: Path) -> bool:
-    """Return whether a folder of images lies in the project's own folder for unpacked and downloaded images."""
+    """Return whether an image folder is in the project's folder for imports."""
     return folder.is_relative_to(project / IMPORTED_FOLDER)
 
 
 def has_moved(sql: sqlite_utils.Database, project: Path) -> bool:
-    """Return whether images inside the project are registered under a former path of the project."""
+    """Return whether images are registered under a former project path."""
     row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME_SETTING]).fetchone()
     return row is not None and row[0] != json.dumps(escape_path(str(project)))
 
 
 def update_folder_paths(sql: sqlite_utils.Database, project: Path) -> None:
-    """Update the paths of folders inside a project that was moved or copied, where these folders came along."""
+    """Update the paths of existing folders inside a moved or copied project."""
     row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME_SETTING]).fetchone()
     before, here = json.loads(row[0]), escape_path(str(project))
     for id_, path in sql.execute("SELECT id, path FROM folder").fetchall():

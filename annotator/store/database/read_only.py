@@ -1,8 +1,6 @@
-"""Opening a project that may not be written: on read-only media, or in somebody else's folder. Nothing is written.
+"""Opening a project on read-only media or in a foreign folder, without writing files.
 
-SQLite makes files beside a database in WAL mode even to read it, unless it is told that the file never changes
-("immutable": https://www.sqlite.org/uri.html). That is true only without a write-ahead log beside it, whose content
-would be ignored silently.
+SQLite's "immutable" mode (https://www.sqlite.org/uri.html) ignores a write-ahead log.
 """
 
 import os
@@ -16,7 +14,7 @@ COPY_ADVICE = "Copy the whole folder to a place that may be written, and use the
 
 
 def database_exists(paths: Paths) -> bool:
-    """Return whether there is a database. Raises AnnotatorError without the permission to look."""
+    """Return whether there is a database, or raise AnnotatorError without permission."""
     try:
         paths.database.stat()
     except PermissionError as error:
@@ -29,12 +27,12 @@ def database_exists(paths: Paths) -> bool:
 
 
 def is_read_only(paths: Paths) -> bool:
-    """Return whether there is a database, and this process may not write the file or its folder."""
+    """Return whether a database exists that cannot be written."""
     return database_exists(paths) and not (can_write(paths.project) and can_write(paths.database))
 
 
 def can_write(path: Path) -> bool:
-    """Return whether the effective user may write the path and the file system allows it."""
+    """Return whether the effective user may write the path."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
@@ -47,7 +45,11 @@ def build_write_error(paths: Paths) -> AnnotatorError:
 
 
 def connect(paths: Paths) -> sqlite3.Connection:
-    """Open a read-only connection. Raises AnnotatorError for changes in a write-ahead log that cannot be read here."""
+    """Open a read-only connection.
+
+    Raises:
+        AnnotatorError: Unreadable changes in a write-ahead log.
+    """
     log = paths.database.with_name(f"{paths.database.name}-wal")
     if not log.exists():
         return _open_connection(paths.database, "immutable=1")

@@ -1,4 +1,4 @@
-"""Long SQL statements that report progress and can be ended: SQLite calls back, and an exception ends the statement."""
+"""Progress reports and cancellation of long SQL statements."""
 
 import sqlite3
 from collections.abc import Callable, Generator
@@ -16,8 +16,7 @@ def watch_statements(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Ge
     """Call `beat` regularly while SQL statements of the block run.
 
     Args:
-        sql: The database, in a transaction.
-        beat: Its exceptions, Ctrl+C too, end the statement and are raised by the block; a transaction is rolled back.
+        beat: Its exceptions end the statement and the block.
     """
     raised: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Bringing project.db up to date, step by step, with progress in the log for a large file."""
+"""Upgrades of project.db in steps, with logged progress for large files."""
 
 import logging
 import time
@@ -16,11 +16,7 @@ log = logging.getLogger("annotator.upgrade")
 
 
 def apply(sql: sqlite_utils.Database, database: Path) -> None:
-    """Apply all pending steps, inside the transaction of the caller: all or none of them are kept.
-
-    For a large file each step is logged as a warning, which goes to the terminal or into the JSON log, and within a
-    long step every ten seconds. If the process ends meanwhile, the file stays as it was.
-    """
+    """Apply all pending upgrade steps in the caller's transaction, all or nothing."""
     pending = [step.name for step in MIGRATIONS.pending(sql)]
     if not pending or database.stat().st_size < MIN_LOGGED_BYTES:
         MIGRATIONS.apply(sql)
@@ -43,7 +39,7 @@ def apply(sql: sqlite_utils.Database, database: Path) -> None:
 
 
 class _StatementLogger:
-    """A progress handler of SQLite that logs the time a statement has taken so far."""
+    """A SQLite progress handler that logs the duration of a statement."""
 
     def __init__(self, what: str):
         self._what, self._began = what, time.monotonic()

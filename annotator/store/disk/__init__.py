@@ -1,4 +1,1 @@
-"""Bytes and names on a disk: durable writes, private folders, files that may not answer; no database.
-
-Begin with durable.py.
-"""
+"""Durable writes, private folders and unresponsive files, without a database."""

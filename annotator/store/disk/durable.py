@@ -1,4 +1,4 @@
-"""Making file and folder names durable: a name survives a power cut once its parent folder is synced."""
+"""Durable file and folder names, which need their parent folder synced."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ UNSUPPORTED_SYNC_ERRNOS = (errno.EINVAL, errno.ENOTSUP)  # some network disks sy
 
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
-    """Make a folder with these permissions, and its parents, durably."""
+    """Create a folder with these permissions, and its parents, durably."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(mode, exist_ok=True)
@@ -18,7 +18,7 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk; syncing a file's content does not include its name."""
+    """Sync the names in a folder."""
     if os.name == "nt":  # folders cannot be opened there
         return
     try:
@@ -35,7 +35,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Wait until all files and names below a folder, and the content of the files, are on the disk."""
+    """Sync all names and file contents below a folder."""
     names = [(Path(place), files) for place, _, files in os.walk(folder)]
     if sum(len(files) for _, files in names) > MAX_FILES_SYNCED_SINGLY and hasattr(os, "sync"):
         os.sync()
@@ -48,7 +48,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Wait until the content of a file is on the disk."""
+    """Sync the content of a file."""
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,10 +1,6 @@
-"""The entries fetched into a folder of a project from an archive or an address, so that fetching can be continued.
+"""A manifest of entries fetched into a project folder, so that fetching can resume.
 
-A small SQLite file in that folder, hidden and readable by its owner only, records which entry of the source became
-which file, and in which state the entry was (size and checksum or version). Memory does not grow with the number of
-entries. A pass goes over all entries of the source; entries that it does not meet are gone from the source, and their
-files stay. The file of an earlier pass may be an image of the project: a newer one lies aside until the import is
-carried out.
+New versions of files are kept aside until the import runs, because the old ones may be project images.
 """
 
 import os
@@ -41,14 +37,12 @@ CREATE INDEX IF NOT EXISTS entry_aside ON entry (key) WHERE state = 2;
 
 
 class Entry(NamedTuple):
-    """One entry of a source.
+    """An entry of an archive or remote source.
 
     Attributes:
-        key: The name that identifies the entry in the source.
-        path: The path of its file in the folder.
-        bytes: Its size; -1 while that is not known.
-        stamp: A text that changes with the content, such as a checksum or version.
-        state: One of STATE_WANTED, STATE_PRESENT, STATE_ASIDE, STATE_WANTED_AGAIN.
+        bytes: -1 if unknown.
+        stamp: Changes with the content, such as a checksum.
+        state: One of the STATE constants.
     """
 
     key: str
@@ -59,12 +53,12 @@ class Entry(NamedTuple):
 
     @property
     def is_wanted(self) -> bool:
-        """Return whether the entry's current file has yet to be fetched."""
+        """Return whether the entry's current file is still to be fetched."""
         return self.state in (STATE_WANTED, STATE_WANTED_AGAIN)
 
 
 class Manifest:
-    """The manifest of one folder, for one thread; use `opened`."""
+    """The manifest of one folder, for one thread."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -79,35 +73,31 @@ class Manifest:
         self._folders: dict[str, str] = {}  # as a source names them -> as they are called here
 
     def get_fact(self, name: str) -> str:
-        """Return a fact about the source; "" where none of this name is kept."""
+        """Return a stored fact about the source, or ""."""
         row = self._sql.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
         return row[0] if row else ""
 
     def set_fact(self, name: str, value: str) -> None:
-        """Store a fact about the source, replacing an older one of this name."""
+        """Store a fact about the source."""
         self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
 
     def begin_pass(self) -> None:
-        """Begin a new pass over the entries of the source."""
+        """Start a new pass over the source entries."""
         self._pass += 1
         self.set_fact("pass", str(self._pass))
 
     def get_entry(self, key: str) -> Entry | None:
-        """Return the kept entry with this key; None where there is none."""
+        """Return the entry with this key, or None."""
         row = self._sql.execute("SELECT key, path, bytes, stamp, state FROM entry WHERE key = ?", [key]).fetchone()
         return Entry(*row) if row else None
 
     def is_seen(self, key: str) -> bool:
-        """Return whether this pass has already met the key: a source may hold two entries of one name."""
+        """Return whether this pass has seen the key."""
         row = self._sql.execute("SELECT pass FROM entry WHERE key = ?", [key]).fetchone()
         return bool(row) and row[0] == self._pass
 
     def find_free_path(self, key: str, path: str) -> str:
-        """Return the path for an entry, renamed where it would collide with another entry's.
-
-        A path is taken where another entry has it, and where one of the two would have to be a folder and a file at
-        once. It then gets ~2, ~3, ... before its ending.
-        """
+        """Return a path for an entry, with ~2, ~3, ... added on collisions."""
         above, _, name = path.rpartition("/")
         path = f"{self._find_free_folder(above)}/{name}" if above else name
         stem, dot, ending = path.rpartition(".")
@@ -138,7 +128,7 @@ class Manifest:
         return self._sql.execute(query, [f"{folded}/", f"{folded}0"]).fetchone() is not None  # 0 comes after /
 
     def save_entry(self, entry: Entry) -> None:
-        """Store an entry as met by this pass. Transactions hold ENTRIES_PER_TRANSACTION entries."""
+        """Store an entry as seen, in transactions of ENTRIES_PER_TRANSACTION."""
         if not self._waiting:
             self._sql.execute("BEGIN")
         self._sql.execute(
@@ -152,13 +142,13 @@ class Manifest:
             self.commit()
 
     def commit(self) -> None:
-        """End the transaction of `keep`."""
+        """Commit the entries of `save_entry`."""
         if self._waiting:
             self._sql.execute("COMMIT")
             self._waiting = 0
 
     def list_waiting(self, limit: int, after: str) -> list[Entry]:
-        """Return the next `number` entries of this pass without a current file, by key after `after`."""
+        """Return this pass's next entries to fetch, by key after `after`."""
         # "+": in that order the table itself lies, which is then gone through once for all pages.
         rows = self._sql.execute(
             """SELECT key, path, bytes, stamp, state FROM entry WHERE +pass = ? AND state IN (0, 3) AND key > ?
@@ -168,27 +158,27 @@ class Manifest:
         return [Entry(*row) for row in rows]
 
     def list_aside(self, limit: int) -> list[Entry]:
-        """Return the first `number` entries, by key, whose file lies aside."""
+        """Return the first entries, by key, whose file is kept aside."""
         query = "SELECT key, path, bytes, stamp, state FROM entry WHERE state = 2 ORDER BY key LIMIT ?"
         return [Entry(*row) for row in self._sql.execute(query, [limit])]
 
     def count_aside(self) -> int:
-        """Return the number of files that lie aside."""
+        """Return the number of files kept aside."""
         return self._sql.execute("SELECT count(*) FROM entry WHERE state = 2").fetchone()[0]
 
     def mark_present(self, entries: Sequence[Entry]) -> None:
-        """Record that the files of these entries now lie under their own names."""
+        """Record that the files of these entries have their own names."""
         self._sql.execute("BEGIN")
         self._sql.executemany("UPDATE entry SET state = 1 WHERE key = ?", [[entry.key] for entry in entries])
         self._sql.execute("COMMIT")
 
     def count_seen(self) -> tuple[int, int]:
-        """Return the number of entries that this pass has met, and the sum of their known bytes."""
+        """Return the number of entries of this pass and their known bytes."""
         query = "SELECT count(*), coalesce(sum(max(bytes, 0)), 0) FROM entry WHERE pass = ?"
         return self._sql.execute(query, [self._pass]).fetchone()
 
     def find_unseen(self, limit: int) -> tuple[int, list[str]]:
-        """Return the number of entries not seen in this pass, and up to `shown` of their paths."""
+        """Return the number of entries not in this pass, and their first paths."""
         count = self._sql.execute("SELECT count(*) FROM entry WHERE pass != ?", [self._pass]).fetchone()[0]
         query = "SELECT path FROM entry WHERE pass != ? ORDER BY key LIMIT ?"
         return count, [row[0] for row in self._sql.execute(query, [self._pass, limit])]
@@ -209,10 +199,7 @@ def _fold_path(path: str) -> str:
 
 @contextmanager
 def open_manifest(folder: Path) -> Generator[Manifest]:
-    """Open the manifest of a folder, locked for the block.
-
-    Raises AlreadyRunning while another process fetches into the folder.
-    """
+    """Open and lock the manifest of a folder, or raise AlreadyRunning."""
     lock = FileLock(folder / LOCK_FILE, mode=0o600)
     try:
         lock.acquire(timeout=0)

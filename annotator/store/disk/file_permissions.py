@@ -1,8 +1,4 @@
-"""File permissions of a project: only the user who made it may read it.
-
-The folder's own permissions keep others out, so only the folder and its direct entries are changed: a project may hold
-a million thumbnails.
-"""
+"""Private file permissions of a project folder and its direct entries."""
 
 import contextlib
 import os
@@ -13,15 +9,12 @@ OTHERS_PERMISSIONS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def set_private_umask() -> None:
-    """Set the umask so that only the owner may read new files; for processes that write into the project only."""
+    """Set the umask so that only the owner can read new files."""
     os.umask(OTHERS_PERMISSIONS)
 
 
 def make_private(folder: Path) -> None:
-    """Remove the permissions of others from a project's folder and its entries.
-
-    Links, files of other users and read-only media are skipped.
-    """
+    """Remove other users' permissions from a project folder and its entries."""
     with contextlib.suppress(OSError):
         _remove_others_permissions(folder, folder.stat())
         with os.scandir(folder) as entries:
@@ -32,7 +25,7 @@ def make_private(folder: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a small file that only the owner may read, from its creation on."""
+    """Write a small file that is never readable by other users."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,8 +1,6 @@
-"""Opening files that may be anything, on disks that may not answer.
+"""Opening untrusted paths on disks that may hang.
 
-A file is opened without waiting (O_NONBLOCK) and must be a regular one: a named pipe in the place of a photo would
-block its reader for ever. A thread's clock measures how long its current read takes, so that the caller that waits for
-the thread can give up; the clock stops while the thread waits for memory or decodes.
+Only regular files are opened, without blocking. A clock per thread lets callers give up.
 """
 
 import contextlib
@@ -21,11 +19,11 @@ _thread = threading.local()
 
 
 class NotARegularFile(OSError):
-    """A pipe, device, socket or folder where a regular file was expected."""
+    """A pipe, device, socket or folder instead of a regular file."""
 
 
 def open_file(path: str | Path) -> BufferedReader:
-    """Open a regular file for reading. Raises NotAFile for anything else, OSError when it cannot be opened."""
+    """Open a regular file for reading, or raise NotARegularFile or OSError."""
     # Also asked before: opening a device can have effects.
     if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - quicker than a Path
         raise NotARegularFile(errno.EINVAL, "not a file", str(path))
@@ -38,10 +36,7 @@ def open_file(path: str | Path) -> BufferedReader:
 
 
 def read_file(path: str, max_bytes: int) -> bytes | None:
-    """Return the content of a regular file; None where it is larger than `most` bytes or becomes shorter meanwhile.
-
-    It takes as few system calls as possible: at each of them a thread may wait for others. Raises as open_file.
-    """
+    """Return a regular file's content, or None if it is larger than `max_bytes` or shrinks."""
     descriptor, size = _open_descriptor(path)
     try:
         content = os.read(descriptor, size) if size <= max_bytes else b""
@@ -51,7 +46,6 @@ def read_file(path: str, max_bytes: int) -> bytes | None:
 
 
 def _open_descriptor(path: str | Path) -> tuple[int, int]:
-    """Return an open descriptor of a regular file, and its size in bytes. Raises as open_file."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
         try:
@@ -70,19 +64,19 @@ def _open_descriptor(path: str | Path) -> tuple[int, int]:
 
 
 class ReadClock:
-    """A stopwatch of one thread's current read."""
+    """A stopwatch for the current read of one thread."""
 
     def __init__(self) -> None:
         self._since: float | None = time.monotonic()
 
     def seconds(self) -> float:
-        """Return the seconds since the current read began; 0 while the thread does not read."""
+        """Return the seconds of the current read, 0 between reads."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
     @contextlib.contextmanager
     def pause(self) -> Generator[None]:
-        """Stop the clock during the block; after the block a new read begins."""
+        """Stop the clock during the block, then restart from 0."""
         before, self._since = self._since, None
         try:
             yield
@@ -91,7 +85,7 @@ class ReadClock:
 
     @contextlib.contextmanager
     def restart(self) -> Generator[None]:
-        """Let the clock run during the block, starting at 0, also inside a `stopped` block."""
+        """Run the clock from 0 during the block, also if paused."""
         before, self._since = self._since, time.monotonic()
         try:
             yield
@@ -110,5 +104,5 @@ def time_reads() -> Generator[ReadClock]:
 
 
 def get_clock() -> ReadClock:
-    """Return the clock of this thread; outside of a `timed` block, a new clock without effect."""
+    """Return this thread's clock, or an unused one outside `time_reads`."""
     return getattr(_thread, "clock", None) or ReadClock()

@@ -1,8 +1,4 @@
-"""SQLite files besides the project's: somebody else's, opened for reading only; and temporary ones, to join tables.
-
-A foreign file is not trusted. It is opened immutable, so that no journal or lock beside it is read or written; nothing
-that its schema hides is run; and only plain tables are selected from.
-"""
+"""Temporary SQLite files, and untrusted foreign ones opened read-only."""
 
 import sqlite3
 from collections.abc import Generator
@@ -23,7 +19,7 @@ _ALLOWED_FUNCTIONS = ("count", "max", "min")
 
 
 def open_temporary() -> Connection:
-    """Return a new database whose file is deleted when it is closed; it may be used by any thread."""
+    """Return a new database for any thread, deleted when closed."""
     sql = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
         sql.execute(f"PRAGMA {pragma}")
@@ -32,14 +28,13 @@ def open_temporary() -> Connection:
 
 @contextmanager
 def open_read_only(path: Path, description: str) -> Generator[Connection]:
-    """Yield a connection to somebody else's SQLite file.
+    """Yield a connection to a foreign SQLite file.
 
     Args:
-        path: The SQLite file.
-        description: What the file should be, for messages: "a database of Timelapse".
+        description: The expected file, for messages.
 
     Raises:
-        AnnotatorError: The file cannot be read, is no SQLite file, or turns out to be damaged within the block.
+        AnnotatorError: Unreadable, damaged or not SQLite.
     """
     try:
         with open_file(path) as file:
@@ -59,7 +54,7 @@ def open_read_only(path: Path, description: str) -> Generator[Connection]:
 
 
 def list_tables(sql: Connection) -> set[str]:
-    """Return the names of the plain tables: a view or a virtual table is a program."""
+    """Return the names of the plain tables, without views and virtual tables."""
     listed = sql.execute(f"SELECT name, sql FROM sqlite_master WHERE type = 'table' LIMIT {MAX_TABLES}")
     return {name for name, made in listed if not str(made).upper().startswith("CREATE VIRTUAL")}
 

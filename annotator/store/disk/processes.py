@@ -1,10 +1,7 @@
-"""Names of processes, and of the temporary files that they write; process numbers alone are given again.
+"""Unique names of processes and of the temporary files that they write.
 
-A process is named by its machine and the machine's start, its number, and its own start. In a container, which gives
-the same numbers after each start, the start times tell a killed process from the one which has its number now.
-
-A temporary file or folder is called `.NAME.PROCESS-RANDOM.part`. The files of a killed process can be removed at once
-by the next one that writes there, without asking a clock, which may jump.
+Process ids are reused, so a name includes machine, boot and start time. Temporary files are named
+`.NAME.PROCESS-RANDOM.part`.
 """
 
 import hashlib
@@ -24,7 +21,7 @@ _PART_NAME = re.compile(r"([0-9a-f]{8}-[0-9a-f]+-[0-9a-f]+)-[0-9a-f]{6}\.(?:[a-z
 
 
 def process_exists(pid: int | None) -> bool:
-    """Return whether a process of this machine has this number; False for None and 0."""
+    """Return whether this process id is in use on this machine."""
     if not pid:
         return False
     if os.name == "nt":  # signal 0 would end the process there; the heartbeat has to suffice
@@ -39,16 +36,12 @@ def process_exists(pid: int | None) -> bool:
 
 
 def get_process_name() -> str:
-    """Return the name of this process."""
+    """Return the unique name of this process."""
     return f"{_get_machine_id()}-{os.getpid():x}-{_read_start_time(os.getpid()):x}"
 
 
 def has_process_ended(name: str) -> bool | None:
-    """Return whether the process of this name has ended; None where that cannot be known.
-
-    It cannot be known for a process of another machine, for one of this machine before its last start, and where the
-    system does not say when a process was started.
-    """
+    """Return whether the named process has ended, or None if unknown."""
     machine, _, rest = name.partition("-")
     try:
         pid, started = (int(part, 16) for part in rest.split("-"))
@@ -83,8 +76,7 @@ def has_claimant_ended(claim: Claim, silent_seconds: float) -> bool:
     """Return whether the process that holds a claim has ended.
 
     Args:
-        claim: The claim, with the process and its last heartbeat.
-        silent_seconds: Seconds without a heartbeat after which a process of another machine counts as ended.
+        silent_seconds: Heartbeat age at which a remote process counts as ended.
     """
     gone = has_process_ended(claim.process)
     if gone is not None:
@@ -97,36 +89,25 @@ def has_claimant_ended(claim: Claim, silent_seconds: float) -> bool:
 
 
 def is_recent(at: float, seconds: float) -> bool:
-    """Return whether a heartbeat (unix seconds) is less than `seconds` old.
-
-    A heartbeat as far in the future is not recent either: the clock was set back, and a live process soon sends
-    another.
-    """
+    """Return whether a heartbeat is less than `seconds` away from now."""
     return abs(time.time() - at) < seconds
 
 
 def build_temporary_path(target: Path, kind: str = "") -> Path:
-    """Return the temporary path under which this process writes `target`; its random part differs at each call.
-
-    Args:
-        target: The path of the finished file.
-        kind: A word in the name that tells these files from other temporary ones; "" for none.
-    """
+    """Return a random temporary path for writing `target` by this process."""
     return target.with_name(f".{target.name}.{get_process_name()}-{uuid.uuid4().hex[:6]}.{kind and f'{kind}.'}part")
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a name is that of an unfinished file or folder, or of a file that SQLite keeps beside one."""
+    """Return whether a name belongs to an unfinished file or folder."""
     return name.startswith(".") and (name.endswith(".part") or ".part-" in name[1:])
 
 
 def is_abandoned(part: Path, older_than: float = ABANDONED_SECONDS) -> bool:
-    """Return whether no process writes this temporary file or folder any more. Raises OSError where it is gone.
+    """Return whether no process writes this temporary path any more, or raise OSError.
 
     Args:
-        part: The temporary file or folder.
-        older_than: Seconds since the last change after which it counts as abandoned, where its name does not say who
-            wrote it, or the writer ran on another machine.
+        older_than: Seconds since the last change, for unknown or remote writers.
     """
     match = _PART_NAME.search(part.name)
     gone = has_process_ended(match[1]) if match else None
@@ -145,7 +126,7 @@ def _get_machine_id() -> str:
 
 
 def _read_start_time(pid: int) -> int:
-    """Return the start time of a process in ticks since the machine started; 0 where the system does not say."""
+    """Return the start of a process in ticks since boot, 0 if unknown."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):

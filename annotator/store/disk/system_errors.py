@@ -1,8 +1,4 @@
-"""Errors of the system in words: a full disk, a place that may not be written, a name that no file can have.
-
-Code that writes to a certain place says itself what became of the data (arrays.replacing, Database.writing). All other
-errors are put into words here: the command line, the routes and the pages ask for them before they show a traceback.
-"""
+"""Messages for system errors, such as full disks, unwritable places and invalid names."""
 
 import errno
 import os
@@ -21,7 +17,7 @@ UNUSABLE_PATH_ERRNOS = frozenset(
 
 
 def translate_error(error: BaseException) -> AnnotatorError | None:
-    """Return the error for a person that stands for a system error; None for a mistake in this program."""
+    """Return the user error for a system error, or None for a programming error."""
     if isinstance(error, AnnotatorError):
         return error
     if isinstance(error, sqlite3.DatabaseError):
@@ -41,13 +37,7 @@ def translate_error(error: BaseException) -> AnnotatorError | None:
 def translate_sqlite_error(
     error: sqlite3.DatabaseError, path: Path | None, busy_seconds: float = 30.0
 ) -> AnnotatorError | None:
-    """Return the error for a person that stands for an error of SQLite; None where file and disk are not the cause.
-
-    Args:
-        error: The error of SQLite.
-        path: The database; None where it is not known: a temporary one.
-        busy_seconds: How long SQLite has waited for a lock.
-    """
+    """Return the user error for an SQLite error, or None for a programming error."""
     text, file = str(error), path or "A file of the project"
     if "disk is full" in text or "disk I/O" in text:
         return DiskFull(
@@ -93,7 +83,7 @@ def _translate_os_error(error: OSError) -> AnnotatorError | None:
 
 @contextmanager
 def translate_system_errors() -> Generator[None]:
-    """Turn system errors raised in the block into AnnotatorError, for code that no command calls."""
+    """Convert system errors in the block to AnnotatorError."""
     try:
         yield
     except Exception as error:

@@ -1,7 +1,6 @@
-"""When and where each image was taken, and in what event: from facts of imports, files and their names.
+"""Capture time, place and event of each image, from imported fields, files and names.
 
-A fact of an import comes first, because it may correct what a camera wrote; then the time in the file, then one in the
-file's name. A place is a camera or deployment where a fact names one, and else the folder.
+Imported fields take precedence, because they may correct cameras, then file times, then file names.
 """
 
 import re
@@ -33,15 +32,14 @@ _DATE_TIME_PATTERN = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Captures:
-    """What is known of all images; rows are in the order of file names.
+    """Capture data of all images, in the order of file names.
 
     Attributes:
         image_ids: (N,) int64.
-        times: (N,) float64, unix seconds by the camera's clock; nan where not known.
-        places: (N,) int64: numbers of places, from 0.
-        sequences: (N,) int64: numbers of the events that sources name, -1 without one.
-        folders: (N,) int64: places in `folder_names`.
-        folder_names: As people see them, "" for images in no folder.
+        times: (N,) float64, Unix seconds by the camera's clock, nan if unknown.
+        places: (N,) int64 place numbers from 0.
+        sequences: (N,) int64 event numbers from sources, or -1.
+        folders: (N,) int64 indices into `folder_names`.
     """
 
     image_ids: np.ndarray
@@ -52,13 +50,13 @@ class Captures:
     folder_names: tuple[str, ...]
 
     def in_folder(self, folder: str) -> np.ndarray:
-        """Return (N,) bool: which images lie in this folder or below it; "" for all."""
+        """Return (N,) bool: images in or below a folder, "" for all."""
         wanted = [not folder or name == folder or name.startswith(f"{folder}/") for name in self.folder_names]
         return np.array(wanted, bool)[self.folders] if wanted else np.zeros(0, bool)
 
 
 def get_change_key(db: Database) -> tuple[int, ...]:
-    """Return a key that changes with the images, their names and times, and the facts of imports."""
+    """Return a key that changes with the capture data."""
     # Times of files that were not read when their images were added come later.
     of_images = """SELECT (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change),
         (SELECT count(*) FROM image WHERE capture_read = 0 AND problem = '')"""
@@ -66,7 +64,7 @@ def get_change_key(db: Database) -> tuple[int, ...]:
 
 
 def load_captures(sql: sqlite_utils.Database) -> Captures:
-    """Return what is known of all images: one pass over a million takes some seconds."""
+    """Return the capture data of all images."""
     # rtrim removes from the end all letters of the name but slashes: what is left is the folder.
     rows = sql.execute(
         """SELECT id, captured_at, folder_key, rtrim(name, replace(name, '/', '')), name FROM image
@@ -94,7 +92,7 @@ def load_captures(sql: sqlite_utils.Database) -> Captures:
 
 
 def _load_facts(sql: sqlite_utils.Database, names: tuple[str, ...]) -> dict[int, str]:
-    """Return image id -> the value of the first of these facts that the image has."""
+    """Return image id -> value of the first of these fields it has."""
     found: dict[int, str] = {}
     for name in reversed(names):
         found |= dict(sql.execute("SELECT image_id, value FROM attribute WHERE name = ? AND value != ''", [name]))
@@ -102,7 +100,6 @@ def _load_facts(sql: sqlite_utils.Database, names: tuple[str, ...]) -> dict[int,
 
 
 def _number_values(values: Iterable[Value]) -> tuple[np.ndarray, list[Value]]:
-    """Return (n,) int64, a number for each value from 0 in the order in which values first occur, and these values."""
     numbers: dict[Value, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64), list(numbers)
 
@@ -116,9 +113,9 @@ def _choose_time(fact: str | None, in_file: float | None, name: str) -> float:
 
 
 def parse_seconds(text: str) -> float | None:
-    """Return the unix seconds of a time in ISO 8601, or of the first date with a time in any other text; None without.
+    """Return the Unix seconds of an ISO 8601 time, or of the first date and time in a text.
 
-    A time without a zone is taken as UTC, as in files (store/pictures/exif.py).
+    UTC if no zone is given.
     """
     if text[4:5] == "-" and len(text) > DATE_CHARACTERS:
         with suppress(ValueError):

@@ -1,9 +1,4 @@
-"""Answers to an event as a whole: what a person said of the image in front is said of other images of the event, too.
-
-Each is a decision of that person with the source "event", and the table `event_answer` names the decision that it
-repeats. Pages say which cells are meant; what was answered meanwhile, or is no longer of the event, is left out here,
-in the transaction that stores the rest.
-"""
+"""Answers to an event, copied from its front image to other images of the event."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,10 +13,10 @@ EVENT_SOURCE = "event"
 
 @dataclass(frozen=True)
 class EventAnswer(Decision):
-    """An answer to one cell that repeats an answer to another image of the event.
+    """An answer that repeats an answer to another image of the event.
 
     Attributes:
-        front_id: The image in front, whose answer it repeats.
+        front_id: Image of the original answer.
     """
 
     front_id: int = 0
@@ -29,12 +24,11 @@ class EventAnswer(Decision):
 
 @dataclass(frozen=True)
 class EventBatch(Batch):
-    """A batch that also answers other images of an event than those of its cells, which may be none.
+    """A batch that also answers other images of its events.
 
     Attributes:
-        copies: (image id, class id, state, image in front): stored after `cells`, with the source "event". Those of
-            cells that are answered by then are left out.
-        away: Images of `copies` that are left out, because they are other people's.
+        copies: (image id, class id, state, front image id), skipped if already answered.
+        away: Images omitted because others are assigned.
     """
 
     copies: Sequence[tuple[int, int, int, int]] = ()
@@ -42,7 +36,7 @@ class EventBatch(Batch):
 
 
 def build_copy_decisions(batch: Batch) -> list[EventAnswer]:
-    """Return one decision for each of a batch's answers to other images of an event."""
+    """Return a batch's decisions for other images of an event."""
     copies = batch.copies if isinstance(batch, EventBatch) else ()
     return [
         EventAnswer(
@@ -61,7 +55,7 @@ def build_copy_decisions(batch: Batch) -> list[EventAnswer]:
 
 
 def extract_copies(decisions: Sequence[Decision]) -> list[tuple[int, int, int, int]]:
-    """Return EventBatch.copies of the decisions of a batch."""
+    """Return the `EventBatch.copies` of decisions."""
     return [
         (decision.image_id or 0, decision.class_id or 0, decision.state or 0, decision.front_id)
         for decision in decisions
@@ -70,17 +64,16 @@ def extract_copies(decisions: Sequence[Decision]) -> list[tuple[int, int, int, i
 
 
 def find_problem(decision: Decision) -> str | None:
-    """Return why a decision cannot be stored by what it says of an image in front; None when it can."""
+    """Return why a decision's source and front image do not match, or None."""
     if decision.action != "label" or (decision.source == EVENT_SOURCE) == isinstance(decision, EventAnswer):
         return None
     return f"only an answer of the source {EVENT_SOURCE!r} names an image in front, and each of them does"
 
 
 def find_original(sql: sqlite_utils.Database, answer: EventAnswer) -> int | None:
-    """Return the decision on the image in front that this answer repeats; None where the answer is left out.
+    """Return the decision that this answer repeats, or None if it must be skipped.
 
-    The person has answered the class on the image in front; both images are of one event; nobody has answered the cell,
-    no import has a label for it, and its image neither waits for blind answers nor is set aside.
+    It is skipped if the images share no event, or if the cell is labeled, awaits blind answers or is excluded.
     """
     row = sql.execute(
         f"""SELECT d.id FROM image_event f JOIN image_event o ON o.event_id = f.event_id

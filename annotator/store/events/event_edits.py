@@ -1,4 +1,4 @@
-"""What people change of events: the gap, splits, merges, clocks of folders. Appended; an undo is one more edit."""
+"""Edits of events by annotators: gap, splits, merges and folder clocks."""
 
 import time
 import uuid as uuids
@@ -19,9 +19,9 @@ class EventChange:
 
     Attributes:
         action: GAP, SPLIT, MERGE or SHIFT.
-        before_id, image_id: Of a split or merge, the images before and after the boundary between two events.
-        folder: Of a shift: images below it are concerned, those that are added later, too; "" for all.
-        seconds: The gap, how much later a clock should have been, or how far apart merged images were taken.
+        before_id, image_id: Images around the split or merged boundary.
+        folder: Of a shift, "" for all.
+        seconds: Gap, clock correction, or distance of merged images.
     """
 
     action: str
@@ -33,14 +33,7 @@ class EventChange:
 
 @dataclass(frozen=True)
 class EventEdit:
-    """A change as it was stored.
-
-    Attributes:
-        id: Edits are ordered by it.
-        change: What was changed.
-        annotator: Who did it.
-        edited_at: Unix seconds.
-    """
+    """A stored change of events."""
 
     id: int
     change: EventChange
@@ -59,12 +52,12 @@ def load_active(sql: sqlite_utils.Database) -> list[EventEdit]:
 
 
 def get_newest_id(sql: sqlite_utils.Database) -> int:
-    """Return the id of the newest edit, undos included; 0 without one."""
+    """Return the newest edit id, including undos, or 0."""
     return sql.execute("SELECT coalesce(max(id), 0) FROM event_edit").fetchone()[0]
 
 
 def append(sql: sqlite_utils.Database, change: EventChange, by: str, uuid: str | None) -> None:
-    """Store a change; a uuid that is stored already changes nothing."""
+    """Store a change, unless its uuid is already stored."""
     _insert_edit(sql, asdict(change), by, uuid)
 
 
@@ -80,7 +73,7 @@ def get_gap(edits: Sequence[EventEdit]) -> float:
 
 
 def get_shifts(edits: Sequence[EventEdit]) -> tuple[tuple[str, float], ...]:
-    """Return (folder, seconds) of all shifts of clocks, which add up."""
+    """Return all clock shifts as (folder, seconds)."""
     changes = [edit.change for edit in edits if edit.change.action == SHIFT]
     return tuple((change.folder or "", change.seconds or 0.0) for change in changes)
 

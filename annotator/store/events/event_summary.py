@@ -1,4 +1,4 @@
-"""What people see of the events of a project: numbers, the most doubtful pairs of neighbours, and a list of events."""
+"""Event statistics, doubtful neighbors and event lists for the pages."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,10 @@ MAX_DOUBTFUL_RATIO = 4.0
 
 @dataclass(frozen=True)
 class GapBar:
-    """A bar of the histogram of gaps.
+    """A bar of the gap histogram.
 
     Attributes:
-        above, up_to: Its ends in seconds; the first bar has equal times only, the last one no end (None).
-        pairs: The number of neighbouring images so far apart.
+        above, up_to: Limits in seconds. The last bar has none (None).
     """
 
     above: float
@@ -27,16 +26,11 @@ class GapBar:
 
 @dataclass(frozen=True)
 class EventSummary:
-    """The events in numbers.
+    """Statistics of all events.
 
     Attributes:
-        gap: Seconds; images further apart are of different events.
-        images: The number of images.
-        events: The number of events.
-        without_time: Images of which no time is known.
-        sizes: (images of an event, number of such events), ascending.
-        gaps: The histogram of the gaps between neighbours by time; images of an imported sequence are not in it.
-        edits: The number of changes by people that were not undone.
+        sizes: (images per event, number of events), ascending.
+        gaps: Histogram, without imported sequences.
     """
 
     gap: float
@@ -49,7 +43,7 @@ class EventSummary:
 
 
 def summarize_events(events: Events) -> EventSummary:
-    """Return the events in numbers."""
+    """Return statistics of all events."""
     begins = np.flatnonzero(events.starts)
     sizes, counts = np.unique(np.diff(begins, append=len(events.starts)), return_counts=True)
     gaps = events.arrangement.gaps
@@ -71,13 +65,7 @@ def summarize_events(events: Events) -> EventSummary:
 
 @dataclass(frozen=True)
 class NeighborPair:
-    """Two neighbouring images.
-
-    Attributes:
-        before, after: Their ids.
-        gap: Seconds between them.
-        is_together: They are of one event.
-    """
+    """Two neighboring images, `gap` seconds apart."""
 
     before: int
     after: int
@@ -86,11 +74,7 @@ class NeighborPair:
 
 
 def find_doubtful_pairs(events: Events, limit: int) -> list[NeighborPair]:
-    """Return the pairs whose gap is at most MAX_DOUBTFUL_RATIO times longer or shorter than the gap of events,
-        nearest first.
-
-    Pairs that people split or merged are no longer doubtful.
-    """
+    """Return unedited pairs with gaps within MAX_DOUBTFUL_RATIO of the event gap, nearest first."""
     gaps = events.arrangement.gaps
     finite = np.flatnonzero(np.isfinite(gaps))
     doubt = np.abs(np.log((gaps[finite] + 1) / (events.gap + 1)))
@@ -111,13 +95,11 @@ def find_doubtful_pairs(events: Events, limit: int) -> list[NeighborPair]:
 
 @dataclass(frozen=True)
 class Event:
-    """One event.
+    """An event with its ordered images.
 
     Attributes:
-        id: The smallest id of its images.
-        image_ids: In the order of the event.
-        began_at, ended_at: Unix seconds by clocks that were put right; None where not known.
-        has_before: An event at the same place comes before it.
+        id: Its smallest image id.
+        began_at, ended_at: Unix seconds by corrected clocks, or None.
     """
 
     id: int
@@ -128,7 +110,7 @@ class Event:
 
 
 def list_events(events: Events, start: int, limit: int, *, largest_first: bool = False) -> list[Event]:
-    """Return `most` events from the number `start` on, in their order or the largest first."""
+    """Return `limit` events from number `start` on."""
     begins = np.flatnonzero(events.starts)
     ends = np.append(begins[1:], len(events.starts))
     order = np.argsort(begins - ends, kind="stable") if largest_first else np.arange(len(begins))

@@ -1,12 +1,7 @@
-"""Finding events: which images belong together by time and place. Arrays in, arrays out; nothing is read or stored.
+"""Finding events from arrays of times and places, without a database.
 
-`arrange` puts the images in order and measures the gap before each; `find_event_starts` cuts that order where a gap
-is too
-long and where people said so. Only neighbours in this order can belong together, so every step is one pass over arrays.
-
-Rows stand in the order of file names, which cameras count up. Where nearly all names of a place follow its times, a
-step back in time is a clock that was set back, and the images before and after it are kept apart. Elsewhere names tell
-nothing, and times alone count.
+`arrange_images` orders the images, and `find_event_starts` cuts that order at long gaps and user edits. Where
+file names follow time, a step back in time is a reset clock.
 """
 
 from collections.abc import Sequence
@@ -23,15 +18,13 @@ GAP_TOLERANCE_SECONDS = 1e-3  # seconds of rounding by which merged images may b
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """The images in the order of events: place by place, in time.
+    """The images ordered by place and time.
 
     Attributes:
-        order: (N,) int64: rows of the images.
-        positions: (N,) int64: the position of each row in `order`.
-        gaps: (N,) float64: seconds between each image and the one before it in `order`; UNRELATED_GAP or
-            SAME_EVENT_GAP.
-        places: (N,) int64: the place of each image, in this order.
-        times: (N,) float64: the time of each image, in this order; nan where not known.
+        order: (N,) int64 image rows.
+        positions: (N,) int64, the inverse of `order`.
+        gaps: (N,) float64 seconds since the previous image, UNRELATED_GAP or SAME_EVENT_GAP.
+        places, times: (N,) int64 and float64, in this order, nan if unknown.
     """
 
     order: np.ndarray
@@ -43,13 +36,11 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Boundary:
-    """What a person said of two neighbouring images.
+    """A user's edit between two neighboring images.
 
     Attributes:
-        before, after: Rows of the images.
-        is_split: They are apart; otherwise they belong together.
-        seconds: How far apart they were when that was said; None where it is not known. Images that were merged and are
-            further apart now, because a clock was corrected since, are not held together.
+        is_split: False for a merge.
+        seconds: Distance then, or None. A merge is void if a clock correction increased it.
     """
 
     before: int
@@ -59,16 +50,12 @@ class Boundary:
 
 
 def arrange_images(times: np.ndarray, places: np.ndarray, sequences: np.ndarray) -> Arrangement:
-    """Return the images in the order of events, with the gap before each.
+    """Return the images in event order, with the gap before each.
 
     Args:
-        times: (N,) float64, unix seconds; nan where not known. Rows are in the order of file names.
-        places: (N,) int64, not negative: the camera or folder of each image.
-        sequences: (N,) int64: the event that a source names, -1 without one. Such an event is not cut by time, and
-            takes in no other image.
-
-    Returns:
-        The arrangement. An image without a time is UNRELATED_GAP to its neighbours.
+        times: (N,) float64, Unix seconds, nan if unknown, in file name order.
+        places: (N,) int64 >= 0, camera or folder.
+        sequences: (N,) int64 event from the source, or -1.
     """
     rows = np.arange(len(times))
     if not len(rows):
@@ -95,7 +82,7 @@ def arrange_images(times: np.ndarray, places: np.ndarray, sequences: np.ndarray)
 
 
 def _number_clocks(times: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return (N,) int64, a number that grows where the clock of a place was set back; N without a time."""
+    """Return (N,) int64 numbers that grow at clock resets of a place, N without a time."""
     clocks = np.full(len(times), len(times))
     known = np.flatnonzero(~np.isnan(times))
     by_place = known[np.argsort(places[known], kind="stable")]
@@ -108,12 +95,11 @@ def _number_clocks(times: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def find_event_starts(arrangement: Arrangement, gap: float, boundaries: Sequence[Boundary] = ()) -> np.ndarray:
-    """Return (N,) bool, in the order of the arrangement: which images begin an event.
+    """Return which images start an event, (N,) bool in arrangement order.
 
     Args:
-        arrangement: The images in order.
-        gap: Seconds; images further apart are of different events.
-        boundaries: What people said, in the order in which they said it; the last word counts.
+        gap: Minimum seconds between events.
+        boundaries: The last one wins.
     """
     starts = arrangement.gaps > gap
     for boundary in boundaries:
@@ -135,12 +121,10 @@ def _is_merge_valid(arrangement: Arrangement, low: int, high: int, seconds: floa
 def number_events_and_frames(
     arrangement: Arrangement, starts: np.ndarray, image_ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the event of each row, named by the smallest id of its images, and its place in it from 0: (N,) int64.
+    """Return each row's event (smallest image id) and index in it from 0, (N,) int64.
 
     Args:
-        arrangement: The images in order.
-        starts: (N,) bool: which images begin an event, in this order.
-        image_ids: (N,) int64: the id of each row.
+        starts: (N,) bool, in arrangement order.
     """
     begins = np.flatnonzero(starts)
     events, frames = np.zeros(len(image_ids), np.int64), np.zeros(len(image_ids), np.int64)

@@ -1,4 +1,4 @@
-"""The event of each image, as the table `image_event` has it: for whoever keeps images of an event together."""
+"""The stored event of each image, for keeping events together."""
 
 import numpy as np
 
@@ -10,19 +10,15 @@ EVENTS_FOUND_SETTING = "events_found"
 
 
 def get_change_key(db: Database) -> tuple[int, ...] | None:
-    """Return a key that changes with the stored events; None in a project that never asked for events."""
+    """Return a key that changes with the stored events, or None if events are unused."""
     found = db.get_setting(EVENTS_FOUND_SETTING)
     return None if found is None else tuple(found)
 
 
 def load_event_ids(db: Database, image_ids: np.ndarray) -> np.ndarray | None:
-    """Return the event of each image by its id, (N,) int64; None in a project that never asked for events.
+    """Return the event of each image, (N,) int64, or None if events are unused.
 
-    An image without a row, as one that was just added, is an event of its own.
-
-    Args:
-        db: The project's database.
-        image_ids: (N,) int64, in any order.
+    An image without a stored event is its own.
     """
     found = get_change_key(db)
     if found is None:
@@ -39,16 +35,11 @@ def load_event_ids(db: Database, image_ids: np.ndarray) -> np.ndarray | None:
 
 
 def load_split_groups(db: Database, image_ids: np.ndarray) -> np.ndarray:
-    """Return what a split of images has to keep together, (N,) int64: the event, or the image itself without events.
-
-    Args:
-        db: The project's database.
-        image_ids: (N,) int64, in any order.
-    """
+    """Return the groups that a split keeps together (events or images), (N,) int64."""
     events = load_event_ids(db, image_ids)
     return np.asarray(image_ids, np.int64) if events is None else events
 
 
 def number_events(events: np.ndarray) -> np.ndarray:
-    """Return the events as numbers from 0 on, (N,) int64."""
+    """Return the events renumbered from 0, (N,) int64."""
     return np.unique(events, return_inverse=True)[1]

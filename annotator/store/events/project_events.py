@@ -1,8 +1,6 @@
-"""The events of a project: found, changed by people, kept in the table `image_event`.
+"""The events of a project: finding, editing and storing them in the table `image_event`.
 
-A project has none until somebody asks for them. Each change is one transaction: the edit, and the rows that follow from
-it. Images are read and arranged before it, so that nobody waits for the lock meanwhile; what changed since is noticed
-under the lock by stamps, and read again. Of a million images only rows that differ are written.
+Images are read before the lock, and changes since are checked under it.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,15 +31,12 @@ CACHED_EVENT_SETS = 2  # events in memory: those of now, and of the change befor
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """The events of all images; rows are those of `captures`.
+    """The events of all images, with rows as in `captures`.
 
     Attributes:
-        captures: What is known of the images.
-        arrangement: Their order, and the gaps, by clocks that were put right.
-        starts: (N,) bool, in this order: which images begin an event.
-        events: (N,) int64: the event of each row, named by the smallest id of its images.
-        frames: (N,) int64: the place in the event, from 0.
-        edits: The changes that were not undone, oldest first.
+        starts: (N,) bool in this order.
+        events: (N,) int64 event per row, its smallest image id.
+        frames: (N,) int64 index in the event, from 0.
     """
 
     captures: Captures
@@ -57,62 +52,59 @@ class Events:
         return event_edits.get_gap(self.edits)
 
     def find_position(self, image_id: int) -> int:
-        """Return the position of an image in the arrangement. Raises AnnotatorError for an unknown id."""
+        """Return an image's position in the arrangement, or raise AnnotatorError."""
         [row] = np.flatnonzero(self.captures.image_ids == image_id).tolist() or [None]
         if row is None:
             raise AnnotatorError(f"There is no image with the id {image_id}.")
         return int(self.arrangement.positions[row])
 
     def find_start(self, position: int) -> int:
-        """Return the position at which the event of a position begins."""
+        """Return the start of the event at a position."""
         return int(np.flatnonzero(self.starts[: position + 1])[-1])
 
     def get_image_at(self, position: int) -> int:
-        """Return the id of the image at a position of the arrangement."""
+        """Return the image id at a position."""
         return int(self.captures.image_ids[self.arrangement.order[position]])
 
     def get_time_at(self, position: int) -> float | None:
-        """Return when the image at a position was taken, by the clock that was put right; None where not known."""
+        """Return the corrected capture time at a position, or None."""
         seconds = float(self.arrangement.times[position])
         return None if np.isnan(seconds) else seconds
 
 
 def derive_current(db: Database) -> Events:
-    """Return the events as they follow from the images and edits of now; nothing is stored."""
+    """Return the events derived now, without storing them."""
     with db.reading() as sql:
         return _derive_events(db, sql, event_edits.load_active(sql))
 
 
 def preview_gap(db: Database, gap: float) -> Events:
-    """Return the events as they would be with this gap; nothing is stored."""
+    """Return the events with this gap, without storing them."""
     with db.reading() as sql:
         made = event_edits.load_active(sql)
         return _derive_events(db, sql, [*made, EventEdit(0, EventChange(GAP, seconds=gap), "", 0.0)])
 
 
 def find_and_save(db: Database) -> Events:
-    """Store the events as they follow from the images and edits of now, and return them."""
+    """Derive, store and return the current events."""
     derive_current(db)  # keeps what is read of the images in memory, before the lock
     with db.writing() as sql:
         return _store_events(db, sql, None)
 
 
 def have_been_found(db: Database) -> bool:
-    """Return whether events were ever asked for."""
+    """Return whether events were ever requested."""
     return db.get_setting(EVENTS_FOUND_SETTING) is not None
 
 
 def are_current(db: Database) -> bool:
-    """Return whether the stored events follow from the images and edits of now."""
+    """Return whether the stored events match current images and edits."""
     with db.reading() as sql:
         return db.get_setting(EVENTS_FOUND_SETTING) == _get_change_key(db, sql)
 
 
 def find_invalid_rows(db: Database) -> list[str]:
-    """Return a sentence for each row of `image_event` that does not follow from the images and edits, or is missing.
-
-    Where images were added or facts imported since, nothing is compared: the worker finds events again.
-    """
+    """Return a sentence per wrong or missing row of `image_event`."""
     with db.reading() as sql:
         if have_been_found(db) and not are_current(db):
             return []
@@ -129,7 +121,7 @@ def find_invalid_rows(db: Database) -> list[str]:
 
 
 def repair(db: Database) -> None:
-    """Store the events anew as they follow; in a project that never asked for events there are none."""
+    """Store the events again, or delete them if never requested."""
     if have_been_found(db):
         find_and_save(db)
     else:
@@ -138,11 +130,7 @@ def repair(db: Database) -> None:
 
 
 def set_gap(db: Database, seconds: float, by: str, uuid: str | None = None) -> Events:
-    """Set the gap that separates events.
-
-    Raises:
-        AnnotatorError: It is no time from 0 on.
-    """
+    """Set the gap that separates events, or raise AnnotatorError for invalid seconds."""
     if not 0 <= seconds <= MAX_CLOCK_SECONDS:
         raise AnnotatorError(f"The gap between events must be 0 seconds or more, not {seconds:g}.")
 
@@ -153,11 +141,7 @@ def set_gap(db: Database, seconds: float, by: str, uuid: str | None = None) -> E
 
 
 def split_event(db: Database, image_id: int, by: str, uuid: str | None = None) -> Events:
-    """Let an event begin with this image.
-
-    Raises:
-        AnnotatorError: The image is unknown, or begins its event already.
-    """
+    """Start an event at this image, or raise AnnotatorError."""
 
     def change(found: Events) -> EventChange:
         position = found.find_position(image_id)
@@ -171,10 +155,10 @@ def split_event(db: Database, image_id: int, by: str, uuid: str | None = None) -
 
 
 def merge(db: Database, image_id: int, by: str, uuid: str | None = None) -> Events:
-    """Join the event of this image with the event before it.
+    """Merge this image's event with the previous one of its place.
 
     Raises:
-        AnnotatorError: The image is unknown, or its event is the first of its place.
+        AnnotatorError: There is none.
     """
 
     def change(found: Events) -> EventChange:
@@ -193,17 +177,14 @@ def merge(db: Database, image_id: int, by: str, uuid: str | None = None) -> Even
 
 
 def shift_clock(db: Database, folder: str, seconds: float, by: str, uuid: str | None = None) -> Events:
-    """Put the clock of a folder right: its images, also those added to it later, were taken this much later.
+    """Correct the clock of a folder's images, including later ones.
 
     Args:
-        db: The project's database.
-        folder: As image names have it; "" for all images.
-        seconds: May be negative. Shifts of a folder add up.
-        by: The person who does it.
-        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
+        folder: As in image names, "" for all.
+        seconds: Adds to earlier shifts.
 
     Raises:
-        AnnotatorError: No image lies in the folder, or the time is 0 or longer than two centuries.
+        AnnotatorError: Unknown folder or invalid seconds.
     """
     wanted = folder.strip().strip("/")
     if not 0 < abs(seconds) <= MAX_CLOCK_SECONDS:
@@ -222,11 +203,7 @@ def shift_clock(db: Database, folder: str, seconds: float, by: str, uuid: str | 
 
 
 def undo(db: Database, by: str, uuid: str | None = None) -> EventEdit | None:
-    """Undo the newest change that was not undone, and return it; None where this uuid is stored already.
-
-    Raises:
-        AnnotatorError: There is none.
-    """
+    """Undo and return the newest active change, or None if this uuid is stored."""
     undone: list[EventEdit] = []
 
     def append(sql: sqlite_utils.Database, found: Events) -> None:
@@ -240,7 +217,7 @@ def undo(db: Database, by: str, uuid: str | None = None) -> EventEdit | None:
 
 
 def describe_change(db: Database, change: EventChange) -> str:
-    """Return a change as the object of a sentence: "the split before site1/0118.jpg"."""
+    """Return a change as a noun phrase: "the split before site1/0118.jpg"."""
     if change.action == GAP:
         return f"the gap of {format_exact_duration(change.seconds or 0)}"
     if change.action == SHIFT:
@@ -275,7 +252,6 @@ def _get_change_key(db: Database, sql: sqlite_utils.Database) -> list[int]:
 
 
 def _derive_events(db: Database, sql: sqlite_utils.Database, made: Sequence[EventEdit]) -> Events:
-    """Return the events that follow from the images and these edits, inside a transaction."""
     key = capture.get_change_key(db), tuple(made)
     return db.caches.get("events", key, lambda: _compute_events(db, sql, made, key[0]), CACHED_EVENT_SETS)
 
@@ -309,13 +285,7 @@ def _find_boundaries(captures: Captures, made: Sequence[EventEdit]) -> list[Boun
 
 
 def _store_events(db: Database, sql: sqlite_utils.Database, stored: Events | None) -> Events:
-    """Write the rows of `image_event` that differ from what follows from the images and edits of now.
-
-    Args:
-        db: The project's database.
-        sql: The database, in a transaction.
-        stored: What the rows hold; None: they are read.
-    """
+    """Write changed rows of `image_event`, compared with `stored` or the table."""
     now = _derive_events(db, sql, event_edits.load_active(sql))
     image_ids = now.captures.image_ids
     rows = np.stack([image_ids, now.events, now.frames], 1)
@@ -334,7 +304,7 @@ def _store_events(db: Database, sql: sqlite_utils.Database, stored: Events | Non
 
 
 def _load_rows(db: Database, image_ids: np.ndarray) -> np.ndarray:
-    """Return (N, 2) int64: the stored event and frame of each image, -1 where there is none."""
+    """Return each image's stored event and frame, (N, 2) int64, or -1."""
     stored = db.integer_rows("SELECT image_id, event_id, frame FROM image_event ORDER BY image_id")
     places, are_known = find_positions(image_ids, stored[:, 0])
     rows = np.full((len(image_ids), 2), -1, np.int64)

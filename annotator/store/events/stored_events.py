@@ -1,4 +1,4 @@
-"""The events as they are stored, read for a few images at once: what pages and exports ask."""
+"""Stored events of a few images, for pages and exports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,11 @@ IDS_PER_QUERY = 10_000  # ids in one SELECT
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """The event of an image, or the part of a long one around it.
+    """An event, or the part of a long one around an image.
 
     Attributes:
-        id: The smallest id of its images.
-        images: The number of its images.
-        first: The frame of the first of `image_ids`, from 0.
-        image_ids: In the order of the event.
+        id: Its smallest image id.
+        first: Frame of the first of `image_ids`.
     """
 
     id: int
@@ -29,19 +27,19 @@ class StoredEvent:
 
 
 def format_event_name(event_id: int) -> str:
-    """Return what exports call an event."""
+    """Return the name of an event in exports."""
     return f"event-{event_id}"
 
 
 def has_multi_image_events(db: Database) -> bool:
-    """Return whether any event of more than one image is stored; looked up again when events were found anew."""
+    """Return whether any event with several images is stored."""
     found = db.get_setting("events_found")
     statement = "SELECT EXISTS (SELECT 1 FROM image_event WHERE frame = 1)"
     return found is not None and bool(db.caches.get("events of several", tuple(found), lambda: db.value(statement), 1))
 
 
 def load_event(db: Database, image_id: int, max_images: int) -> StoredEvent | None:
-    """Return the event of an image, of a longer one `most` images around it; None where no event was found."""
+    """Return an image's event, cut to `max_images` around it, or None."""
     with db.reading() as sql:
         row = sql.execute(
             """SELECT e.event_id, e.frame, (SELECT max(frame) + 1 FROM image_event WHERE event_id = e.event_id)
@@ -60,10 +58,9 @@ def load_event(db: Database, image_id: int, max_images: int) -> StoredEvent | No
 
 
 def find_open_images(db: Database, image_ids: Sequence[int], class_id: int, max_images: int) -> dict[int, list[int]]:
-    """Return the images of the events of these images for which a class is open: event -> image ids, in its order.
+    """Return event -> its images where a class is open, for the events of these images.
 
-    An open cell has no label and is neither auto-accepted nor implied. Left out are events of one image, those of more
-    than `most`, and images that cannot be shown or are set aside.
+    Single-image and larger events are omitted.
     """
     found: dict[int, list[int]] = {}
     for event_id, image_id in db.tuples(
@@ -82,10 +79,7 @@ def find_open_images(db: Database, image_ids: Sequence[int], class_id: int, max_
 
 
 def find_open_siblings(db: Database, image_ids: Sequence[int], max_images: int) -> dict[int, list[int]]:
-    """Return for each image the others of its event that have an open class, in its order; images without are left out.
-
-    Left out are events of more than `most` images, and images that cannot be shown or are set aside.
-    """
+    """Return image -> its event's other images with an open class."""
     members = db.tuples(
         f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id
             AND i.problem = '' AND i.stage < {COMPLETE}
@@ -106,7 +100,7 @@ def find_open_siblings(db: Database, image_ids: Sequence[int], max_images: int) 
 
 
 def load_event_rows(db: Database, image_ids: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Return (n, 3) int64: the event of each image, its frame from 0, and the number of images; 0, 0, 0 without one."""
+    """Return event, frame and event size per image, (n, 3) int64, or zeros."""
     ids = np.asarray(image_ids, np.int64)
     rows = np.zeros((len(ids), 3), np.int64)
     for start in range(0, len(ids), IDS_PER_QUERY):

@@ -1,7 +1,6 @@
-"""An array of many shards as one, (N, ...), on the disk: rows are read when they are asked for.
+"""An array (N, ...) over many shards on disk, whose rows are read on demand.
 
-Files are read, not mapped into memory: the rows count as this process's memory only while they are used, and a file
-that has been cut short is an error, where a mapped one would end the process.
+Files are not mapped, because a shortened mapped file would kill the process.
 """
 
 from collections.abc import Sequence
@@ -15,11 +14,10 @@ from annotator.store.features.shards import ArrayLocation
 
 
 class ShardPart:
-    """Some rows of one shard, in the order of the file.
+    """Some rows of one shard, in file order.
 
     Args:
-        path, arrays: The file, and where its arrays lie.
-        kept: (n,) int64, ascending: rows of the file.
+        kept: (n,) int64, ascending row numbers.
     """
 
     def __init__(self, path: Path, arrays: dict[str, ArrayLocation], kept: np.ndarray):
@@ -30,28 +28,28 @@ class ShardPart:
 
     @property
     def path(self) -> Path:
-        """Return the path of the file."""
+        """Return the file path."""
         return self._place[0]
 
     def has_array(self, name: str) -> bool:
-        """Return whether the file holds an array of this name."""
+        """Return whether the file holds this array."""
         return name in self._place[1]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of one image's share of an array."""
+        """Return the shape of an array's row."""
         return self._place[1][name].shape[1:]
 
     def move(self, path: Path, arrays: dict[str, ArrayLocation], kept: np.ndarray) -> None:
-        """Read the same images from another file from now on."""
+        """Read the same images from another file."""
         self._place = (path, arrays, kept)  # one step: other threads may be reading
 
     def get_slice(self, start: int, stop: int) -> "ShardPart":
-        """Return the part of rows start to stop; its path is absolute, for a process with another working directory."""
+        """Return the rows `start` to `stop` with an absolute path, for other processes."""
         path, arrays, kept = self._place
         return ShardPart(path.absolute(), arrays, kept[start:stop])
 
     def read(self, name: str, rows: np.ndarray, into: np.ndarray) -> None:
-        """Read rows (m,), ascending, of this part into an array of bytes (m, bytes of a row). Raises AnnotatorError."""
+        """Read ascending rows (m,) into bytes (m, row bytes), or raise AnnotatorError."""
         while True:
             place = self._place
             try:
@@ -66,22 +64,13 @@ class ShardPart:
 
 
 class ShardedRows:
-    """One array of all images, (N, ...), in the order of the parts.
+    """One array (N, ...) of all images, safe to share between threads.
 
-    `array[rows]`, with rows as numpy takes them (numbers, a mask, a slice), reads only these rows, into a new array; a
-    single number returns one row. Raises IndexError for an unknown row, AnnotatorError when a file is gone, has been
-    damaged since it was checked, or has no such array. Several threads may read at once.
+    `array[rows]` reads rows (numbers, mask, slice), or raises IndexError or AnnotatorError.
     """
 
     def __init__(self, name: str, parts: Sequence[ShardPart], shape: tuple[int, ...], dtype: type):
-        """Make an array of these parts.
-
-        Args:
-            name: The name of the array in the files.
-            parts: In the order of the rows.
-            shape: The shape of one image's share.
-            dtype: The type of the values.
-        """
+        """Create an array of these parts."""
         self._name, self._parts = name, tuple(parts)
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         self.shape = (int(self._starts[-1]), *shape)
@@ -113,7 +102,7 @@ class ShardedRows:
         return found[0] if alone else found
 
     def get_slice(self, start: int, stop: int) -> "ShardedRows":
-        """Return the rows start to stop without reading them: for a process that reads the same files."""
+        """Return rows without reading them, for another process."""
         cut: list[ShardPart] = []
         for begin, part in zip(self._starts.tolist(), self._parts, strict=False):
             some = part.get_slice(max(start - begin, 0), max(stop - begin, 0))
@@ -121,16 +110,16 @@ class ShardedRows:
         return ShardedRows(self._name, cut, self.shape[1:], self.dtype.type)
 
     def get_shard_index(self) -> tuple[list[str], np.ndarray]:
-        """Return the names of the files that hold the rows, and each row's index (N,) int32 in that list."""
+        """Return the file names, and each row's index in them, (N,) int32."""
         numbers = np.arange(len(self._parts), dtype=np.int32)
         return [part.path.name for part in self._parts], np.repeat(numbers, np.diff(self._starts))
 
     def list_files(self) -> list[Path]:
-        """Return the absolute paths of the files that hold the rows."""
+        """Return the absolute paths of all files."""
         return [part.path.absolute() for part in self._parts]
 
     def _to_row_numbers(self, rows: int | slice | np.ndarray | list[int]) -> tuple[np.ndarray, bool]:
-        """Return rows as numbers (m,) int64 in [0, N), and whether a single number was asked for."""
+        """Return rows as (m,) int64 in [0, N), and whether one number was given."""
         if isinstance(rows, slice):
             return np.arange(*rows.indices(len(self)), dtype=np.int64), False
         numbers = np.asarray(rows)
@@ -147,7 +136,6 @@ class ShardedRows:
         return np.where(flat < 0, flat + len(self), flat), numbers.ndim == 0
 
     def _read_rows(self, wanted: np.ndarray, into: np.ndarray) -> None:
-        """Read rows `wanted` (m,), ascending, into an array of bytes (m, bytes of a row)."""
         parts = np.searchsorted(self._starts, wanted, "right") - 1
         ends = np.flatnonzero(np.diff(parts, append=-1))
         start = 0
@@ -158,7 +146,7 @@ class ShardedRows:
 
 
 def _read_file_rows(path: Path, array: ArrayLocation, rows: np.ndarray, into: np.ndarray) -> None:
-    """Read rows (m,), ascending, of an array in a file; neighbouring rows in one read. Raises OSError."""
+    """Read ascending rows (m,) of a file's array, merging adjacent ones."""
     begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
     ends = np.append(begins[1:], len(rows))
     with path.open("rb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""How images look, as columns in memory (rows are those of image_columns.py): two bytes an image and number."""
+"""Appearance measures of images as in-memory columns."""
 
 import numpy as np
 import sqlite_utils
@@ -13,20 +13,17 @@ NUMERIC_FIELDS = tuple(name for name in APPEARANCE_COLUMNS if name != "hash")
 
 
 class AppearanceColumns:
-    """The numbers of `Appearance` but the hash, and the shorter side of each image, as half-precision columns.
-
-    A size is read with the rest, because images at addresses have one only once they were decoded.
-    """
+    """Half-precision columns of `Appearance` numbers and shorter image sides."""
 
     def __init__(self):
         self._values = {name: np.zeros(0, np.float16) for name in (*NUMERIC_FIELDS, "shorter_side")}
 
     def get_numbers(self, name: str) -> np.ndarray:
-        """Return a number of each image, (N,) float16; nan: not measured."""
+        """Return a measure, (N,) float16, nan if unmeasured."""
         return self._values[name]
 
     def read(self, sql: sqlite_utils.Database, image_ids: np.ndarray, after: int) -> None:
-        """Read the rows with ids from `after` on, for images (N,) int64 that are known by now."""
+        """Read rows newer than `after` for images (N,) int64."""
         for name, values in self._values.items():
             self._values[name] = extend_array(values, len(image_ids), np.nan)
         cursor = sql.execute(

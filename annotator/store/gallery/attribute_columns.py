@@ -1,8 +1,4 @@
-"""Imported attributes as columns in memory (rows are those of image_columns.py), each read when it is first asked for.
-
-An import or its undo makes other values; so many columns are kept as were used last. A million images take 0.8 s and
-4 bytes each, 8 more where all values are numbers.
-"""
+"""Imported fields as in-memory columns, read on first use."""
 
 from array import array
 from contextlib import suppress
@@ -22,11 +18,11 @@ MAX_DISTINCT_TEXTS = 65_535  # different values that are kept; more texts are na
 
 @dataclass(frozen=True, eq=False)
 class AttributeColumn:
-    """The values of one attribute.
+    """The values of one field.
 
     Attributes:
-        choices: The values as texts; no image has any where there are more than MAX_DISTINCT_TEXTS different ones.
-        numbers: (N,) float64, nan for images without a value; None where any value is no number.
+        choices: Values as texts, empty above MAX_DISTINCT_TEXTS.
+        numbers: (N,) float64, nan if missing, or None if any value is text.
     """
 
     choices: CategoryColumn
@@ -34,12 +30,12 @@ class AttributeColumn:
 
 
 def get_change_key(db: Database, columns: ImageColumns) -> tuple[int, ...]:
-    """Return what the values of an attribute by row depend on."""
+    """Return a key that changes with the field values."""
     return (columns.stamp.image, *attributes.get_change_key(db))
 
 
 def load_column(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
-    """Return the values of an attribute, read at most once while they are kept."""
+    """Return the cached values of a field."""
     return db.caches.get(
         "attribute columns",
         (name, *get_change_key(db, columns)),
@@ -77,7 +73,7 @@ def _read_column(db: Database, columns: ImageColumns, name: str) -> AttributeCol
 
 
 def parse_number(text: str) -> float | None:
-    """Return the number that a text is, such as "-1.5" or "2e3"; None for any other text, infinity and nan."""
+    """Return the finite number in a text, or None."""
     if "_" in text:  # which Python reads as a number
         return None
     with suppress(ValueError):

@@ -1,8 +1,6 @@
-"""Where and when images were taken, as columns in memory (rows are those of image_columns.py).
+"""Capture places and times as in-memory columns.
 
-A fact of an import comes first, because it may correct what a camera wrote, as in events/capture.py: a place is the
-camera or deployment that an import names, else the folder; a time is that of an import, else that in the file. Clocks
-are taken as they are. A time that names its zone is in UTC.
+Imported fields take precedence over folders and file times.
 """
 
 from array import array
@@ -21,13 +19,13 @@ DAY_SECONDS = 86_400
 
 
 def load_places(db: Database, columns: ImageColumns) -> CategoryColumn:
-    """Return the place of each image; none for images in no folder of which no import names one."""
+    """Return the place of each image, if any."""
     names = _find_imported_names(db, PLACE_FACTS)
     return db.caches.get("places", _get_change_key(db, columns, names), lambda: _read_places(db, columns, names), 1)
 
 
 def load_times(db: Database, columns: ImageColumns) -> np.ndarray:
-    """Return when each image was taken, (N,) float64, seconds since 1970; nan: not known."""
+    """Return the capture times, (N,) float64 Unix seconds, nan if unknown."""
     names = _find_imported_names(db, TIME_FACTS)
     if not names:
         return columns.capture_times
@@ -35,13 +33,12 @@ def load_times(db: Database, columns: ImageColumns) -> np.ndarray:
 
 
 def load_hours(db: Database, columns: ImageColumns) -> np.ndarray:
-    """Return the hour of the day at which each image was taken, (N,) float32 in [0, 24); nan: not known."""
+    """Return the capture hours, (N,) float32 in [0, 24), nan if unknown."""
     key = _get_change_key(db, columns, _find_imported_names(db, TIME_FACTS))
     return db.caches.get("hours", key, lambda: (load_times(db, columns) % DAY_SECONDS // 60 / 60).astype(np.float32), 1)
 
 
 def _find_imported_names(db: Database, wanted: tuple[str, ...]) -> list[str]:
-    """Return which of these attributes an image has, the most telling one first."""
     names = set(attributes.load_names(db))
     return [name for name in wanted if name in names]
 

@@ -1,7 +1,4 @@
-"""The labels of one class on all images in memory, two bits each: for filters over a million images.
-
-Rows are those of image_columns.py.
-"""
+"""The labels of one class on all images, two bits each."""
 
 import numpy as np
 
@@ -12,7 +9,7 @@ _STATE_CODES = {OPEN: 0, PRESENT: 1, ABSENT: 2, UNSURE: 3}
 
 
 class ClassStates:
-    """The state of each image in two planes of bits; all are open at first."""
+    """The image states in two bit planes."""
 
     def __init__(self, count: int):
         self._count = 0
@@ -20,19 +17,19 @@ class ClassStates:
         self.grow(count)
 
     def grow(self, count: int) -> None:
-        """Make room for `count` images in all; new ones are open."""
+        """Extend to `count` images."""
         self._count = count
         missing = -(-count // 8) - self._planes.shape[1]
         self._planes = np.pad(self._planes, [(0, 0), (0, max(0, missing))])
 
     def get_mask(self, state: int) -> np.ndarray:
-        """Return (N,) bool: which images have this state; OPEN: no label."""
+        """Return which images have this state or OPEN, (N,) bool."""
         code = _STATE_CODES[state]
         low, high = (plane if code >> bit & 1 else ~plane for bit, plane in enumerate(self._planes))
         return np.unpackbits(low & high, count=self._count).view(bool)
 
     def set_state(self, rows: np.ndarray, state: int) -> None:
-        """Give images, which must be open, a state."""
+        """Set the state of open images."""
         is_row = np.zeros(self._count, bool)
         is_row[rows] = True
         bits = np.packbits(is_row)
@@ -41,24 +38,20 @@ class ClassStates:
                 plane |= bits
 
     def set_states(self, rows: np.ndarray, states: np.ndarray) -> None:
-        """Give a few images, which must be open, their states (n,)."""
+        """Set the states (n,) of a few open images."""
         for row, state in zip(rows.tolist(), states.tolist(), strict=True):
             for bit, plane in enumerate(self._planes):
                 if _STATE_CODES[state] >> bit & 1:
                     plane[row >> 3] |= 128 >> (row & 7)
 
     def clear(self, where: tuple[np.ndarray, np.ndarray]) -> None:
-        """Make images open again.
-
-        Args:
-            where: `locate_bits` these images.
-        """
+        """Make the images of `locate_bits` open again."""
         places, others = where
         self._planes[:, places] &= others
 
 
 def locate_bits(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes (n,) in which the bits of some rows lie, and the bits (n,) uint8 of other rows in them."""
+    """Return the bytes (n,) that hold these rows, and (n,) uint8 masks of the other bits."""
     places, number = np.unique(rows >> 3, return_inverse=True)
     bits = np.zeros(len(places), np.uint8)
     np.bitwise_or.at(bits, number, (128 >> (rows & 7)).astype(np.uint8))

@@ -1,10 +1,7 @@
-"""The facts of each image as columns in memory: for filters and orders over a million images.
+"""Image data as in-memory columns, for filters and orders over a million images.
 
-Everything is read once. After that `refresh` reads the images that newer decisions concern, new and renamed ones, and
-which images are complete after classes changed; the positives of all images only after a class was archived, merged or
-restored. Rows are images by ascending id; an image is never deleted, so the row of an image never changes.
-
-The columns change in place: hold `lock` and a transaction (`Database.reading`) from `refresh` to the last use.
+`refresh` reads only changes. Rows are images by ascending id and never change. Columns change in place, so
+hold `lock` and a `Database.reading` transaction during use.
 """
 
 import json
@@ -43,12 +40,8 @@ class ColumnsStamp(NamedTuple):
     """The newest changes that were read.
 
     Attributes:
-        decision: The newest decision.
-        classes: The number of changes of classes.
-        image: The newest image.
-        change: The newest change of an image's name or capture time.
-        appearance: The newest image that was measured.
-        twin: The newest change of a group of twins.
+        classes: Number of class changes.
+        change: Newest change of an image's name or capture time.
     """
 
     decision: int
@@ -63,7 +56,7 @@ NOTHING_READ = ColumnsStamp(0, -1, 0, 0, 0, 0)
 
 
 def load_stamp(db: Database) -> ColumnsStamp:
-    """Return the stamp of the project as it is now, at the cost of six look-ups."""
+    """Return the current stamp of the project."""
     return ColumnsStamp(
         *db.tuples(
             f"""SELECT {NEWEST_DECISION_ID_SQL}, (SELECT changes FROM class_version),
@@ -74,22 +67,16 @@ def load_stamp(db: Database) -> ColumnsStamp:
 
 
 class ImageColumns:
-    """The columns, each with a row an image.
+    """The columns, with one row per image.
 
     Attributes:
         image_ids: (N,) int64, ascending.
-        names: Names, folders, and the order by name.
-        facts: By name, the fields of Capture (pictures/exif.py): numbers as (N,) float64, nan where not known; texts as
-            Texts.
-        looks: How the images look, as half-precision columns.
-        twins: Which of them have twins.
-        complete: (N,) bool: every class has an answer.
-        positives: (N,) int16: labels that say present.
-        newest: (N,) int64: the newest decision that was not taken back, 0 without one.
-        newest_at: (N,) float64: the time of that decision, nan without one.
-        people: The people with a decision on the image that was not taken back.
-        sources: The sources of these decisions.
-        flagged, aside: (N,) bool: the image has a flag, and one that sets it aside.
+        facts: Capture fields by name, (N,) float64 with nan, or texts.
+        complete: (N,) bool, every class is answered.
+        positives: (N,) int16, number of present labels.
+        newest: (N,) int64, newest active decision, or 0.
+        newest_at: (N,) float64, its time, or nan.
+        flagged, aside: (N,) bool, flagged and excluded images.
     """
 
     def __init__(self):
@@ -118,7 +105,7 @@ class ImageColumns:
         return len(self.image_ids)
 
     def refresh(self, db: Database) -> None:
-        """Bring the columns up to date, inside `db.reading()`."""
+        """Update the columns, inside `db.reading()`."""
         with db.reading() as sql:
             now = load_stamp(db)
             if now == self.stamp:
@@ -163,10 +150,7 @@ class ImageColumns:
             release_freed_memory()  # the names of all images, among others
 
     def get_state_mask(self, sql: sqlite_utils.Database, class_id: int, state: int) -> np.ndarray:
-        """Return (N,) bool: on which images a class has a state; OPEN: no label.
-
-        The labels of a class are read when first asked for.
-        """
+        """Return on which images a class has a state or OPEN, (N,) bool."""
         if class_id not in self._states:
             states = ClassStates(len(self))
             for known in STATE_NAMES:
@@ -179,7 +163,7 @@ class ImageColumns:
         return self._states[class_id].get_mask(state)
 
     def get_empty_mask(self, sql: sqlite_utils.Database) -> np.ndarray:
-        """Return (N,) bool: the images on which every class is answered absent, or implied to be."""
+        """Return the images where every class is absent or implied absent, (N,) bool."""
         found = self.complete & (self.positives == 0)
         # "unsure", and the class that is left of a group of which exactly one is present.
         not_empty = f"""SELECT image_id FROM label WHERE class_id IN (SELECT id FROM class WHERE archived = 0)
@@ -190,32 +174,32 @@ class ImageColumns:
         return found
 
     def get_decision_order(self) -> np.ndarray:
-        """Return (n,) int32: the rows with a decision, by their newest one."""
+        """Return the decided rows by newest decision, (n,) int32."""
         return self._get_order("decision", self.newest > 0, (self.newest,))
 
     def get_capture_order(self) -> np.ndarray:
-        """Return (n,) int32: the rows with a capture time, by that time and then by name."""
+        """Return the rows with capture time, by time and name, (n,) int32."""
         return self._get_order("capture", ~np.isnan(self.capture_times), (self.capture_times, self.names.rank))
 
     @property
     def capture_times(self) -> np.ndarray:
-        """Return the capture times (N,) float64, seconds since 1970 by the camera's clock; nan: not known."""
+        """Return capture times, (N,) float64 Unix seconds, nan if unknown."""
         return self.get_numbers("captured_at")
 
     def get_numbers(self, fact: str) -> np.ndarray:
-        """Return a fact that is a number, (N,) float64; nan: not known."""
+        """Return a numeric field, (N,) float64, nan if unknown."""
         values = self.facts[fact]
         assert isinstance(values, np.ndarray), f"{fact} is a text"
         return values
 
     def get_texts(self, fact: str) -> TextColumn:
-        """Return the texts of a fact, one for each image; the fact must be a text, not a number."""
+        """Return a text field."""
         values = self.facts[fact]
         assert isinstance(values, TextColumn), f"{fact} is a number"
         return values
 
     def load_attribute_mask(self, sql: sqlite_utils.Database, name: str, value: str) -> np.ndarray:
-        """Return (N,) bool: on which images an imported attribute has this value. The result is not kept in memory."""
+        """Return which images have an imported field value, (N,) bool."""
         mask = np.zeros(len(self), bool)
         mask[self._find_rows(sql, "SELECT image_id FROM attribute WHERE name = ? AND value = ?", [name, value])] = True
         return mask
@@ -231,7 +215,7 @@ class ImageColumns:
         return self._orders[name]
 
     def _read_images(self, sql: sqlite_utils.Database, before: ColumnsStamp) -> None:
-        """Read new images, and those that were renamed or whose capture time became known."""
+        """Read new images and those with changed name or capture time."""
         query = "SELECT DISTINCT image_id FROM image_change WHERE id > ? AND image_id <= ?"
         rows = self._find_rows(sql, query, [before.change, before.image])
         renamed: dict[int, str] = {}
@@ -293,14 +277,10 @@ class ImageColumns:
             states.grow(count)
 
     def _find_decided_rows(self, sql: sqlite_utils.Database, after: int) -> np.ndarray:
-        """Return the rows of the images with decisions newer than `after`."""
         return self._find_rows(sql, "SELECT image_id FROM decision WHERE id > ? AND image_id NOT NULL", [after])
 
     def _read_decisions(self, sql: sqlite_utils.Database, rows: np.ndarray | None) -> None:
-        """Read all decisions on some images, None for all images.
-
-        Older decisions are read too: when one is taken back, an older one becomes the newest.
-        """
+        """Read all decisions on some images, since an undo may reveal an older one."""
         cleared = slice(None) if rows is None else rows
         self.newest[cleared], self.newest_at[cleared] = 0, np.nan
         self.flagged[cleared] = self.aside[cleared] = False
@@ -333,7 +313,7 @@ class ImageColumns:
             self.sources.add(rows, sources, count)
 
     def _read_labels(self, sql: sqlite_utils.Database, class_ids: list[int]) -> None:
-        """Read the positives of all images, and which images are complete; states are read when asked for."""
+        """Read the positives of all images, and which are complete."""
         self._states.clear()
         self.positives[:] = 0
         for class_id in class_ids:
@@ -368,7 +348,7 @@ class ImageColumns:
             self._states[class_id].set_states(rows[of_class], states[of_class])
 
     def _find_rows(self, sql: sqlite_utils.Database, query: str, parameters: list[object]) -> np.ndarray:
-        """Return the rows of the images that a SELECT names, (n,) int64, ascending, each once."""
+        """Return the rows of selected images, (n,) int64, ascending."""
         # As one text: thousands of tuples start Python's garbage collector, which takes 60 ms in the page's process.
         text = sql.execute(f"SELECT group_concat(id) FROM (SELECT NULL AS id WHERE 0 UNION ALL {query})", parameters)
         ids = np.fromstring(text.fetchone()[0] or "", np.int64, sep=",")
@@ -384,19 +364,12 @@ class ImageColumns:
 
 
 def get_columns(db: Database) -> ImageColumns:
-    """Return the columns of a project, as they were left; `refresh` brings them up to date."""
+    """Return a project's columns."""
     return db.caches.get("image columns", "", ImageColumns, 1)
 
 
 def _reorder(order: np.ndarray, moved: np.ndarray, has_value: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return an order after some rows have changed: each is put in its new place, or left out without a value.
-
-    Args:
-        order: (n,) int32 rows, in order but for `moved`.
-        moved: The rows whose values have changed.
-        has_value: (N,) bool: whether a row belongs into the order.
-        keys: Arrays (N,), the most important first.
-    """
+    """Return an order (n,) int32 with `moved` rows in their new places."""
     is_moved = np.zeros(len(has_value), bool)
     is_moved[moved] = True
     order = np.compress(~is_moved[order], order)
@@ -420,7 +393,6 @@ def _is_before(rows: np.ndarray, others: np.ndarray, keys: tuple[np.ndarray, ...
 
 
 def _sort_rows(rows: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return the indices that put rows in order: by the first key, then by the next."""
     return np.lexsort([key[rows] for key in reversed(keys)])
 
 
@@ -430,7 +402,6 @@ def _split_rows(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _iterate_columns(sql: sqlite_utils.Database, query: str, parameters: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-    """Yield the columns of a SELECT, ROWS_PER_FETCH rows at a time."""
     cursor = sql.execute(query, parameters)
     while rows := cursor.fetchmany(ROWS_PER_FETCH):
         yield tuple(zip(*rows, strict=True))

@@ -1,4 +1,4 @@
-"""The history of one image: who decided what about it and when, and who took it back."""
+"""The history of one image: its decisions and their undos."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,14 @@ class DecisionRecord:
 
     Attributes:
         at: Unix seconds.
-        class_name: The class of a label or a cleared cell, archived or not; "" for other decisions.
-        merged_into: The class that the answer counts for, if its class was merged into that one; else "".
-        covered: For a "nothing else here": the names of the classes that it answered.
-        score: The probability that was shown, None where there was none.
-        origin: The source of an imported decision: who decided ("": not known), how ("") and when (None).
-        models: The scores that models from elsewhere gave the cell then: (name, score).
-        undone_by, undone_at: Who took it back, and when; None while it holds.
-        is_opinion: Whether people differed on the cell and this person could not settle that.
-        front: Of an answer to a whole event, the name of the image whose answer it repeats; else "".
+        merged_into: Class that the answer now counts for, or "".
+        covered: Classes answered by "nothing else here".
+        score: Displayed probability, or None.
+        origin: Annotator, method and time in the source of an import.
+        models: (name, score) of external models.
+        undone_by, undone_at: Annotator and time of the undo, or None.
+        is_opinion: It could not resolve a disagreement.
+        front: Image whose answer was copied, or "".
     """
 
     id: int
@@ -46,12 +45,10 @@ class DecisionRecord:
 
 
 def load_image_history(db: Database, image_id: int, notes_of: str = "") -> list[DecisionRecord]:
-    """Return every decision about an image except undos, oldest first; those that were taken back name who did it.
+    """Return an image's decisions except undos, oldest first.
 
     Args:
-        db: The project's database.
-        image_id: The id of the image.
-        notes_of: Only flags and comments of this person; "": all decisions of everybody.
+        notes_of: Only flags and comments of this annotator.
     """
     with db.reading() as sql:
         only = "AND d.annotator = ? AND d.action IN ('flag', 'comment')" if notes_of else ""

@@ -1,8 +1,6 @@
-"""The names of all images in memory: their order, their folders, and which of them contain a text.
+"""The names of all images in memory, for order, folders and text search.
 
-A name is split at its last "/" into the folder and the file name. Each of the two is stored in one block of bytes, so
-that a text is found in a million names within milliseconds. Texts are compared without case and in one form of Unicode
-(NFC).
+Texts are compared without case, in Unicode NFC.
 """
 
 import unicodedata
@@ -24,15 +22,15 @@ SEARCH_BLOCK_BYTES = 1 << 17  # bytes searched at a time, with those of the last
 
 
 def fold_text(text: str) -> str:
-    """Return the form of a text in which texts are compared."""
+    """Return the form of a text used for comparison."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
 class TextBlock:
-    """Texts in one block of bytes, each followed by a zero; immutable.
+    """Immutable texts in one block of zero-terminated bytes.
 
     Attributes:
-        starts: (n + 1,) int64 where each begins, and where the block ends.
+        starts: (n + 1,) int64 starts, and the block end.
     """
 
     def __init__(self, block: np.ndarray):
@@ -42,7 +40,7 @@ class TextBlock:
 
     @classmethod
     def build(cls, texts: Sequence[str]) -> "TextBlock":
-        """Return these texts, folded, in one block that can be searched."""
+        """Return these texts, folded, as one block."""
         block = fold_text("".join(f"{text}\0" for text in texts)).encode()
         if block.count(0) != len(texts):  # a text that holds a zero
             block = fold_text("".join(f"{text.replace(chr(0), ' ')}\0" for text in texts)).encode()
@@ -52,11 +50,11 @@ class TextBlock:
         return len(self.starts) - 1
 
     def extend(self, further: Sequence["TextBlock"]) -> "TextBlock":
-        """Return these texts followed by further ones."""
+        """Return these texts followed by others."""
         return TextBlock(np.concatenate([self.block, *(texts.block for texts in further)])) if further else self
 
     def replace_rows(self, texts: Mapping[int, str]) -> "TextBlock":
-        """Return these texts with the texts of some rows replaced."""
+        """Return these texts with some rows replaced."""
         pieces, end = list[np.ndarray](), 0
         for row in sorted(texts):
             pieces += [self.block[end : self.starts[row]], TextBlock.build([texts[row]]).block]
@@ -64,7 +62,7 @@ class TextBlock:
         return TextBlock(np.concatenate([*pieces, self.block[end:]]))
 
     def find_containing(self, part: str) -> np.ndarray:
-        """Return (n,) bool: which texts contain a part; "" is in all of them."""
+        """Return which texts contain a part, (n,) bool."""
         pattern = _encode_pattern(part)
         if not len(pattern):
             return np.ones(len(self), bool)
@@ -86,7 +84,6 @@ class TextBlock:
         return result
 
     def _find_occurrences(self, pattern: np.ndarray, offsets: list[int], start: int, end: int) -> np.ndarray:
-        """Return (end - start,) bool: where a pattern begins between two places."""
         marks = np.ones(end - start, bool)
         searched = min(len(marks), len(self.block) - len(pattern) + 1 - start)
         marks[max(0, searched) :] = False
@@ -97,23 +94,18 @@ class TextBlock:
         return marks
 
     def find_beginning_with(self, part: str, among: np.ndarray | None = None) -> np.ndarray:
-        """Return (k,) int64: the rows of the texts that begin with a part.
-
-        Args:
-            part: The beginning that is looked for.
-            among: Rows to look at, whose order is kept; None: all, ascending.
-        """
+        """Return the rows that start with a part, (k,) int64."""
         rows = np.arange(len(self)) if among is None else among
         return self._filter_matches(_encode_pattern(part), self.starts[:-1], rows)
 
     def find_ending_with(self, part: str) -> np.ndarray:
-        """Return (k,) int64, ascending: the rows of the texts that end with a part."""
+        """Return the rows that end with a part, (k,) int64, ascending."""
         pattern = _encode_pattern(part)
         places = self.starts[1:] - 1 - len(pattern)
         return self._filter_matches(pattern, places, np.flatnonzero(places >= self.starts[:-1]))
 
     def get_following_bytes(self, rows: np.ndarray, part: str) -> np.ndarray:
-        """Return (k,) uint8: the byte after the part that these rows begin with; 0 at the end of a text."""
+        """Return the byte after this start of rows, (k,) uint8, or 0."""
         return self.block[self.starts[rows] + len(_encode_pattern(part))]
 
     def _filter_matches(self, pattern: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -130,12 +122,12 @@ def _encode_pattern(part: str) -> np.ndarray:
 
 
 class ImageNames:
-    """The names of images by row; rows are added at the end. `order` is that of name_keys.py.
+    """The image names by row.
 
     Attributes:
-        folder: (N,) int32, the index in `folders` of each image's folder.
-        folders: The paths of the folders; "" for files without a folder.
-        order: (N,) int32, the rows by name.
+        folder: (N,) int32 index into `folders`.
+        folders: Folder paths, "" for none.
+        order: (N,) int32, rows by name.
     """
 
     def __init__(self):
@@ -150,12 +142,10 @@ class ImageNames:
     def update(
         self, sql: sqlite_utils.Database, image_ids: np.ndarray, new: Iterable[str], renamed: Mapping[int, str]
     ) -> None:
-        """Add new images, and change the names of renamed ones.
+        """Add new images, and rename others.
 
         Args:
-            sql: The database, in a transaction.
-            image_ids: (N,) int64, ascending, with the new images.
-            new: The names of the new images, which are the last of `image_ids`.
+            image_ids: (N,) int64, ascending, including new images.
             renamed: Row -> name.
         """
         first, files, folders = len(self.folder), list[TextBlock](), [self.folder]
@@ -200,12 +190,12 @@ class ImageNames:
         return np.insert(kept, places, moved.astype(np.int32))
 
     def in_folder(self, folder: str) -> np.ndarray:
-        """Return (N,) bool: which images lie in a folder or one below it."""
+        """Return the images in or below a folder, (N,) bool."""
         inside = [path == folder or path.startswith(f"{folder}/") for path in self.folders]
         return np.array(inside, bool)[self.folder]
 
     def find_containing(self, part: str) -> np.ndarray:
-        """Return (N,) bool: whose name contains a text, also across the last "/". The array must not be changed."""
+        """Return which names contain a text, (N,) bool, read-only."""
         if part not in self._searched:
             self._searched[part] = self._search(part)
             if len(self._searched) > MAX_CACHED_SEARCHES:
@@ -227,10 +217,9 @@ class ImageNames:
         return result
 
     def find_best_matches(self, part: str, count: int) -> np.ndarray:
-        """Return (k,) int64, at most `count` rows whose name contains a text, best first.
+        """Return at most `count` rows whose name contains a text, (k,) int64.
 
-        First come files of exactly this name, with or without an ending, then names that begin with the text, then the
-        rest; each group in the order of names.
+        Exact file names come first, then names that start with it.
         """
         containing = self.find_containing(part)
         file = part.rpartition("/")[2]
@@ -245,7 +234,6 @@ class ImageNames:
         return result
 
     def _select_first(self, rows: np.ndarray, count: int) -> np.ndarray:
-        """Return the first `count` of some rows by name."""
         if len(rows) * DENSE_RATIO < len(self.order):
             return rows[np.argsort(self.rank[rows])][:count]
         wanted = np.zeros(len(self.order), bool)
@@ -260,7 +248,7 @@ class ImageNames:
 
     @property
     def rank(self) -> np.ndarray:
-        """Return (N,) int32, the place of each row in `order`."""
+        """Return each row's place in `order`, (N,) int32."""
         if self._rank is None:
             self._rank = np.empty(len(self.order), np.int32)
             self._rank[self.order] = np.arange(len(self.order), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Which images have twins, as a column in memory (rows are those of image_columns.py): four bytes an image."""
+"""Near-duplicate groups of images as an in-memory column."""
 
 import numpy as np
 import sqlite_utils
@@ -7,12 +7,12 @@ from annotator.store.gallery.values import extend_array
 
 
 class NearDuplicateColumn:
-    """The groups of twins.
+    """The near-duplicate groups.
 
     Attributes:
-        has: (N,) bool: the image has a twin.
-        further: (N,) bool: and it is not the first image of its group.
-        order: (n,) int32: the rows that have a twin, group by group.
+        has: (N,) bool, the image has near-duplicates.
+        further: (N,) bool, and is not the first of its group.
+        order: (n,) int32, such rows by group.
     """
 
     def __init__(self):
@@ -20,7 +20,7 @@ class NearDuplicateColumn:
         self.has, self.further, self.order = np.zeros(0, bool), np.zeros(0, bool), np.zeros(0, np.int32)
 
     def read(self, sql: sqlite_utils.Database, image_ids: np.ndarray, after: int) -> None:
-        """Read the rows with ids from `after` on, for images (N,) int64, ascending, that are known by now."""
+        """Read rows newer than `after` for images (N,) int64, ascending."""
         self._firsts = extend_array(self._firsts, len(image_ids), 0)
         rows = sql.execute("SELECT image_id, first_id FROM twin WHERE id > ?", [after]).fetchall()
         changed = np.array(rows, np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""The facts that a tile of the Gallery shows of an image, read for the tiles on screen."""
+"""Data of the Gallery tiles on screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,11 @@ from annotator.store.labels.comments import count_comments_by_image
 
 @dataclass(frozen=True)
 class Tile:
-    """An image with the facts that its tile shows.
+    """The data of one Gallery tile.
 
     Attributes:
         labels: (class id, state), by class.
-        flag: The note of its flag, "" without one.
-        comments: The number of comments.
-        complete: Whether every class has an answer.
-        aside: Whether it is set aside; its flag says why.
+        aside: The image is excluded.
     """
 
     image: Image
@@ -31,7 +28,7 @@ class Tile:
 
 
 def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
-    """Return the tiles of some images, in their order; unknown images are left out."""
+    """Return the tiles of known images, in this order."""
     ids = list(image_ids)
     if not ids:
         return []

@@ -1,8 +1,6 @@
-"""Images at addresses, fetched into the project's cache (locations/file_cache.py) when somebody looks at them.
+"""Cache of remote images, filled when an annotator views them.
 
-Embedding, training and exports read such images without the cache, so that going over all images does not push out
-those that people look at. Facts that need the content of an image (size, capture time) are stored when it is first
-read.
+Embedding, training and exports bypass it.
 """
 
 import atexit
@@ -29,13 +27,13 @@ BYTES_PER_GB = 1_000_000_000
 
 
 def get_cache_gb(db: Database) -> float:
-    """Return the bound of the cache in gigabytes; DEFAULT_CACHE_GB where the setting is missing or no valid number."""
+    """Return the cache limit in gigabytes."""
     value = db.get_setting(CACHE_GB_SETTING, DEFAULT_CACHE_GB)
     return value if isinstance(value, int | float) and value >= MIN_CACHE_GB else DEFAULT_CACHE_GB
 
 
 def check_cache_gb(value: float) -> None:
-    """Raise AnnotatorError for less than MIN_CACHE_GB."""
+    """Raise AnnotatorError below MIN_CACHE_GB."""
     if not MIN_CACHE_GB <= value < 1e9:
         raise AnnotatorError(
             f"--cache-gb {value:g} must be at least {MIN_CACHE_GB:g}: the images on one page fit in that."
@@ -43,7 +41,7 @@ def check_cache_gb(value: float) -> None:
 
 
 def set_cache_gb(db: Database, value: float) -> None:
-    """Set the bound of the cache, and delete what is over it. Raises AnnotatorError for less than MIN_CACHE_GB."""
+    """Set the cache limit and delete the excess."""
     check_cache_gb(value)
     db.set_setting(CACHE_GB_SETTING, float(value))
     get_cache(db).shrink()
@@ -57,7 +55,7 @@ def get_cache(db: Database) -> FileCache:
 
 
 def _get_cache_folder(db: Database) -> Path:
-    """Return the folder of the cache; a temporary one, until the process ends, for a read-only project."""
+    """Return the cache folder, which is temporary for read-only projects."""
     if not db.read_only:
         return db.paths.fetched_images
     folder = tempfile.mkdtemp(prefix="annotator-")
@@ -66,18 +64,15 @@ def _get_cache_folder(db: Database) -> Path:
 
 
 def fetch_file(db: Database, image_id: int, location: Location) -> Path:
-    """Return the file of an image, fetched unless the cache holds it.
+    """Return an image's cached or fetched file.
 
-    Raises AnnotatorError (also where the content is no image), StorageTimeout, DiskFull.
+    Raises AnnotatorError, StorageTimeout or DiskFull.
     """
     return get_cache(db).find(location.sha256) or _fetch_image(db, image_id, location)[0]
 
 
 def fetch_content(db: Database, image_id: int, location: Location) -> bytes:
-    """Return the content of an image, fetched unless the cache holds it. Raises as `original`.
-
-    Bytes in memory cannot be removed meanwhile, as a file in the cache can.
-    """
+    """Return an image's cached or fetched bytes."""
     if found := get_cache(db).find(location.sha256):
         with suppress(FileNotFoundError):  # others came, and it had to go
             return found.read_bytes()
@@ -96,19 +91,13 @@ def _fetch_image(db: Database, image_id: int, location: Location) -> tuple[Path,
 
 
 def build_copy_name(location: Location, kind: str, bands: str) -> str:
-    """Return the name in the cache of the copy of an image for the browser.
-
-    Args:
-        location: The image's file.
-        kind: The kind of copy.
-        bands: What is shown of an image of many bands, "" for others.
-    """
+    """Return the cache name of an image's browser copy."""
     shown = f"-{bands.replace(':', '.').replace(',', '.')}" if bands else ""
     return f"{location.sha256}-{kind}{shown}-{DECODER_VERSION}.jpg"
 
 
 def save_missing_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
-    """Store the facts of images that were registered by their checksum alone; other images are not changed."""
+    """Store the facts of images registered by checksum alone."""
     rows = [(*to_fact_values(fact), image_id) for image_id, fact in facts]
     if not rows or db.read_only:
         return

@@ -1,9 +1,6 @@
-"""Registering the images at an address, which are read where they lie; registration.py does the same with a folder.
+"""Registration of remote images without copying them.
 
-First all names are listed into a temporary file, page by page; then those that are new or have another state (ETag,
-size or time) are inspected. Identity is the SHA-256 of the content: the store's own where it keeps one, else the file
-is read once. After a kill the same call continues: names that were listed are not listed again, and images that were
-registered are not inspected again.
+Names are listed first, then new or changed ones are inspected.
 """
 
 import hashlib
@@ -40,10 +37,11 @@ NETWORK_LIBRARIES = ("botocore", "aiobotocore", "aiohttp", "azure", "gcsfs", "hu
 
 
 def register_address(db: Database, named: Address, progress: StepCallback | None = None) -> RegistrationResult:
-    """Register the images at an address: every content once, every bad file with its reason.
+    """Register the images at a URL, resuming after a kill.
 
-    Safe to repeat and to kill. Raises AnnotatorError for an address that has secrets in it, cannot be listed, or holds
-    no image; StorageTimeout when it stops answering: images registered until then stay.
+    Raises:
+        AnnotatorError: Secrets in the URL, no listing, or no image.
+        StorageTimeout: No response. Registered images stay.
     """
     db.check_writable()
     folder, shown = to_folder_address(named), progress or ignore_steps
@@ -74,7 +72,7 @@ def register_address(db: Database, named: Address, progress: StepCallback | None
 
 
 def _find_known_leftovers(db: Database, address: str) -> set[str]:
-    """Return the registered files of an address that count as leftovers by now; the project keeps them."""
+    """Return the registered files that now count as leftovers."""
     paths = db.tuples("SELECT f.path FROM file f JOIN folder d ON d.id = f.folder_id WHERE d.path = ?", [address])
     return {path for (path,) in paths if find_leftover_part(path)}
 
@@ -130,7 +128,7 @@ def _register_files(
 
 
 def _check_refused(address: Address, found: Sequence[FoundFile]) -> None:
-    """Raise StorageTimeout if the address answers but refuses most files: keys that may list and not read."""
+    """Raise StorageTimeout if most files are refused."""
     refused = [file for file in found if file.reason.startswith(UNREADABLE_NOW_PROBLEM)]
     if len(refused) > max(MAX_REFUSED_FILES, len(found) // 2):
         raise StorageTimeout(
@@ -139,7 +137,7 @@ def _check_refused(address: Address, found: Sequence[FoundFile]) -> None:
 
 
 def _inspect_file(objects: RemoteFiles, file: ListedFile, bands: BandChoices) -> FoundFile:
-    """Return a listed file's facts, or why it is kept out. Raises StorageTimeout if the address does not answer."""
+    """Return a listed file's facts or rejection reason, or raise StorageTimeout."""
     if is_invalid_path(unescape_path(file.path)):
         return FoundFile(file.path, file.state, reason="its name is no path (it has '..', or '/' at an end or twice)")
     try:

@@ -1,6 +1,6 @@
-"""The table `appearance`: how images look (pictures/appearance.py), one row an image that was measured.
+"""The table `appearance`, with one row of measures per image.
 
-A row is never changed but replaced, under a new id: readers in memory follow the ids (gallery/appearance_columns.py).
+Rows are replaced under new ids, which in-memory readers follow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ _COLUMN_LIST_SQL = ", ".join(APPEARANCE_COLUMNS)
 
 
 def save(db: Database, measured: Iterable[tuple[int, Appearance]]) -> None:
-    """Store how images look; those that were measured before keep what they have, because a content never changes."""
+    """Store appearance measures, except of already measured images."""
     rows = [(image_id, *appearance.to_row()) for image_id, appearance in measured]
     if not rows:
         return
@@ -26,12 +26,12 @@ def save(db: Database, measured: Iterable[tuple[int, Appearance]]) -> None:
 
 
 def delete(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
-    """Delete what was measured on pixels that are no longer shown."""
+    """Delete measures of pixels that are no longer displayed."""
     sql.conn.executemany("DELETE FROM appearance WHERE image_id = ?", [(image_id,) for image_id in image_ids])
 
 
 def find_unmeasured(db: Database, after: int, limit: int) -> list[int]:
-    """Return up to `limit` ids of readable images that were not measured, ascending, from `after` on."""
+    """Return up to `limit` ids of unmeasured readable images above `after`, ascending."""
     rows = db.tuples(
         """SELECT i.id FROM image i WHERE i.id > ? AND i.problem = ''
         AND NOT EXISTS (SELECT 1 FROM appearance a WHERE a.image_id = i.id) ORDER BY i.id LIMIT ?""",
@@ -41,6 +41,6 @@ def find_unmeasured(db: Database, after: int, limit: int) -> list[int]:
 
 
 def load_hashes(db: Database, image_ids: Sequence[int] | np.ndarray) -> dict[int, int]:
-    """Return image id -> difference hash, of those images that were measured."""
+    """Return image id -> difference hash of measured images."""
     wanted = set(np.asarray(image_ids).tolist())
     return {row[0]: row[1] for row in db.tuples("SELECT image_id, hash FROM appearance") if row[0] in wanted}

@@ -1,7 +1,4 @@
-"""Facts of images that are no labels (split, location, licence, ...): how imports store them and take them back.
-
-labels/export_reads.py reads them.
-"""
+"""Imported image fields (split, location, license), their storage and undo."""
 
 import sqlite_utils
 
@@ -9,7 +6,7 @@ from annotator.store.database.database import Database
 
 
 def load_names(db: Database) -> list[str]:
-    """Return the names of all attributes that an image has, sorted."""
+    """Return the names of all used fields, sorted."""
     # Each name is looked up after the one before: a project has few names and many rows.
     query = """WITH RECURSIVE found(name) AS (SELECT min(name) FROM attribute UNION ALL
         SELECT (SELECT min(name) FROM attribute WHERE name > found.name) FROM found WHERE name NOT NULL)
@@ -18,25 +15,21 @@ def load_names(db: Database) -> list[str]:
 
 
 def load_values(db: Database, name: str, limit: int) -> list[str]:
-    """Return the values that an attribute has on some image, sorted, at most `most`."""
+    """Return up to `limit` values of a field, sorted."""
     query = "SELECT DISTINCT value FROM attribute WHERE name = ? ORDER BY value LIMIT ?"
     return [value for (value,) in db.tuples(query, [name, limit])]
 
 
 def get_change_key(db: Database) -> tuple[int, int]:
-    """Return a key that changes when an import stores attributes or is taken back."""
+    """Return a key that changes with every import or its undo."""
     return db.tuples("SELECT coalesce(max(id), 0), count(undone_at) FROM import")[0]
 
 
 def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool) -> int:
-    """Store the staged attributes of an import, and return how many were new or changed.
-
-    Where the source has several values of an attribute for an image, the last one counts.
+    """Store an import's staged fields, and return how many changed.
 
     Args:
-        sql: The database, in a transaction, with the staged source attached.
-        import_id: The id of the import.
-        replace: Whether other values that images have already are replaced, and kept for an undo; otherwise they stay.
+        replace: Replace existing values, which an undo restores.
     """
     said = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item WHERE i.image_id > 0
         GROUP BY i.image_id, a.name HAVING a.rowid = max(a.rowid)"""
@@ -56,10 +49,7 @@ def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool)
 
 
 def undo_attributes(sql: sqlite_utils.Database, import_id: int) -> int:
-    """Take the attributes of an import back, and return how many changed.
-
-    Values that the import replaced are restored, also where a later import has replaced the import's own value.
-    """
+    """Undo an import's fields, and return how many changed."""
     mine = "attribute_before b WHERE b.import_id = :id AND b.image_id = a.image_id AND b.name = a.name"
     changed = sql.execute("SELECT count(*) FROM attribute WHERE import_id = :id", {"id": import_id}).fetchone()[0]
     for table, of_import in (("attribute", "import_id"), ("attribute_before", "before_id")):

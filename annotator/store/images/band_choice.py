@@ -1,9 +1,4 @@
-"""The project's choice of bands for images of many (pictures/bands.py), and what has to be made again when it changes.
-
-Each image keeps what was shown of it. Features carry it with the content they were made of
-(features/project_contents.py), so those of another choice are not used; copies for the browser, heat maps and feature
-maps of these images are deleted.
-"""
+"""The choice of displayed bands for multi-band images, and the data it invalidates."""
 
 import contextlib
 from collections import Counter
@@ -30,16 +25,11 @@ COPY_KINDS = ("display", "thumb", "full")
 
 
 def save_bands(db: Database, three: BandTriple, count: int | None) -> list[int]:
-    """Store a choice; return the ids of the registered images that it concerns. Nothing of them is deleted yet.
+    """Store a band choice, and return the affected image ids.
 
     Args:
-        db: The project's database.
-        three: The bands to show as red, green and blue, from 1.
-        count: Only for images of exactly so many bands, whatever their files say; None: for all images that do not say
-            themselves which bands are red, green and blue.
-
-    Raises:
-        AnnotatorError: Images that it concerns have fewer bands.
+        three: Bands for red, green and blue, from 1.
+        count: Number of bands of affected images, or None for undeclared colors.
     """
     bands = get_shown_bands(db)
     rows = [(image_id, kind, int(kind.partition(":")[0])) for image_id, kind in _load_multiband_images(db)]
@@ -76,12 +66,12 @@ def _load_multiband_images(db: Database) -> list[tuple[int, str]]:
 
 
 def has_multiband_images(db: Database) -> bool:
-    """Return whether the project has images of which bands are chosen."""
+    """Return whether the project has multi-band images."""
     return bool(db.value("SELECT 1 FROM image WHERE bands != '' LIMIT 1"))
 
 
 def delete_derived_pictures(db: Database, image_ids: Sequence[int]) -> None:
-    """Delete what was made of the pixels of images: copies for the browser, heat maps, feature maps."""
+    """Delete browser copies, heat maps and feature maps of images."""
     for image_id in image_ids:
         for kind in COPY_KINDS:
             _delete_file(db.paths.image_copy(image_id, kind))
@@ -97,7 +87,7 @@ def _delete_file(path: Any) -> None:
 
 
 def find_waiting_folders(db: Database) -> list[str]:
-    """Return the folders, or addresses, with files that wait for a choice of bands, escaped."""
+    """Return the folders or URLs, escaped, with files that need a band choice."""
     rows = db.tuples(
         """SELECT DISTINCT d.path FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE f.image_id IS NULL AND (f.reason LIKE ? OR f.reason LIKE ?) ORDER BY d.path""",

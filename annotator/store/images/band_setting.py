@@ -1,4 +1,4 @@
-"""What people have said about the bands of a project's images, for everything that decodes them."""
+"""The project's band choices."""
 
 from typing import Any, cast
 
@@ -9,7 +9,7 @@ BANDS_SETTING = "bands"  # setting: number of bands, "" for all that do not say 
 
 
 def get_shown_bands(db: Database) -> BandChoices:
-    """Return what people have said about the bands of this project's images."""
+    """Return the project's band choices."""
     stored: Any = db.get_setting(BANDS_SETTING, {})
     facts = cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
     chosen = {key: three for key, value in facts.items() if (three := _parse_three(value))}
@@ -24,7 +24,7 @@ def _parse_three(value: Any) -> BandTriple | None:
 
 
 def describe_bands(bands: BandChoices) -> list[str]:
-    """Return sentences about what people have said."""
+    """Return sentences that describe the band choices."""
     said = [
         f"Of images of {count} bands, {format_bands(three)} are shown."
         for count, three in sorted(bands.by_count.items())
@@ -36,5 +36,5 @@ def describe_bands(bands: BandChoices) -> list[str]:
 
 
 def get_image_bands(db: Database, image_id: int) -> str:
-    """Return what is shown of an image of many bands (pictures/bands.Shown.kind); "" for other images."""
+    """Return the displayed bands of a multi-band image, or ""."""
     return str(db.value("SELECT bands FROM image WHERE id = ?", [image_id]) or "")

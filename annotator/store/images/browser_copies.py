@@ -1,8 +1,4 @@
-"""The file that a browser gets for an image: the original or a copy.
-
-The original is sent where browsers certainly show it as the decoder does (pictures/browser_formats.py), else a copy
-that is made once. For images at addresses both lie in a bounded cache (address_cache.py).
-"""
+"""The original or copied file that a browser receives for an image."""
 
 import contextlib
 import io
@@ -26,13 +22,11 @@ MAX_SIDE_PIXELS = 65_000  # a JPEG has at most 65,535 pixels a side
 
 @dataclass(frozen=True)
 class CopyKind:
-    """One size in which pictures are sent.
+    """A size in which images are sent.
 
     Attributes:
-        name: In the path of copies.
-        pixels: Longest side; None: the original size.
-        bytes: Originals of at most this size are sent themselves, if their pixels fit and browsers show them correctly.
-            None: of any size.
+        pixels: Longest side, or None for the original.
+        bytes: Size limit for sending originals, or None.
     """
 
     name: str
@@ -46,10 +40,10 @@ FULL = CopyKind("full", None, None)
 
 
 def find_ready_file(db: Database, image_id: int, kind: CopyKind) -> tuple[Path, str] | None:
-    """Return the file to send and its media type; None while the copy has yet to be made.
+    """Return the file to send and its media type, or None before the copy exists.
 
     Raises:
-        AnnotatorError: The image's file has gone or changed; the problem is stored with the image.
+        AnnotatorError: The file is missing or changed.
     """
     try:
         if remote := images.find_remote_location(db, image_id):
@@ -70,10 +64,11 @@ def find_ready_file(db: Database, image_id: int, kind: CopyKind) -> tuple[Path, 
 
 
 def fetch_original(db: Database, image_id: int) -> None:
-    """Fetch the file of an image at an address into the cache; do nothing for one on a disk.
+    """Fetch a remote image into the cache.
 
-    It is the only step that waits for a network. Raises AnnotatorError when the file cannot be read (the problem is
-    stored with the image), RequestSkipped when its address does not answer others (nothing is stored).
+    Raises:
+        AnnotatorError: The file is unreadable, which is stored.
+        RequestSkipped: The server is not responding, which is not stored.
     """
     try:
         if remote := images.find_remote_location(db, image_id):
@@ -86,17 +81,15 @@ def fetch_original(db: Database, image_id: int) -> None:
 
 
 def find_cover_image(db: Database) -> int | None:
-    """Return the image that stands for the project: the one completed last, else labeled last, else any; None: none."""
+    """Return the last completed image, else the last labeled, else any or None."""
     rows = db.tuples("SELECT id FROM image WHERE problem = '' ORDER BY stage DESC, stage_decision DESC LIMIT 1")
     return rows[0][0] if rows else None
 
 
 def make(db: Database, image_id: int, kind: CopyKind) -> tuple[Path, str]:
-    """Make the copy, unless it exists by now, and return its file and media type.
+    """Create the copy if missing, and return its file and media type.
 
-    Two calls at once are harmless: each renames a complete file of its own.
-
-    Raises AnnotatorError when the image cannot be read (the problem is stored with the image), DiskFull.
+    Concurrent calls are safe.
     """
     if existing := find_ready_file(db, image_id, kind):
         return existing
@@ -128,7 +121,7 @@ def _get_longest_side(db: Database, image_id: int, kind: CopyKind) -> int:
 
 
 def _find_cached_file(db: Database, image_id: int, location: Location, kind: CopyKind) -> tuple[Path, str] | None:
-    """Return the file to send of an image at an address, if the cache holds one; None otherwise. Nothing is fetched."""
+    """Return the cached file to send for a remote image, or None."""
     kept = address_cache.get_cache(db)
     if copy := kept.find(address_cache.build_copy_name(location, kind.name, get_image_bands(db, image_id))):
         return copy, "image/jpeg"
@@ -159,7 +152,7 @@ def _make_remote_copy(db: Database, image_id: int, location: Location, kind: Cop
 
 
 def _find_old_copy(db: Database, image_id: int, kind: CopyKind, source: Path) -> Path | None:
-    """Return a copy by an older decoder, if all decoders so far read the image alike; None otherwise."""
+    """Return an older decoder's copy if all decoders agree, or None."""
     copy = next((old for old in db.paths.old_image_copies(image_id, kind.name) if old.exists()), None)
     return copy if copy and browser_formats.find_media_type(source) else None
 

@@ -1,8 +1,6 @@
-"""Images that people set aside with a reason: a flag of the source "aside", which takes the image out of the work.
+"""Excluded images, which have a flag with source "aside" and a reason.
 
-An image is set aside while its flag, a person's newest one that was not taken back, is of this source and has a note:
-its stage is then ASIDE, which no queue asks for. Another flag, an empty one, or an undo brings it back with its
-answers.
+Another flag or an undo includes the image again.
 """
 
 from annotator.store.database import versions
@@ -15,17 +13,17 @@ MAX_REASONS = 20  # of an export; further images are counted together
 
 
 def count(db: Database) -> int:
-    """Return the number of images that are set aside."""
+    """Return the number of excluded images."""
     return db.value("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'stage' AND one = ?", [EXCLUDED])
 
 
 def load_image_ids(db: Database) -> set[int]:
-    """Return the ids of the images that are set aside."""
+    """Return the ids of the excluded images."""
     return set(db.integer_rows("SELECT id FROM image WHERE stage = ?", [EXCLUDED])[:, 0].tolist())
 
 
 def count_settled_cells(db: Database) -> tuple[int, int, int, int]:
-    """Return how many pairs of these images people answered, a model accepted, people ruled out, and answers imply."""
+    """Return excluded images' numbers of cells answered, auto-accepted, absent everywhere and implied."""
     if not count(db):
         return 0, 0, 0, 0
     with db.reading() as sql:
@@ -51,10 +49,7 @@ def _count_settled_cells(db: Database) -> tuple[int, int, int, int]:
 
 
 def count_by_reason(db: Database) -> list[tuple[str, int]]:
-    """Return why images are set aside and how many for each reason, the most frequent first.
-
-    Reasons that name the image that was kept ("twin of a.jpg") count as one.
-    """
+    """Return (reason, number of excluded images), most frequent first."""
     rows = db.tuples(
         f"""SELECT CASE WHEN note LIKE 'twin of %' THEN 'twin of another image' ELSE note END, count(*) FROM (
             SELECT (SELECT note FROM decision d INDEXED BY decision_flag WHERE action = 'flag' AND source = ?

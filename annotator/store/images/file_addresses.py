@@ -1,4 +1,4 @@
-"""The places of image files, for code that reads them without the project, on this machine or on another one."""
+"""Locations of image files, for reading without the project."""
 
 import io
 import json
@@ -15,14 +15,14 @@ from annotator.store.pictures.files import GONE_PROBLEM, UNREAD_STATE, FileState
 
 
 class ImageFiles(NamedTuple):
-    """The files that hold one image, for a machine that has no project; those on a disk come first."""
+    """The files of one image, local ones first."""
 
     image_id: int
     places: tuple[Location, ...]
 
 
 def load_image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
-    """Return the files of these images, in the order of the ids, for another machine. Nothing is checked here."""
+    """Return the unchecked files of these images, in order of the ids."""
     ids = list(ids)
     rows = db.tuples(
         """SELECT i.id, i.sha256, d.path, f.path, f.bytes FROM image i JOIN file f ON f.image_id = i.id
@@ -38,16 +38,11 @@ def load_image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
 
 
 def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.BytesIO:
-    """Return what the decoder reads of an image on this machine, after its content was read and compared.
-
-    Args:
-        files: The places at which the image's file may be.
-        patient: Nobody waits for it (locations.location.open_source).
+    """Return an image's checked file or content for the decoder.
 
     Raises:
-        AnnotatorError: None of its files can be read here, or none holds this image; StorageTimeout when one may be
-            read
-            later.
+        AnnotatorError: No file is readable or has this content.
+        StorageTimeout: A file may be readable later.
     """
     problem = AnnotatorError(
         f"{GONE_PROBLEM}: image {files.image_id} has no file in any of the project's image folders."
@@ -61,10 +56,7 @@ def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.By
 
 
 def start_reading_image(files: ImageFiles, *, patient: bool = False) -> PendingRead:
-    """Return a call that does as open_image_file; for an image at an address the reading begins at once, in a thread.
-
-    For callers that read several images.
-    """
+    """Return a call of `open_image_file`, which already reads remote images in a thread."""
     read = partial(open_image_file, files, patient=patient)
     return submit_read(read) if files.places and files.places[0].is_remote else read
 

@@ -1,4 +1,4 @@
-"""Comparing the files of a folder with the registered ones: what is gone, what may have changed, what is known."""
+"""Comparison of a folder's files with the registered ones."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,12 +18,10 @@ from annotator.store.pictures.files import (
 
 
 def find_differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the registered images' files that no longer exist, and those whose state has changed, both sorted.
+    """Return the missing and the changed registered image files, sorted.
 
     Args:
-        folder: The folder of the files.
-        known: As `files_of` returns them; files that were kept out are in the state UNREAD_STATE and are not compared.
-        paths: The files that exist now.
+        known: Rejected files (UNREAD_STATE) are not compared.
     """
     listed = set(paths)
     images = {path: state for path, state in known.items() if state != UNREAD_STATE}
@@ -37,15 +35,9 @@ def find_differences(folder: Path, known: Mapping[str, FileState], paths: Sequen
 def find_same_contents(
     db: Database, folder: Path, paths: Sequence[str], progress: ProgressCallback | None = None
 ) -> dict[str, int]:
-    """Return path -> the image with the same content, for files that the project can already show from another file.
+    """Return path -> image with the same content, if the project can still display that image.
 
-    Only files that are as large as a registered one are read.
-
-    Args:
-        db: The project's database.
-        folder: The folder of the files.
-        paths: Files that are not registered.
-        progress: Called with (files looked at, files in all); its exceptions end the search.
+    Only files of a registered size are read.
     """
     query = """SELECT DISTINCT f.bytes FROM file f JOIN image i ON i.id = f.image_id WHERE i.problem = ''"""
     sizes = {row[0] for row in db.tuples(query)}
@@ -62,7 +54,7 @@ def find_same_contents(
 
 
 def _find_readable_image(db: Database, sha256: str) -> int | None:
-    """Return the image with this content, if one of its files still holds it; None otherwise."""
+    """Return the image that has a file with this content, or None."""
     rows = db.tuples(
         """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",

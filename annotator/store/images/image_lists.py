@@ -1,4 +1,4 @@
-"""Lists of images that people write: a name in each line."""
+"""Image lists written by users, with one name per line."""
 
 import os
 from collections.abc import Sequence
@@ -10,12 +10,10 @@ from annotator.store.images.name_matching import LOOSEST_UNSEEN_KIND, NameMatch,
 
 
 def resolve_image_names(db: Database, names: Sequence[str]) -> list[int]:
-    """Return the ids of the images in a list of names, each once, in its order.
-
-    A bare file name is enough where it belongs to one image, and so is what else can mean one only (name_matching.py).
+    """Return the ids of listed images, unique and in order.
 
     Raises:
-        AnnotatorError: For an empty list, and for names of no image, all at once.
+        AnnotatorError: Empty list or unknown names, all listed.
     """
     wanted = [name.strip().replace(os.sep, "/") for name in names if name.strip()]
     if not wanted:

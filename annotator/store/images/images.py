@@ -1,4 +1,4 @@
-"""Images: their names, their files, and their problems. registration.py adds them."""
+"""Images: their names, files and problems."""
 
 import json
 import os
@@ -33,7 +33,7 @@ PROBE_IMAGE_COUNT = 3  # images of an address that are read to see whether it an
 
 
 class Folder(NamedTuple):
-    """A folder that was added: its path (escaped), and how many of its files hold an image or were kept out."""
+    """An added folder: escaped path, numbers of images and rejected files."""
 
     path: str
     images: int
@@ -41,45 +41,39 @@ class Folder(NamedTuple):
 
 
 def load_all_images(db: Database) -> list[Image]:
-    """Return every image, by id: the row order of arrays."""
+    """Return all images by id, the row order of arrays."""
     return [Image(**row) for row in db.rows("SELECT id, name, sha256, width, height FROM image ORDER BY id")]
 
 
 def load_images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
-    """Return the images with these ids by id; unknown ids are left out."""
+    """Return id -> image for the known ids."""
     ids = list(ids)
     rows = db.rows(f"SELECT id, name, sha256, width, height FROM image WHERE id IN ({','.join('?' * len(ids))})", ids)
     return {row["id"]: Image(**row) for row in rows}
 
 
 def load_ids_in_working_order(db: Database) -> np.ndarray:
-    """Return the ids of readable images, (n,) int64: labeled ones, then the others as people will see them."""
+    """Return the readable images, (n,) int64: labeled ones, then in display order."""
     query = "SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256"
     return db.integer_rows(query)[:, 0]
 
 
 def load_ids_labeled_since(db: Database, decision_id: int) -> np.ndarray:
-    """Return the ids of readable images that decisions after this one have labeled, (n,) int64, in that order, too."""
+    """Return the readable images labeled after a decision, (n,) int64."""
     query = """SELECT id FROM image WHERE stage IN (2, 3) AND stage_decision > ? AND problem = ''
         ORDER BY stage, stage_decision, sha256"""
     return db.integer_rows(query, [decision_id])[:, 0]
 
 
 def load_ids_only_at_address(db: Database, address: str) -> np.ndarray:
-    """Return the ids of the images all of whose files lie at one address, (n,) int64."""
+    """Return the images with files only at this URL, (n,) int64."""
     query = """SELECT f.image_id FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE f.image_id NOT NULL GROUP BY f.image_id HAVING min(d.path = ?)"""
     return db.integer_rows(query, [address])[:, 0]
 
 
 def load_ids_from_hash(db: Database, first_hash: str, limit: int) -> list[int]:
-    """Return the ids of up to `limit` images that can be read, by their sha256 from `start` on and round again.
-
-    Args:
-        db: The project's database.
-        first_hash: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
-        limit: The largest number that is returned.
-    """
+    """Return up to `limit` readable images by sha256 from `first_hash` on, wrapping around."""
     rows = db.tuples(
         """SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 >= ? ORDER BY sha256 LIMIT ?)
         UNION ALL SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 < ? ORDER BY sha256 LIMIT ?)
@@ -90,20 +84,20 @@ def load_ids_from_hash(db: Database, first_hash: str, limit: int) -> list[int]:
 
 
 def count_images(db: Database) -> int:
-    """Return the number of images, those that cannot be read too."""
+    """Return the number of images."""
     return db.value("SELECT count(*) FROM image")
 
 
 def count_unlabeled_images(db: Database) -> int:
-    """Return the number of images that nobody has labeled yet."""
+    """Return the number of unlabeled images."""
     return db.value("SELECT count(*) FROM image WHERE stage < 2")
 
 
 def find_image(db: Database, name: str) -> Image:
-    """Return the image of a name. Raises AnnotatorError naming near ones, or the several it could be.
+    """Return the image of a name, path, former name or URL.
 
-    Names are its path in the image folder, the path of another file with the same content, a former name, a full path
-    or address, and what else can mean one image only (name_matching.py).
+    Raises:
+        AnnotatorError: Unknown or ambiguous name, with suggestions.
     """
     wanted = escape_path(name).replace(os.sep, "/")
     found = find_images_by_name(db, [name], "name")[name].image_id if name else None
@@ -124,10 +118,7 @@ def find_image(db: Database, name: str) -> Image:
 
 
 def load_ids_by_name(db: Database) -> dict[str, int]:
-    """Return name -> image id for all names by which a label file may name an image.
-
-    They are its name, the paths of further files with its content, and former names that no other file has now.
-    """
+    """Return name -> image id for all names usable in label files."""
     ids = {row["name"]: row["image_id"] for row in db.rows("SELECT name, image_id FROM alias")}
     files = db.rows("SELECT path, image_id FROM file ORDER BY image_id IS NOT NULL")
     ids |= {row["path"]: row["image_id"] for row in files}
@@ -136,11 +127,7 @@ def load_ids_by_name(db: Database) -> dict[str, int]:
 
 
 def add_short_names(names: dict[str, Any]) -> dict[str, Any]:
-    """Return these names, and also every bare file name that belongs to one image only.
-
-    Args:
-        names: Name -> image, None for a file that was not read yet.
-    """
+    """Return these names plus all unambiguous file names."""
     images_of: dict[str, list[Any]] = {}
     for name, image in names.items():
         images_of.setdefault(name.rsplit("/", 1)[-1], []).append(image)
@@ -154,7 +141,7 @@ def _are_same_image(images: list[Any]) -> bool:
 
 
 def load_folders(db: Database) -> list[Folder]:
-    """Return the folders that were added to the project; counts their files, so no hot page calls it."""
+    """Return the added folders."""
     rows = db.rows(
         """SELECT d.path, count(f.image_id) AS images, count(f.id) - count(f.image_id) AS kept_out FROM folder d
         LEFT JOIN file f ON f.folder_id = d.id GROUP BY d.id ORDER BY d.id"""
@@ -163,7 +150,7 @@ def load_folders(db: Database) -> list[Folder]:
 
 
 def load_rejected_files(db: Database, limit: int | None = None) -> list[BadFile]:
-    """Return the files and folders kept out of the project, with the reason: `limit` of them at most, None: all."""
+    """Return up to `limit` rejected files and folders with reasons."""
     rows = db.rows(
         "SELECT path, reason FROM file WHERE reason != '' ORDER BY path LIMIT ?", [-1 if limit is None else limit]
     )
@@ -171,15 +158,12 @@ def load_rejected_files(db: Database, limit: int | None = None) -> list[BadFile]
 
 
 def iterate_rejected_files(db: Database) -> Iterator[BadFile]:
-    """Yield the files and folders kept out of the project, which may be a million."""
+    """Yield all rejected files and folders."""
     return starmap(BadFile, db.iterate_rows("SELECT path, reason FROM file WHERE reason != '' ORDER BY path"))
 
 
 def count_rejected_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Return files kept out by the kind of reason, the most frequent first: reason, files (their number), example.
-
-    At most `limit` files are looked at; None: all.
-    """
+    """Return rejected files by reason, most frequent first: reason, files, example."""
     return db.rows(
         """SELECT substr(reason, 1, instr(reason || ': ', ': ') - 1) AS reason, count(*) AS files, min(path) AS example
         FROM (SELECT reason, path FROM file WHERE reason != '' LIMIT ?) GROUP BY 1 ORDER BY files DESC, reason""",
@@ -188,12 +172,7 @@ def count_rejected_by_reason(db: Database, limit: int | None = None) -> list[dic
 
 
 def load_missing_images(db: Database, limit: int | None = None) -> list[BadFile]:
-    """Return the images whose files are gone, changed or damaged, with the reason. Their decisions stay.
-
-    Args:
-        db: The project's database.
-        limit: The most to return; None: all.
-    """
+    """Return up to `limit` missing, changed or damaged images with reasons."""
     rows = db.rows(
         "SELECT name AS path, problem AS reason FROM image WHERE problem != '' ORDER BY name LIMIT ?",
         [-1 if limit is None else limit],
@@ -202,17 +181,12 @@ def load_missing_images(db: Database, limit: int | None = None) -> list[BadFile]
 
 
 def iterate_missing_images(db: Database) -> Iterator[BadFile]:
-    """Yield the images that cannot be shown any more, which may be a million."""
+    """Yield all images that can no longer be displayed."""
     return starmap(BadFile, db.iterate_rows("SELECT name, problem FROM image WHERE problem != '' ORDER BY name"))
 
 
 def count_missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Return images that cannot be shown by the kind of reason, the most frequent first: reason, images, example.
-
-    Args:
-        db: The project's database.
-        limit: The most images to look at; None: all.
-    """
+    """Return undisplayable images by reason, most frequent first: reason, images, example."""
     return db.rows(
         """SELECT substr(problem, 1, instr(problem || ': ', ': ') - 1) AS reason, count(*) AS images,
             min(name) AS example
@@ -222,22 +196,22 @@ def count_missing_by_reason(db: Database, limit: int | None = None) -> list[dict
 
 
 def load_missing_reasons(db: Database) -> dict[int, str]:
-    """Return image id -> why it cannot be shown any more, for the images concerned."""
+    """Return image id -> reason, for undisplayable images."""
     return dict(db.tuples("SELECT id, problem FROM image WHERE problem != ''"))
 
 
 def count_rejected_files(db: Database) -> int:
-    """Return the number of files and folders kept out of the project."""
+    """Return the number of rejected files and folders."""
     return db.value("SELECT count(*) FROM file WHERE reason != ''")
 
 
 def count_missing(db: Database) -> int:
-    """Return the number of images that cannot be shown any more."""
+    """Return the number of undisplayable images."""
     return db.value("SELECT count(*) FROM image WHERE problem != ''")
 
 
 def group_by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
-    """Return the kind of reason (the text before ": ") -> paths, the most frequent kind first."""
+    """Return reason kind (text before ": ") -> paths, most frequent first."""
     groups: dict[str, list[str]] = {}
     for file in bad:
         groups.setdefault(file.reason.partition(": ")[0], []).append(file.path)
@@ -245,22 +219,18 @@ def group_by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
 
 
 def find_image_path(db: Database, image_id: int) -> Path:
-    """Return a file that holds this image, checked to hold it still.
-
-    An image at an address is fetched into the cache, which may delete the file again when it needs room.
+    """Return a checked local or cached file of this image.
 
     Raises:
-        AnnotatorError: There is no such file any more; StorageTimeout when it cannot be read now.
+        AnnotatorError: There is none.
+        StorageTimeout: It cannot be read now.
     """
     source = find_image_source(db, image_id)
     return source if isinstance(source, Path) else address_cache.fetch_file(db, image_id, source)
 
 
 def find_image_source(db: Database, image_id: int) -> ImageSource:
-    """Return a checked file that holds this image; for an image at an address its location, for `open_source`.
-
-    Raises AnnotatorError as `find_image_path` does.
-    """
+    """Return a checked local file of this image, or its remote location."""
     problem = AnnotatorError(f"{GONE_PROBLEM}: image {image_id} has no file in any of the project's image folders.")
     for file_id, location in _load_files(db, image_id):
         if location.is_remote:
@@ -278,13 +248,13 @@ def find_image_source(db: Database, image_id: int) -> ImageSource:
 
 
 def find_remote_location(db: Database, image_id: int) -> Location | None:
-    """Return where the image lies if it lies at addresses only; None where it has a file on a disk, or no file."""
+    """Return the location of a remote-only image, or None."""
     files = _load_files(db, image_id)
     return files[0][1] if files and files[0][1].is_remote else None
 
 
 def _load_files(db: Database, image_id: int) -> list[tuple[int, Location]]:
-    """Return (file id, location) of an image's files, those on a disk first."""
+    """Return an image's (file id, location), local files first."""
     rows = db.tuples(
         """SELECT f.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256 FROM file f
         JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
@@ -295,9 +265,9 @@ def _load_files(db: Database, image_id: int) -> list[tuple[int, Location]]:
 
 
 def recheck_addresses(db: Database) -> int:
-    """Read again some of the images whose addresses did not answer; return how many images can be read again.
+    """Read samples of unresponsive remote images, and return how many are readable again.
 
-    Images are read, and the address is not only asked: a bucket may answer and refuse its objects.
+    A bucket may respond but refuse its objects.
     """
     back: list[int] = []
     for folder_id, folder in db.tuples("SELECT id, path FROM folder"):
@@ -335,17 +305,9 @@ def _does_answer(location: Location) -> bool:
 
 
 def update_missing_images(db: Database, after: int, limit: int) -> int | None:
-    """Mark images without an existing file as missing, and unmark those that have a file again.
+    """Update which images miss their file, for ids in (after, after + limit].
 
-    Files of a folder that does not exist are skipped: its disk is probably not mounted.
-
-    Args:
-        db: The project's database.
-        after: Images with a greater id are checked.
-        limit: Ids up to `after` + `limit` are checked.
-
-    Returns:
-        `after` for the next call; None when all have been checked.
+    Nonexistent folders are skipped as unmounted disks. Returns the next `after`, or None at the end.
     """
     last = db.value("SELECT max(id) FROM image") or 0
     rows = db.tuples(
@@ -372,16 +334,9 @@ def update_missing_images(db: Database, after: int, limit: int) -> int | None:
 
 
 def read_capture_times(db: Database, after: int, limit: int) -> int | None:
-    """Read the capture times of images that an older version registered; registration.py reads those of new ones.
+    """Read missing capture times of up to `limit` images above `after`.
 
-    Args:
-        db: The project's database.
-        after: Images with a greater id are read.
-        limit: The largest number of images that are read.
-
-    Returns:
-        `after` for the next call; None when there are no more. Images whose file cannot be reached now are left for
-        another time.
+    Returns the next `after`, or None at the end.
     """
     rows = db.tuples(
         """SELECT id FROM image WHERE capture_read = 0 AND problem = '' AND width > 0 AND id > ?
@@ -404,10 +359,7 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
 
 
 def mark_problem(db: Database, image_id: int, problem: str) -> None:
-    """Record why this image's file cannot be read; no queue hands it out until `init` finds it again.
-
-    In a read-only project nothing is recorded.
-    """
+    """Record why an image is unreadable, which hides it from queues."""
     if db.read_only:
         return
     with db.writing(right=Right.LOOK) as sql:
@@ -415,18 +367,17 @@ def mark_problem(db: Database, image_id: int, problem: str) -> None:
 
 
 def _record_file_state(db: Database, file_id: int, state: FileState) -> None:
-    """Record the state of a file whose content was hashed again and is unchanged, so that this is not repeated."""
+    """Record a file's state after its hash matched."""
     # In a read-only project the file is hashed every time.
     with suppress(AnnotatorError), db.writing(durable=False, right=Right.LOOK) as sql:
         sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
 
 
 def record_hard_links(db: Database, links: np.ndarray) -> None:
-    """Record the states of files that got a hard link, which changed their ctime but not their content.
+    """Record the states of files whose ctime changed by a hard link.
 
     Args:
-        db: The project's database.
-        links: (n, 4) int64: image id, inode, and the ctime before and after, in nanoseconds.
+        links: (n, 4) int64: image id, inode, old and new ctime in ns.
     """
     for start in range(0, len(links), 5000):
         rows = [

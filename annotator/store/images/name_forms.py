@@ -1,7 +1,4 @@
-"""The forms in which names of images are compared: as paths, without ending, without regard to case, as addresses.
-
-All are pure functions of one name. name_matching.py says in which order they are tried, and when a match counts.
-"""
+"""Normal forms for comparing image names, as pure functions."""
 
 import base64
 import binascii
@@ -34,10 +31,9 @@ _GENERIC_FOLDERS = frozenset({
 
 
 def extract_image_name(address: str) -> str:
-    """Return the path of an image in an address, without the server, the bucket and the server's own prefix.
+    """Return the path of an image in a URL, without server, bucket and server prefixes.
 
-    Label Studio's uploads (/data/upload/3/1a2b3c4d-cat.jpg), local files (/data/local-files/?d=pets/cat.jpg) and signed
-    addresses (?fileuri=<base64>) are known. Inline data gives ""; text that is not an address is returned unchanged.
+    Inline data returns "", other text is unchanged.
     """
     if address.startswith("data:"):
         return ""
@@ -70,12 +66,12 @@ def _decode_file_uri(text: str) -> str:
 
 
 def is_address_like(name: str) -> bool:
-    """Return whether a name is that of a place on a server, of which a part of the path is the server's own."""
+    """Return whether a name is a URL or server path."""
     return "://" in name or name.startswith(_SERVER_PREFIXES)
 
 
 def to_path(name: str) -> str:
-    """Return a name with "/" between its folders, without blanks and "./" around it, accents as one letter."""
+    """Return a name as a clean path: "/" separators, NFC, no leading "./"."""
     if not name.isascii():
         name = unicodedata.normalize("NFC", name)
     name = name.replace("\\", "/").strip()
@@ -85,19 +81,19 @@ def to_path(name: str) -> str:
 
 
 def strip_ending(path: str) -> str:
-    """Return a path without the ending of an image file; whole if it has none ("scan.v2")."""
+    """Return a path without its image extension, if any."""
     stem, dot, ending = path.rpartition(".")
     return stem if dot and stem and not stem.endswith("/") and f".{ending.lower()}" in IMAGE_ENDINGS else path
 
 
 def lower_ending(path: str) -> str:
-    """Return a path with its ending in small letters."""
+    """Return a path with its extension in lower case."""
     stem, dot, ending = path.rpartition(".")
     return f"{stem}.{ending.lower()}" if dot and "/" not in ending else path
 
 
 def unquote_path(path: str) -> str:
-    """Return a path with all %20 and the like decoded, as often as they were encoded."""
+    """Return a path with repeated percent-encoding decoded."""
     for _ in range(3):
         if "%" not in path or (plain := unquote(path)) == path:
             break
@@ -106,7 +102,7 @@ def unquote_path(path: str) -> str:
 
 
 def strip_query(name: str) -> str:
-    """Return the path that an address names: without query and fragment, decoded."""
+    """Return the decoded path of a URL, without query and fragment."""
     if len(name) > MAX_ADDRESS_CHARACTERS:
         return name
     name = extract_image_name(name)
@@ -121,38 +117,31 @@ def get_file_name(path: str) -> str:
 
 
 def get_folder(name: str) -> str:
-    """Return all but the last part of a name, with "/" between the folders."""
+    """Return the folder of a name, as a clean path."""
     return to_path(name).rpartition("/")[0]
 
 
 def join_path(folder: str, name: str) -> str | None:
-    """Return the path of a name that is relative to a folder, with ".." followed; None if it leads out.
-
-    Args:
-        folder: "", or a path with "/" at its end.
-        name: The name.
-    """
+    """Return a name joined to a folder, or None outside it."""
     path = posixpath.normpath(folder + name.replace("\\", "/"))
     return None if path.startswith(("../", "/")) else path
 
 
 def may_be_one_folder(name: str, other: str) -> bool:
-    """Return whether the folders of two names do not say that these are two files.
+    """Return whether the folders of two names could be the same.
 
-    They do where both have a name of their own ("S1/1.jpg", "S2/1.jpg"), and not where one is only called "images" or
-    the like, as tools call it ("img/1.jpg", "data/birds/1.jpg").
+    Generic folders such as "img" match all.
     """
     one, two = (_find_named_folder(get_folder(path)) for path in (name, other))
     return not one or not two or one == two
 
 
 def _find_named_folder(folder: str) -> str:
-    """Return the innermost folder of a path that a person has named; "" where there is none."""
     return next((part for part in reversed(folder.casefold().split("/")) if part not in _GENERIC_FOLDERS), "")
 
 
 def differs_in_ending(name: str, other: str) -> bool:
-    """Return whether one of two names is the end of the other but for the ending, capitals told apart."""
+    """Return whether one name is the end of the other, apart from the extension."""
     stem, whole = strip_ending(to_path(other)), to_path(name)
     return any(
         f"/{stem}".endswith(f"/{ours}") or f"/{ours}".endswith(f"/{stem}") for ours in (whole, strip_ending(whole))
@@ -193,7 +182,7 @@ NAME_FORMS: Mapping[str, Callable[[str], str]] = {
 
 
 def to_loose_form(name: str) -> str:
-    """Return the last part of a name in the loosest form of all: names that differ in it cannot match."""
+    """Return the file name in the loosest form, which all matches share."""
     if name.isascii() and "%" not in name and "\\" not in name:  # the same in a third of the time
         last = name[name.rfind("/") + 1 :].strip().lower()
         dot = last.rfind(".")
@@ -202,7 +191,7 @@ def to_loose_form(name: str) -> str:
 
 
 def to_loose_whole_form(name: str) -> str:
-    """Return the last part with its ending in the loosest form: a name without ending may look as if it had one."""
+    """Return the loosest file name form with extension."""
     return get_file_name(_to_address_path(name)).casefold()
 
 
@@ -217,6 +206,6 @@ def count_folders(path: str) -> int:
 
 
 def get_tail(path: str, folders: int) -> str | None:
-    """Return the end of a path with `folders` folders; None where the path has fewer."""
+    """Return the end of a path with `folders` folders, or None if shorter."""
     parts = path.rsplit("/", folders + 1)
     return path if len(parts) == folders + 1 else "/".join(parts[1:]) if len(parts) > folders + 1 else None

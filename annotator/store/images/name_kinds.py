@@ -1,14 +1,14 @@
-"""The looser kinds in which names are found, where no image has exactly a name (name_matching.py).
+"""The looser kinds of name matching, used where no image has exactly a name.
 
-Each kind counts only where it means one image:
+Each kind counts only if it selects one image:
 
-    tail    the end of a path, or a longer path: "a/1.jpg" for "train/a/1.jpg" and the other way round, either slash
-    stem    without the ending: "1" or "1.png" for "1.jpg"
-    case    without regard to capitals
-    url     without query and fragment, decoded: "https://host/a/1%202.jpg?v=3" for "a/1 2.jpg"
-    file    the last part alone, in another folder: "img/1.jpg" for "images/1.jpg"
+    tail    the end of a path, or a longer path: "a/1.jpg" for "train/a/1.jpg" or the reverse
+    stem    without extension: "1" or "1.png" for "1.jpg"
+    case    case-insensitive
+    url     decoded, without query and fragment: "https://host/a/1%202.jpg?v=3" for "a/1 2.jpg"
+    file    the last part, in another folder: "img/1.jpg" for "images/1.jpg"
 
-A name that means several images in one kind is not tried in looser ones: it is ambiguous.
+A name that is ambiguous in one kind is not tried in looser ones.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ _CASELESS_FORMS = frozenset("PS")  # last letters of forms without regard to cap
 
 
 def check_match_kind(match: str | None) -> None:
-    """Raise AnnotatorError for a kind of matching that does not exist; None is none."""
+    """Raise AnnotatorError for an unknown kind of matching, unless None."""
     if match is not None and match not in MATCH_KINDS:
         raise AnnotatorError(f"Names are not found by {match!r} (--match). {did_you_mean(match, MATCH_KINDS)}")
 
@@ -89,13 +89,10 @@ def find_loosely(
     """Find the images of open names in the kinds after the first.
 
     Args:
-        sql: The database, with the tables of name_matching.by_name.
-        schema: "staged" or "temp", where these tables are.
-        open_: Condition on the rows of the table `item`, without a reason yet.
-        match: The loosest kind of MATCH_KINDS that counts; None: all of them.
-        root_id: The folder with the files of the table `original`; None: they are only coming.
-        beside: Paths, with "/" at the end, that known names have which lie beside the file that names the images. These
-            names come first: "1" in train/labels.csv is train/1.jpg, even if there is a valid/1.jpg.
+        open_: Condition on rows of `item`.
+        match: The loosest kind allowed, or None.
+        root_id: Folder of the table `original`, or None.
+        beside: Paths ending in "/" next to the naming file, tried first.
     """
     define_functions(sql)
     kinds = MATCH_KINDS[: MATCH_KINDS.index(match) + 1] if match else MATCH_KINDS
@@ -134,7 +131,7 @@ def find_loosely(
 
 
 def _collect_similar_names(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> None:
-    """Collect the known names that are like an open one; the only statement that looks at all images."""
+    """Collect known names similar to open ones."""
     for loose in ("loose(name)", "loose_whole(name)"):
         sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {loose} FROM temp.sought")
         address = loose.replace("name", "form('ap', name)")
@@ -156,14 +153,7 @@ def _collect_similar_names(sql: sqlite_utils.Database, schema: str, root_id: int
 def _run_pass(
     sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]], *, is_whole: bool = False
 ) -> None:
-    """Try one kind: the same path, then the longest end of a name that is a path, and paths that end with a name.
-
-    Args:
-        sql: The database, with the temporary tables of find_loosely.
-        kind: The kind in which names are found.
-        pairs: The forms to compare: that of the open name, and that of the known ones.
-        is_whole: Only the same path.
-    """
+    """Try one kind: equal paths first, then (unless `is_whole`) the longest common path end."""
     if not _fill_compared_forms(sql, pairs):
         return
     same = "JOIN temp.known k ON k.pair = t.pair AND k.form = "
@@ -189,13 +179,7 @@ def _run_pass(
 
 
 def _fill_compared_forms(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part: str = "{}") -> bool:
-    """Fill the tables of a pass with the forms of open names and of known ones; return whether both have any.
-
-    Args:
-        sql: The database, with the temporary tables of find_loosely.
-        pairs: The forms to compare: that of the open name, and that of the known ones.
-        part: SQL of what counts of a form.
-    """
+    """Fill the tables of a pass, and return whether both contain forms."""
     sql.execute("DELETE FROM temp.trial")
     sql.execute("DELETE FROM temp.known")
     for ours, theirs in pairs:
@@ -214,7 +198,6 @@ def _fill_compared_forms(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, 
 
 
 def _record_hits(sql: sqlite_utils.Database, kind: str) -> None:
-    """Note what was found for each name: one image, or several."""
     said = "iif(differ_in_ending(sought.name, h.found), 'stem', 'case')" if kind == "stem" else f"'{kind}'"
     sql.execute(
         f"""UPDATE temp.sought SET image_id = iif(h.low = h.high, h.low, NULL), kind = iif(h.low = h.high, {said}, ''),
@@ -228,12 +211,7 @@ def _record_hits(sql: sqlite_utils.Database, kind: str) -> None:
 
 
 def _find_by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) -> None:
-    """Find names by their last part, where only one image has it; elsewhere, say where that image lies.
-
-    A name is found where its folder or the image's is called "images" or the like. It is not found where other names
-    are found in the image's folder, which is then known by its own name, and where two names would be the same image:
-    "S2/1.jpg" is hardly "S1/1.jpg". If `match` is "file", only the latter counts.
-    """
+    """Find names by their unique last part, unless folders suggest another image."""
     sql.execute("UPDATE temp.sought SET path = iif(depth(form('ap', name)) = 0, '', name) WHERE image_id IS NULL")
     for pairs in _FILE_NAME_PAIRS:
         if not _fill_compared_forms(sql, pairs, "file_name({})"):
@@ -275,7 +253,7 @@ def _find_by_file_name(sql: sqlite_utils.Database, schema: str, match: str | Non
 
 
 def define_functions(sql: sqlite_utils.Database) -> None:
-    """Make the functions of name_forms.py callable in statements of this connection."""
+    """Make the name form functions callable in SQL."""
     for name, function in _SQL_FUNCTIONS.items():
         sql.conn.create_function(name, function.__code__.co_argcount, function, deterministic=True)
 

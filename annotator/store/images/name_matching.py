@@ -1,9 +1,7 @@
-"""The images that names stand for: the one piece of code that finds images by name, for all sources and commands.
+"""Finding images by name, for all sources and commands.
 
-Names are rows of a table, and all of them are found together by a few SQL statements. First comes what is exact: a file
-beside the one that names it, the name of an image, the path of a file, a former name, an absolute path in one of the
-project's folders. Only what is still open is tried in looser kinds (name_kinds.py). Accents may be written in either
-Unicode form: macOS lists files with "e" and an accent where other systems have one letter.
+Exact matches come first (next to the naming file, image name, file path, former name, absolute path), then
+looser kinds.
 """
 
 from collections.abc import Iterable
@@ -34,12 +32,11 @@ OUTSIDE_REASON = "an absolute path outside the image folders"
 
 @dataclass(frozen=True)
 class NameOrigin:
-    """The place that names come from.
+    """The origin of names.
 
     Attributes:
-        label_folder: The folder of the file that names the images; None: unknown, or the file is in no folder of
-            images.
-        root: The folder of images that came with the names; None: they came alone.
+        label_folder: Folder of the naming file, or None.
+        root: Image folder that came with the names, or None.
     """
 
     label_folder: Path | None = None
@@ -47,7 +44,7 @@ class NameOrigin:
 
     @property
     def path_in_root(self) -> str | None:
-        """Return the path of `beside` in `root`, "" or with "/" at its end; None if it is not in there."""
+        """Return the path of `label_folder` in `root`, "" or ending in "/", or None if outside."""
         if self.label_folder is None or self.root is None or not self.label_folder.is_relative_to(self.root.resolve()):
             return None
         path = self.label_folder.relative_to(self.root.resolve()).as_posix()
@@ -55,12 +52,11 @@ class NameOrigin:
 
 
 class NameMatch(NamedTuple):
-    """The image that a name stands for.
+    """The image of a name.
 
     Attributes:
-        image_id: None where it stands for none, or for several.
-        kind: One of KINDS; "" where there is none.
-        reason: Why it stands for no image.
+        image_id: None if unknown or ambiguous.
+        reason: Why no image was found.
     """
 
     image_id: int | None
@@ -69,13 +65,7 @@ class NameMatch(NamedTuple):
 
 
 def find_images_by_name(db: Database, names: Iterable[str], match: str | None = None) -> dict[str, NameMatch]:
-    """Return the image of each of these names, with the kind in which it was found.
-
-    Args:
-        db: The project's database.
-        names: The names; "" is skipped.
-        match: The loosest kind that counts; None: all of them.
-    """
+    """Return the image per name and the kind of match, at most as loose as `match`."""
     wanted = {name: escape_path(name) for name in names if name}
     sql = db.sql
     for statement in _CREATE_TABLES_SQL:
@@ -95,7 +85,7 @@ def find_images_by_name(db: Database, names: Iterable[str], match: str | None = 
 
 
 def _drop_rivals(found: dict[str, NameMatch]) -> dict[str, NameMatch]:
-    """Take images from names that were not found exactly where another name is the same image."""
+    """Remove inexact matches to an image that another name matches."""
     first: dict[int, str] = {}
     rivals: dict[str, str] = {}
     for name, one in sorted(found.items(), key=lambda pair: MATCH_KINDS.index(pair[1].kind or "name")):
@@ -123,19 +113,13 @@ def match_names(
     where: str = "1",
     loosely: str = "1",
 ) -> None:
-    """Find the images of the rows of a table `item`, and set their image_id, kind, found and reason.
+    """Find the images of a table `item`, and set its image_id, kind, found and reason.
 
-    The table has a name, image_id (NULL), reason, kind ("": exactly) and found, the path that was meant. Beside it are
-    `coming` (path, number), files that will be registered, whose number stands for their image until then, and
-    `original` (name, path), files of `origin.root` that have another name than in the source.
+    Tables `coming` (path, number) and `original` (name, path) list files to register and renamed files.
 
     Args:
-        sql: The database, with these tables.
-        schema: "staged" or "temp": where these tables are.
-        match: The loosest kind of KINDS that counts; None: all of them.
-        origin: The folder that names are relative to first.
-        where: Condition on the rows that are looked for.
-        loosely: Condition on those for which the kinds after the first count.
+        where: Condition on the rows to match.
+        loosely: Condition on rows for looser kinds.
     """
     check_match_kind(match)
     define_functions(sql)
@@ -166,12 +150,12 @@ def match_names(
 
 
 def build_unicode_forms(name: str) -> list[tuple[str, str]]:
-    """Return (SQL of a name in a Unicode form, condition under which it may differ from the name) for each form."""
+    """Return (SQL of a name's Unicode form, condition that it may differ) per form."""
     return [(f"normalized({name}, '{one}')", f"{name} GLOB '*[^ -~]*'") for one in UNICODE_FORMS]
 
 
 def _find_containing_folders(folders: list[tuple[int, str]], origin: NameOrigin) -> list[tuple[int, str]]:
-    """Return the folders of images in which the file lies that names the images, and its folder's path in them."""
+    """Return the image folders around the naming file, and its folder's path in them."""
     own = f"{escape_path(str(origin.label_folder))}/" if origin.label_folder else ""
     around = [(folder_id, path.rstrip("/") + "/") for folder_id, path in folders]
     return [(folder_id, own[len(prefix) :]) for folder_id, prefix in around if own.startswith(prefix)]
@@ -185,10 +169,7 @@ def _match_by_origin(
     below: list[tuple[int, str]],
     origin: NameOrigin,
 ) -> None:
-    """Find names of files beside the one that names them, and of files that have another name here than in the source.
-
-    Both come before all others: the project may have other images of the same names.
-    """
+    """Match names of neighboring and renamed files, before all others."""
     item, inside, slashed = f"{schema}.item", origin.path_in_root, "replace(item.name, '\\', '/')"
     if sql.execute(f"SELECT 1 FROM {schema}.original LIMIT 1").fetchone():
         values = {"folder": _find_folder_id(folders, origin.root), "inside": inside or ""}
@@ -223,7 +204,7 @@ def _find_folder_id(folders: list[tuple[int, str]], root: Path | None) -> int | 
 def _match_exactly(
     sql: sqlite_utils.Database, schema: str, open_: str, name: str, folders: list[tuple[int, str]]
 ) -> None:
-    """Find images by exact name, in the order of images.names_to_ids: image names, file paths, then former names."""
+    """Match exact names: image names, then file paths, then former names."""
     item = f"{schema}.item"
     lookups: list[tuple[str, list[int]]] = [("SELECT id FROM image i WHERE i.name = {name}", [])]
     by_file = "SELECT image_id FROM file f WHERE f.folder_id = ? AND f.path = {name} AND image_id NOT NULL"

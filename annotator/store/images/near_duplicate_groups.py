@@ -1,7 +1,4 @@
-"""The table `twin`: groups of images that show nearly the same picture, which the worker finds.
-
-As in `appearance`, a row is replaced under a new id, so that readers in memory can follow.
-"""
+"""The table `twin`: groups of near-duplicate images, found by the worker."""
 
 import numpy as np
 
@@ -12,12 +9,11 @@ GROUPED_SETTING = "twins_grouped"  # setting: the newest row of `appearance` tha
 
 
 def save_groups(db: Database, image_ids: np.ndarray, firsts: np.ndarray) -> int:
-    """Store the groups of all measured images; return how many rows that changed.
+    """Store the groups of all images, and return the number of changed rows.
 
     Args:
-        db: The project's database.
         image_ids: (N,) int64, ascending.
-        firsts: (N,) int64, the id of the first image of each image's group; its own id: it has no twin.
+        firsts: (N,) int64, first image of each group, or its own id.
     """
     before = np.zeros(len(image_ids), np.int64)
     known = db.integer_rows("SELECT image_id, first_id FROM twin ORDER BY image_id")
@@ -37,7 +33,7 @@ def save_groups(db: Database, image_ids: np.ndarray, firsts: np.ndarray) -> int:
 
 
 def find_invalid_groups(db: Database) -> list[int]:
-    """Return the images whose group is not named after an image of it; [] while groups are to be made anew."""
+    """Return images whose group has a wrong first image."""
     if db.get_setting(GROUPED_SETTING, 0) != db.value("SELECT coalesce(max(id), 0) FROM appearance"):
         return []
     rows = db.tuples(
@@ -48,14 +44,14 @@ def find_invalid_groups(db: Database) -> list[int]:
 
 
 def delete_groups(db: Database) -> None:
-    """Let the worker make the groups anew."""
+    """Delete all groups, for a new search."""
     with db.writing() as sql:
         sql.execute("DELETE FROM twin")
     db.set_setting(GROUPED_SETTING, 0)
 
 
 def find_near_duplicates(db: Database, image_id: int) -> list[int]:
-    """Return the ids of the other images of an image's group, ascending; [] where it has no twin."""
+    """Return the near-duplicates of an image, ascending."""
     rows = db.tuples(
         """SELECT o.image_id FROM twin t JOIN twin o ON o.first_id = t.first_id
         WHERE t.image_id = ? AND o.image_id != t.image_id ORDER BY o.image_id""",

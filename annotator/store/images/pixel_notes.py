@@ -1,4 +1,4 @@
-"""What was done to the pixels of new images that people should know: values stretched to 8 bits, bands chosen."""
+"""Notes on pixel changes of new images: values stretched to 8 bits, bands chosen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,10 @@ from annotator.store.pictures.decoding import ImageFacts
 
 @dataclass(frozen=True)
 class StretchedImages:
-    """The images of so many bits that were stretched.
+    """The stretched images of one bit depth.
 
     Attributes:
-        low, high: The lowest value that became black, and the highest that became white.
-        is_same: Whether these are the values of each image.
+        low, high: Values mapped to black and white.
     """
 
     images: int
@@ -28,15 +27,15 @@ class PixelNotes:
     """The notes of one registration.
 
     Attributes:
-        stretched: Bits of a value -> the images that were stretched.
-        bands: What is shown of images of many bands (pictures/bands.Shown.kind) -> the number of images.
+        stretched: Bit depth -> stretched images.
+        bands: Displayed bands -> number of images.
     """
 
     stretched: dict[int, StretchedImages] = field(default_factory=dict[int, StretchedImages])
     bands: dict[str, int] = field(default_factory=dict[str, int])
 
     def add_facts(self, facts: ImageFacts) -> None:
-        """Add the facts of a new image."""
+        """Add a new image."""
         if facts.bands:
             self.bands[facts.bands] = self.bands.get(facts.bands, 0) + 1
         if one := facts.stretch:

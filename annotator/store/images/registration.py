@@ -1,8 +1,7 @@
-"""Registering the files of a folder: new files, moved files, deleted files.
+"""Registration of a folder's new, moved and deleted files.
 
-An image is a content, named by the path of a file that holds it. When that file is renamed or moved, so is the image;
-old names stay valid as aliases. Two images never share a name: the second is prefixed with its folder's name, or gets
-its sha256 as a suffix. An image without a file keeps its decisions and is marked as missing.
+An image is a content, named by the path of one of its files. Old names stay as aliases. An image without
+files keeps its decisions.
 """
 
 import json
@@ -44,19 +43,15 @@ REGISTRATION_CACHE_KB = 64_000  # while registering: contents in no order are ad
 
 @dataclass
 class RegistrationResult:
-    """The result of one scan of a folder.
+    """The result of one folder scan.
 
     Attributes:
         added: New images.
-        known: Files that hold the image they held before.
-        moved: Known images whose only file has another place or name than before.
-        copies: Files with the content of another file that still exists.
-        bad: Files and folders kept out, with the reason.
-        missing: Images that lost their last file since the previous scan.
-        passed_over: Other files at an address.
-        left_out: Files that are left out by their names, where nobody has been told of them before.
-        notes: What was done to the pixels of new images.
-        listed_at: When an interrupted attempt listed the address (seconds since 1970); None: this attempt did.
+        moved: Known images whose only file moved.
+        copies: Files with the content of another existing file.
+        missing: Images that lost their last file.
+        left_out: Files excluded by name.
+        listed_at: Unix seconds of an interrupted listing, or None.
     """
 
     added: int = 0
@@ -71,7 +66,7 @@ class RegistrationResult:
     listed_at: float | None = None
 
     def format_sentences(self) -> list[str]:
-        """Return sentences about the pixels of new images, and about files that are left out by their names."""
+        """Return sentences about pixel changes and files excluded by name."""
         return [*self.notes.format_sentences(), *self.left_out.format_sentences()]
 
 
@@ -83,20 +78,13 @@ def register_folder(
     kept_out: Sequence[BadFile] = (),
     threads: int | None = None,
 ) -> RegistrationResult:
-    """Register the files of a folder: every content once, every bad file with its reason.
-
-    Safe to repeat and to kill: unchanged files are skipped, each batch is committed.
+    """Register the files of a folder, resuming after a kill.
 
     Args:
-        db: The project's database.
-        folder: The folder of the images.
-        paths: The files, as files.list_files returns them.
-        progress: Called with (files looked at, files in all); its exceptions end the scan.
-        kept_out: The files that cannot be registered, as files.list_files returns them.
-        threads: Files read at a time; None: as many as there are cores.
+        progress: Called with (files checked, total). Its exceptions end the scan.
 
     Raises:
-        AnnotatorError: The folder is empty and was not at the previous scan.
+        AnnotatorError: The folder became empty.
     """
     folder = folder.resolve()
     name = escape_path(str(folder))
@@ -140,7 +128,7 @@ def register_folder(
 
 
 def _load_known_files(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, KnownFile]:
-    """Return path -> the registered state and sha256, for those of these paths that are registered."""
+    """Return path -> registered state and sha256, for registered paths."""
     # What was no image may be one for a newer decoder, with an extra, or with bands that were chosen since.
     rows = db.tuples(
         f"""SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
@@ -154,14 +142,7 @@ def _load_known_files(db: Database, folder_id: int, paths: Sequence[str]) -> dic
 def _find_unlisted_files(
     db: Database, folder_id: int, paths: Sequence[str], below: tuple[str, ...] = ("",)
 ) -> list[str]:
-    """Return the registered files of a folder that are not among these sorted paths.
-
-    Args:
-        db: The project's database.
-        folder_id: The id of the folder.
-        paths: The files that exist, sorted.
-        below: Only files whose path begins with one of these.
-    """
+    """Return the registered files below `below` that are missing from the sorted `paths`."""
     missing: list[str] = []
     place = 0
     # Both are in the order of their letters' code points; nothing holds all registered paths.
@@ -174,15 +155,12 @@ def _find_unlisted_files(
 
 
 def increment_registrations(db: Database) -> None:
-    """Count a registration, so that the worker looks for images without features.
-
-    The worker does not look all the time, because that is expensive.
-    """
+    """Count a registration, so that the worker searches for missing features."""
     db.set_setting("registrations", db.get_setting("registrations", 0) + 1)
 
 
 def load_file_states(db: Database, folder: Path) -> dict[str, FileState]:
-    """Return path -> state at registration of a folder's files; UNREAD_STATE for files without an image."""
+    """Return path -> registered file state, UNREAD_STATE without an image."""
     rows = db.tuples(
         """SELECT f.path, bytes, modified_ns, stamp, image_id FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE d.path = ?""",
@@ -192,7 +170,7 @@ def load_file_states(db: Database, folder: Path) -> dict[str, FileState]:
 
 
 class FolderScan:
-    """One scan of one folder: records its files, then settles names and missing images."""
+    """One folder scan, which records files, then updates names and missing images."""
 
     def __init__(self, db: Database, folder_id: int):
         self.db, self.folder_id = db, folder_id
@@ -202,7 +180,7 @@ class FolderScan:
         self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
     def save_files(self, batch: Sequence[FoundFile]) -> None:
-        """Store a batch of files that were read, in one transaction."""
+        """Store a batch of files in one transaction."""
         if not batch:
             return
         self.result.bad += [BadFile(file.path, file.reason) for file in batch if file.reason]
@@ -233,7 +211,7 @@ class FolderScan:
             sql.execute(_INSERT_FILES_SQL, [self.folder_id, json.dumps(rows)])
 
     def _add_images(self, sql: sqlite_utils.Database, files: Sequence[FoundFile], known: Mapping[str, int]) -> None:
-        """Add an image for each unknown content, named after the first file that holds it."""
+        """Add an image per unknown content, named after its first file."""
         new = {file.sha256: file for file in reversed(files) if file.sha256 not in known}
         taken = {
             row[0]
@@ -258,17 +236,16 @@ class FolderScan:
             sql.execute(_INSERT_IMAGES_SQL, [json.dumps([(name, *rows[path])])])
 
     def remove_files(self, gone: Sequence[str]) -> None:
-        """Remove files that no longer exist; their paths stay names of their images."""
+        """Remove deleted files, whose paths remain image names."""
         for start in range(0, len(gone), FILES_PER_TRANSACTION):
             with self.db.writing() as sql:
                 for path in gone[start : start + FILES_PER_TRANSACTION]:
                     _remove_file(sql, self.folder_id, path)
 
     def finish(self) -> None:
-        """Rename images after their files, and mark images without a file as missing.
+        """Rename images after their files, and mark images without files.
 
-        All of it is derived from the tables, so the next scan completes what a kill left undone. Searches run outside
-        of transactions, for which people at work would wait.
+        Every step is derived from the tables, so the next scan completes it after a kill.
         """
         forgotten = self._find_gone_elsewhere()
         for start in range(0, len(forgotten), FILES_PER_TRANSACTION):
@@ -300,7 +277,7 @@ class FolderScan:
                 self.result.missing.append(BadFile(name, reason or GONE_PROBLEM))
 
     def _find_gone_elsewhere(self) -> list[tuple[int, str]]:
-        """Return the files of other folders that no longer exist, of images that this scan found in new places."""
+        """Return missing files in other folders of images found here."""
         rows: list[tuple[int, str, str]] = []
         for image_id in self.new_files:
             rows += self.db.tuples(
@@ -329,7 +306,7 @@ _INSERT_FILES_SQL = """INSERT INTO file (folder_id, path, bytes, modified_ns, st
 
 
 def _find_images_by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:
-    """Return sha256 -> the image that has the content, for these files."""
+    """Return sha256 -> image id for these files."""
     query = "SELECT sha256, id FROM image WHERE sha256 IN (SELECT value FROM json_each(?))"
     return dict(sql.execute(query, [json.dumps([file.sha256 for file in files])]).fetchall())
 
@@ -342,7 +319,7 @@ def _remove_file(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
 
 
 def _find_misnamed_images(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
-    """Return images named after none of their files: (image id, name, sha256, folder id, path of a file)."""
+    """Return images named after none of their files, with a better file."""
     rows = db.tuples(
         """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id
@@ -370,10 +347,7 @@ def _rename_images(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) 
 
 
 def _find_moved_images(db: Database, folder_id: int) -> list[tuple[str, int]]:
-    """Return images whose place in the order is in a folder that does not hold them any more: (new key, image id).
-
-    Their names are still right: the folder has another place, and its files have the same names.
-    """
+    """Return (new key, image id) of images whose sort key has a folder without them."""
     rows = db.tuples(
         """SELECT i.id, f.path FROM file f JOIN image i ON i.id = f.image_id
         WHERE f.folder_id = ? AND NOT EXISTS (SELECT 1 FROM file held WHERE held.image_id = i.id
@@ -384,10 +358,7 @@ def _find_moved_images(db: Database, folder_id: int) -> list[tuple[str, int]]:
 
 
 def _find_free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
-    """Return a free name for the image with this content at this path: the path, or else a longer name.
-
-    An image that has the name gives it up when no file of that name holds it any more.
-    """
+    """Return the path or a longer free name."""
     holder = sql.execute("SELECT id, sha256 FROM image WHERE name = ?", [path]).fetchone()
     if holder is None:
         return path
@@ -402,12 +373,12 @@ def _find_free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha25
 
 
 def _build_longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
-    """Return two names for an image whose path is taken: prefixed with its folder, suffixed with its sha256."""
+    """Return an image name prefixed by its folder, and one suffixed by its sha256."""
     return f"{Path(folder).name}/{path}", f"{path}#{sha256[:12]}"
 
 
 def _find_missing_images(db: Database, folder_id: int) -> list[tuple[int, str, str]]:
-    """Return images that no file holds any more and that are not marked: id, name, why its own file was kept out."""
+    """Return unmarked images without files: id, name, rejection reason."""
     return db.tuples(
         """SELECT i.id, i.name, f.reason FROM image i LEFT JOIN file f ON f.folder_id = ? AND f.path = i.name
         WHERE i.problem = '' AND NOT EXISTS (SELECT 1 FROM file WHERE image_id = i.id) ORDER BY i.name""",

@@ -1,7 +1,6 @@
-"""Selections of images on the map, stored for the grid: one array file each, the newest SELECTIONS_PER_PERSON of each
-    person.
+"""Image selections from the map, stored as one array file each.
 
-The name of a file begins with a digest of the person, so that nobody's selections push out those of somebody else.
+File names start with a digest of the annotator, so that annotators only replace their own selections.
 """
 
 import uuid
@@ -20,16 +19,10 @@ MAX_IMAGES = 50_000  # more than anybody reviews
 
 
 def save(db: Database, image_ids: np.ndarray, by: str = "") -> str:
-    """Store a selection of a person and return its id; all but the newest SELECTIONS_PER_PERSON of this person are
-        deleted.
+    """Store an annotator's selection, keep the newest SELECTIONS_PER_PERSON, and return its id.
 
     Args:
-        db: The project's database.
-        image_ids: (n,) of any integer type, no image twice; of more than MAX_IMAGES, that many are kept, evenly
-            spread.
-        by: The name of the person.
-
-    Raises DiskFull.
+        image_ids: (n,) unique integers, thinned evenly to MAX_IMAGES.
     """
     ids = np.asarray(image_ids, np.int64)
     if len(ids) > MAX_IMAGES:
@@ -52,7 +45,7 @@ def _get_save_time(path: Path) -> int:
 
 
 def load(db: Database, selection: str) -> np.ndarray:
-    """Return the images of a selection, (n,) int64, ascending. Raises AnnotatorError when it is gone."""
+    """Return a selection's images, (n,) int64, ascending, or raise AnnotatorError."""
     try:
         if not selection.isalnum():  # it comes from a URL and must not name another file
             raise FileNotFoundError

@@ -1,8 +1,6 @@
-"""Images in the order of their files, by name or by capture time: the next open ones, neighbours, people's progress.
+"""Images ordered by name or capture time: next open ones, neighbors and progress.
 
-Both orders are kept by the schema's indexes, so that a page reads the few images it asks for, whatever the project's
-size. By name: folder by folder (name_keys.py). By time: the oldest first, in whatever folder; images without a capture
-time come last, by name.
+Images without capture time come last, by name.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,16 +24,12 @@ _IS_OPEN_SQL = f"stage IN (0, 2) AND {_IS_READABLE_SQL}"
 def find_next_open(
     sql: sqlite_utils.Database, sequence: str, after: int, taken: Collection[int], want: int
 ) -> list[int]:
-    """Return up to `want` images with an open class, from the one after `after` on and round to it.
-
-    Skipped images are left out.
+    """Return up to `want` unskipped images with an open class, wrapping around `after`.
 
     Args:
-        sql: The database.
         sequence: One of SEQUENCES.
-        after: Image id; 0: from the beginning.
-        taken: Ids to leave out.
-        want: The largest number of images.
+        after: Image id, 0 for the start.
+        taken: Ids to omit.
     """
     chosen: list[int] = []
     if want <= 0:
@@ -49,7 +43,7 @@ def find_next_open(
 
 
 def find_neighbors(db: Database, image_id: int, sequence: str) -> tuple[int | None, int | None]:
-    """Return the images before and after this one in its folder, None at an end; answered and leased ones count too."""
+    """Return the previous and next image in the folder, or None at an end."""
     keys = _FOLDER_SORT_KEYS_SQL[sequence]
     rows = db.tuples(f"SELECT folder_key, {keys} FROM image WHERE id = ?", [image_id])
     if not rows:
@@ -69,13 +63,13 @@ def find_neighbors(db: Database, image_id: int, sequence: str) -> tuple[int | No
 
 
 def get_reached(db: Database, annotator: str, sequence: str) -> int:
-    """Return the last image of a sequence that this person has left; 0: none yet."""
+    """Return the last image of a sequence that the annotator left, or 0."""
     statement = "SELECT image_id FROM reached WHERE annotator = ? AND sequence = ?"
     return db.value(statement, [annotator, sequence]) or 0
 
 
 def set_reached(db: Database, annotator: str, sequence: str, image_id: int) -> None:
-    """Store the last image of a sequence that this person has left; 0 deletes it. An unknown image changes nothing."""
+    """Store the last image that the annotator left (0 deletes it)."""
     if get_reached(db, annotator, sequence) == image_id:
         return
     with db.writing(durable=False, right=Right.ANSWER) as sql:

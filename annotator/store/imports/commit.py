@@ -1,10 +1,7 @@
-"""Storing a staged source: one transaction of set-based statements, so that nothing is ever half imported.
+"""Storing a staged import in one transaction of set-based statements.
 
-The result equals that of decisions.decide row by row: explicit answers image by image and class by class, then one
-"nothing else here" for each image of which the source names all present classes. The triggers that maintain tallies are
-dropped for the transaction, and the tallies are changed by counts: a trigger takes three times as long as its row.
-During the transaction nobody else can write, and readers see the state before it; so the rows are computed first
-(import_changes.py), and the transaction copies them in the order of their keys.
+The result equals deciding row by row. Tallies are updated by counts with triggers dropped, which is three
+times faster.
 """
 
 import json
@@ -47,7 +44,7 @@ SUSPENDED_TRIGGERS = (
 
 @dataclass(frozen=True)
 class ImportSource:
-    """The source of an import and the person who asked for it: columns of `import`; `uuid` identifies this import."""
+    """The source of an import and its annotator, identified by `uuid`."""
 
     path: str
     format: str
@@ -58,16 +55,16 @@ class ImportSource:
 
 @dataclass(frozen=True)
 class ImportResult:
-    """Counts of what an import stored.
+    """The counts of a stored import.
 
     Attributes:
-        images: Number of images added to the project.
-        classes: Names of the added classes.
-        answers: Number of cells decided.
-        replaced: Number of these that replaced an answer.
-        completed: Number of images with "nothing else here".
-        attributes, remarks: Number of facts of images, and of flags and comments.
-        event_labels: Number of labels of events, which are no answers about single images.
+        images: Added images.
+        classes: Names of added classes.
+        answers: Decided cells.
+        replaced: Those that replaced an answer.
+        completed: Images with "nothing else here".
+        attributes, remarks: Number of fields, and of flags and comments.
+        event_labels: Labels of events, not of single images.
     """
 
     id: int
@@ -91,19 +88,16 @@ def commit_import(
     new_images: Sequence[int] = (),
     version: int | None = None,
 ) -> ImportResult:
-    """Store everything that is staged, in one transaction; names must be resolved and cells built before.
+    """Store all staged data in one transaction, after names are resolved and cells built.
 
     Args:
-        staging: The staged source.
-        db: The project's database.
-        source: The path and the format of the source, and the person who imports it.
-        replace: Replace answers of people that differ; otherwise they stay.
-        replace_imports: Replace differing answers of earlier imports; None: as `replace`.
-        new_images: Ids of the images that were registered for this import.
-        version: The class_version for which names were resolved; None: the present one.
+        replace: Replace conflicting answers of annotators.
+        replace_imports: Replace those of earlier imports. None selects `replace`.
+        new_images: Ids registered for this import.
+        version: The class_version used to resolve names, or None.
 
     Raises:
-        AnnotatorError: Classes were changed since then: prepare the import again.
+        AnnotatorError: Classes changed since then.
     """
     conditions = [IS_BY_PERSON_SQL] if replace else []
     conditions += [f"NOT {IS_BY_PERSON_SQL}"] if (replace if replace_imports is None else replace_imports) else []
@@ -122,7 +116,6 @@ def _store_changes(
     replace: bool,
     new_images: Sequence[int],
 ) -> ImportResult:
-    """Store the changes in one transaction."""
     with db.writing():
         if get_class_version(db) != changes.version:
             raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
@@ -172,7 +165,7 @@ def _prepare_transaction(staging: Staging, db: Database) -> Generator[sqlite_uti
 
 @contextmanager
 def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
-    """Use a larger cache and no foreign key checks, which the statements of an import cannot violate."""
+    """Use a larger cache, without foreign key checks that imports cannot violate."""
     (cache,) = sql.execute("PRAGMA cache_size").fetchone()
     sql.conn.execute(f"PRAGMA cache_size = -{IMPORT_CACHE_KB}")
     sql.conn.execute("PRAGMA foreign_keys = OFF")
@@ -185,14 +178,11 @@ def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
 
 @contextmanager
 def suspend_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
-    """Drop the triggers on decisions and labels for a block inside a transaction, and then create them again.
-
-    Tallies of blind answers are counted again at the end. If the block fails, the rollback restores the triggers.
+    """Drop the triggers on decisions and labels during the block, inside a transaction.
 
     Args:
-        sql: The database, in a transaction.
-        cells: Approximate number of labels that change. If they are most of all labels, their index is dropped and
-            created again at the end, which takes half as long as keeping it up to date.
+        cells: Approximate number of changed labels. If most change, their index is rebuilt, which is twice as
+            fast.
     """
     labels = sql.execute("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'label'").fetchone()[0]
     names = [*SUSPENDED_TRIGGERS, *(["label_class"] if cells > max(labels / 2, 10_000) else [])]
@@ -214,14 +204,7 @@ def _count_active(sql: sqlite_utils.Database) -> int:
 def _add_classes(
     sql: sqlite_utils.Database, db: Database, by: str, staging: Staging
 ) -> tuple[list[str], int | None, list[int]]:
-    """Add the classes that the project lacks, and restore those archived when an import was taken back.
-
-    New classes are in the order of the source's list; those not listed follow by name.
-
-    Returns:
-        The added names, the id of the change in the history of classes (None without new classes), and the ids of
-        restored and added classes.
-    """
+    """Add or restore classes, and return added names, change id (or None), and all their ids."""
     back = "SELECT class_id FROM staged.target WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
     ids: list[int] = [row[0] for row in sql.execute(back).fetchall()]
     if ids:
@@ -247,14 +230,7 @@ def _add_classes(
 
 
 def _append_decisions(sql: sqlite_utils.Database, first: int, name: str) -> None:
-    """Append the decisions of staged.change, with ids after `first`, and their origins.
-
-    Args:
-        sql: The database, in a transaction, with the staged source attached.
-        first: The id of the newest decision.
-        name: Prefix of their uuids. Numbers of equal length follow it, so that the index of uuids only grows at its
-            end.
-    """
+    """Append the staged decisions after `first`, with equally long uuids for a fast index."""
     sql.execute(
         """INSERT INTO decision (id, uuid, action, image_id, class_id, state, source, annotator, decided_at)
         SELECT :first + x.id, :name || (:numbers + x.id), iif(x.target IS NULL, 'done', 'label'), x.image_id,
@@ -272,7 +248,7 @@ def _append_decisions(sql: sqlite_utils.Database, first: int, name: str) -> None
 
 
 def _update_derived_tables(sql: sqlite_utils.Database, first: int, changes: ImportChanges) -> None:
-    """Update labels, stages, auto-accepted cells and tallies for decisions after `first`, as derivation.py would."""
+    """Update labels, stages, auto-accepted cells and tallies for decisions after `first`."""
     class_of: dict[int, int] = dict(sql.execute("SELECT id, class_id FROM staged.target").fetchall())
     labels: Counter[tuple[int, int]] = Counter()
     for (target, state), cells in changes.labels.items():
@@ -300,7 +276,7 @@ def _update_derived_tables(sql: sqlite_utils.Database, first: int, changes: Impo
 def _insert_completed_labels(
     sql: sqlite_utils.Database, first: int, changes: ImportChanges, labels: Counter[tuple[int, int]]
 ) -> None:
-    """Insert the labels of "nothing else here", and add them to the counts in `labels`."""
+    """Insert the labels of "nothing else here", and count them in `labels`."""
     done = "staged.change x WHERE x.target IS NULL"
     for (class_id,) in sql.execute("SELECT id FROM class WHERE archived = 0").fetchall():
         labels[class_id, ABSENT] += changes.completed
@@ -328,7 +304,7 @@ def _update_stages(sql: sqlite_utils.Database, first: int) -> None:
 
 
 def write_stages(sql: sqlite_utils.Database) -> None:
-    """Write the stages of temp.staged_stage (image_id, newest, before, stage), update tallies, and drop the table."""
+    """Write temp.staged_stage (image_id, newest, before, stage), update tallies, and drop it."""
     sql.execute(
         """UPDATE image SET stage = s.stage, stage_decision = s.newest FROM temp.staged_stage s
         WHERE s.image_id = image.id"""
@@ -340,11 +316,7 @@ def write_stages(sql: sqlite_utils.Database) -> None:
 
 
 def add_decisions_to_tallies(sql: sqlite_utils.Database, low: int, high: int, sign: int) -> None:
-    """Add decisions low .. high of imports to the tallies (sign 1), or subtract them (sign -1).
-
-    The result equals that of the triggers: the view `counted`, row by row, would take half as long as storing the
-    decisions.
-    """
+    """Add (sign 1) or subtract (-1) the import decisions low to high in the tallies."""
     query = "SELECT action, source, annotator, count(*) FROM decision WHERE id BETWEEN ? AND ? GROUP BY 1, 2, 3"
     for action, source, annotator, many in sql.execute(query, [low, high]).fetchall():
         is_answer = action in ("label", "done")
@@ -353,7 +325,7 @@ def add_decisions_to_tallies(sql: sqlite_utils.Database, low: int, high: int, si
 
 
 def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, object, object, int]]) -> None:
-    """Add amounts to tallies, given as (kind, one, two, amount)."""
+    """Add (kind, one, two, amount) to the tallies."""
     sql.conn.executemany(
         "INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT (kind, one, two) DO UPDATE SET n = n + excluded.n",
         [change for change in changes if change[3]],
@@ -361,10 +333,7 @@ def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, o
 
 
 def _append_remarks(sql: sqlite_utils.Database, name: str, replace: bool) -> int:
-    """Append flags and comments that the images lack, with their origins; return the number of decisions added.
-
-    An image has one flag: without `replace` a flagged image keeps its flag.
-    """
+    """Append new flags and comments, one flag per image, and return their number."""
     first = get_newest_decision_id(sql)
     flagged = f"""r.kind = 'flag' AND '' != coalesce((SELECT d.note FROM decision d WHERE d.image_id = i.image_id
         AND d.action = 'flag' AND {NOT_UNDONE_SQL}

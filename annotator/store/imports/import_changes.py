@@ -1,8 +1,6 @@
-"""The rows that an import will store, computed before the project is locked: one for each decision, in their order.
+"""The rows of an import, one per decision, computed before the project is locked.
 
-Counting and comparing millions of cells takes longer than storing them, and nobody can decide while the project is
-locked. So the rows are computed before, from the labels of that time. Once the project is locked, only images that were
-decided on meanwhile are computed again.
+Under the lock, only images decided since are recomputed.
 """
 
 from collections import Counter
@@ -28,13 +26,12 @@ class ImportChanges:
     """Totals of the rows in staged.change.
 
     Attributes:
-        over: SQL condition on the decisions `d` whose labels are replaced.
-        version: The class_version that the rows belong to.
-        newest: The newest decision that the rows take into account.
-        is_whole: The source names every class of the project, so "nothing else here" holds for all of them.
-        answers, replaced, completed: Number of rows that decide a cell, of those that replace an answer, and of
-            "nothing else here" rows.
-        labels: (target, state) -> number of labels added, without the effects of "nothing else here".
+        over: SQL condition on replaceable decisions `d`.
+        version: The class_version of the rows.
+        newest: The newest decision considered.
+        is_whole: The source names every class.
+        answers, replaced, completed: Rows that decide a cell, replace an answer, or mean "nothing else here".
+        labels: (target, state) -> added labels, except of "nothing else here".
     """
 
     over: str
@@ -48,13 +45,12 @@ class ImportChanges:
 
 
 def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | None = None) -> ImportChanges:
-    """Compute all rows; names must be resolved and cells built before.
+    """Compute all rows, after names are resolved and cells built.
 
     Args:
-        sql: The database, with the staged source attached.
-        db: The project's database.
-        over: SQL condition on the decisions `d` whose labels are replaced.
-        version: The class_version for which names were resolved; None: the present one.
+        sql: Has the staged source attached.
+        over: SQL condition on replaceable decisions `d`.
+        version: The class_version used to resolve names, or None.
     """
     version = get_class_version(db) if version is None else version
     changes = ImportChanges(over, version, get_newest_decision_id(sql), covers_all_classes(sql))
@@ -70,7 +66,7 @@ def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | 
 
 
 def recompute_touched(sql: sqlite_utils.Database, changes: ImportChanges) -> None:
-    """Recompute the rows of images that were decided on since `changes.newest`; call it while nobody else can write."""
+    """Recompute the rows of images decided since `changes.newest`, under the lock."""
     sql.execute("DELETE FROM staged.touched")
     touched = sql.execute(
         "INSERT INTO staged.touched SELECT DISTINCT image_id FROM decision WHERE id > ? AND image_id NOT NULL",
@@ -85,7 +81,7 @@ def recompute_touched(sql: sqlite_utils.Database, changes: ImportChanges) -> Non
 
 
 def _insert_changes(sql: sqlite_utils.Database, changes: ImportChanges, only: str) -> None:
-    """Append the rows of images that meet `only`: explicit answers, implied absent ones, and "nothing else here"."""
+    """Append the rows of images matching `only`: explicit, implied absent, "nothing else here"."""
     over = changes.over
     add = "INSERT INTO staged.change (image_id, target, state, held, given)"
     sql.execute(

@@ -1,9 +1,4 @@
-"""The imports of a project, and taking an import back as a whole.
-
-An undo appends a decision for each decision that it takes back, like every undo, and derives the labels of their images
-again: for most images in a few statements, for those with a "nothing else here" or a cleared cell of others one by one
-(derivation.py).
-"""
+"""Past imports of a project, and their undo in one step."""
 
 import json
 import secrets
@@ -39,12 +34,12 @@ UNDONE_PROBLEM = "taken back with import"  # the kind of problem of an image tha
 
 @dataclass(frozen=True)
 class Import:
-    """An import of labels or images, in force or taken back.
+    """An import of labels or images.
 
     Attributes:
-        counts: The numbers of images, classes, answers, replaced, completed, attributes and remarks that it stored.
-        undone_at: Unix seconds at which it was taken back; None while it is in force.
-        undone_by: The person who took it back; "" while it is in force.
+        counts: Name -> number stored.
+        undone_at: Unix seconds, or None.
+        undone_by: Annotator, or "".
     """
 
     id: int
@@ -59,16 +54,15 @@ class Import:
 
 @dataclass(frozen=True)
 class ImportUndo:
-    """The effects of taking an import back.
+    """The effects of an import's undo.
 
     Attributes:
-        decisions: Number of decisions appended.
-        images: Number of its images that nobody is asked about any more.
-        images_kept: Number of its images that stay.
-        archived: Names of its classes that were archived.
-        kept: Names of its classes that others use, which stay.
-        attributes: Number of facts removed or set back.
-        event_labels: Number of labels of events removed.
+        decisions: Appended decisions.
+        images: Withdrawn images.
+        archived: Archived classes.
+        kept: Classes that others use.
+        attributes: Removed or restored fields.
+        event_labels: Removed event labels.
     """
 
     id: int
@@ -91,7 +85,7 @@ def load_imports(db: Database) -> list[Import]:
 
 
 def find_undone_files(db: Database, folder: Path) -> set[str]:
-    """Return the files of a folder whose image was taken back with an import; registering them restores the images."""
+    """Return a folder's files of undone imports, whose registration restores the images."""
     rows = db.tuples(
         """SELECT f.path FROM image i JOIN file f ON f.image_id = i.id JOIN folder d ON d.id = f.folder_id
         WHERE d.path = ? AND i.problem LIKE ? || '%'""",
@@ -101,7 +95,7 @@ def find_undone_files(db: Database, folder: Path) -> set[str]:
 
 
 class _PreviewRollbackError(Exception):
-    """An exception that rolls an undo back and holds the effects that it had."""
+    """An exception that rolls back an undo and holds its effects."""
 
     def __init__(self, undone: ImportUndo):
         super().__init__()
@@ -109,9 +103,9 @@ class _PreviewRollbackError(Exception):
 
 
 def preview_undo(db: Database, import_id: int) -> ImportUndo:
-    """Return the effects that `undo` would have: carry it out and roll it back.
+    """Return the effects of `undo`, which is run and rolled back.
 
-    Other people's answers have to wait meanwhile. Raises as `undo` does.
+    Other writers wait during it.
     """
     try:
         return undo(db, import_id, "", only_preview=True)
@@ -120,19 +114,15 @@ def preview_undo(db: Database, import_id: int) -> ImportUndo:
 
 
 def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -> ImportUndo:
-    """Take an import back as a whole.
+    """Undo an import in one step, including unused classes and unanswered images.
 
-    This removes its answers, facts, flags and comments, the classes that it added and nobody else uses, and the images
-    that it added and nobody else answered. Importing the same source again restores them.
+    Importing the source again restores them.
 
     Args:
-        db: The project's database.
-        import_id: The id of the import.
-        by: The person who takes it back.
-        only_preview: Roll the undo back and raise _PreviewRollbackError with its effects.
+        only_preview: Roll back and raise _PreviewRollbackError.
 
     Raises:
-        AnnotatorError: The import is unknown or taken back already, or its classes were merged since.
+        AnnotatorError: Unknown or undone import, or its classes were merged.
     """
     with large_transaction(db.sql), db.writing() as sql:
         row = sql.execute(
@@ -203,11 +193,7 @@ def _append_undos(sql: sqlite_utils.Database, by: str, low: int, high: int, name
 
 
 def _update_derived_tables(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list[tuple[int, int]]:
-    """Update labels, stages and tallies after undos newer than `first` of the decisions low .. high.
-
-    Returns:
-        (image id, its newest undo) of the images that must be rebuilt one by one.
-    """
+    """Update derived tables after undos, and return (image id, newest undo) to rebuild singly."""
     sql.execute(
         """CREATE TEMP TABLE touched AS SELECT d.image_id, max(u.id) AS newest, EXISTS (
             SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.id NOT BETWEEN :low AND :high
@@ -247,7 +233,7 @@ def _update_derived_tables(sql: sqlite_utils.Database, first: int, low: int, hig
 
 
 def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
-    """Derive the labels of touched images without "nothing else here" and cleared cells: the newest answer per cell."""
+    """Derive the labels of touched simple images from the newest answer per cell."""
     sql.execute(
         """DELETE FROM label WHERE decision_id BETWEEN ? AND ?
         AND image_id IN (SELECT image_id FROM temp.touched WHERE NOT is_alone)""",
@@ -264,10 +250,7 @@ def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
 
 
 def _withdraw_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
-    """Withdraw the images that came with an import and that have no decision; return their number, and that of others.
-
-    Nobody is asked about withdrawn images.
-    """
+    """Withdraw an import's undecided images, and return their number and that of the others."""
     came = "id IN (SELECT image_id FROM import_image WHERE import_id = ?)"
     count = sql.execute(f"SELECT count(*) FROM image WHERE {came}", [import_id]).fetchone()[0]
     taken = sql.execute(
@@ -290,7 +273,7 @@ def _withdraw_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, i
 def _archive_unused_classes(
     sql: sqlite_utils.Database, db: Database, by: str, added: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Archive the classes that an import added and nobody else uses; return their ids, and those of the others."""
+    """Archive an import's otherwise unused classes, and return their ids and the others'."""
     archived = {row[0] for row in sql.execute("SELECT id FROM class WHERE archived = 1")}
     used = {
         class_id

@@ -1,8 +1,6 @@
 """Creating a project completely or not at all.
 
-The database is called project.db.unfinished until it is complete, and is then renamed. Until then the project does not
-exist, and creating it can be tried again. Files that were registered before a kill are not read again; nothing else of
-an earlier attempt is kept, since it may have had other classes or labels.
+The database is named project.db.unfinished until it is complete. A retry keeps only registered files.
 """
 
 import contextlib
@@ -33,7 +31,7 @@ ATTEMPT_FILES = (
 
 
 def has_other_files(project: Path) -> bool:
-    """Return whether a folder without a project holds anything except an attempt to create one."""
+    """Return whether a folder contains anything besides an unfinished project."""
     ours = (*ATTEMPT_FILES, IMPORTED_FOLDER)
     names = [entry.name for entry in project.iterdir()]
     return any(name not in ours and not is_staging_file(name) and not is_listing_file(name) for name in names)
@@ -41,15 +39,11 @@ def has_other_files(project: Path) -> bool:
 
 @contextmanager
 def create_project(project: Path, folder: Address | Path) -> Generator[Database]:
-    """Yield the database of a new project, which becomes project.db when the block ends without an exception.
-
-    Args:
-        project: The project folder.
-        folder: The folder of the images, or their address; an earlier attempt with the same one is resumed.
+    """Yield the database of a new project, which becomes project.db when the block succeeds.
 
     Raises:
-        AlreadyRunning: Another process is creating this project.
-        AnnotatorError: The project exists by now, or its folder cannot be written.
+        AlreadyRunning: Another process is creating it.
+        AnnotatorError: It exists, or its folder is not writable.
     """
     place = Paths(project.resolve())
     # That of an attempt which was killed is as new.
@@ -88,7 +82,7 @@ def create_project(project: Path, folder: Address | Path) -> Generator[Database]
 
 
 def _open_unfinished(project: Path, folder: Address | Path) -> Database:
-    """Return the database of an earlier attempt if it holds nothing but files of this folder, else a new one."""
+    """Return an unfinished database if it contains only files of this folder, else a new one."""
     try:
         db = Database(project, create=True, file=UNFINISHED_DATABASE_FILE)
         named = folder.plain if isinstance(folder, Address) else escape_path(str(folder.resolve()))
@@ -105,7 +99,7 @@ def _open_unfinished(project: Path, folder: Address | Path) -> Database:
 
 
 def _close_connection(db: Database) -> None:
-    """Close the last connection, so that SQLite moves everything into the database file."""
+    """Close the connection, so that SQLite merges its log."""
     db.sql.conn.close()
 
 

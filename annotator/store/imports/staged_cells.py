@@ -1,7 +1,4 @@
-"""Comparison of a staged source with the project, cell by cell, before the import.
-
-The project is not changed here. Names must be resolved before (staged_names.py).
-"""
+"""Comparison of a staged source with the project, cell by cell, before an import."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +35,7 @@ IS_BY_PERSON_SQL = "d.source NOT IN ('import')"
 
 @dataclass(frozen=True)
 class Tally:
-    """A count, and the first few cases as texts with their places."""
+    """A count with its first cases as texts."""
 
     count: int = 0
     examples: Sequence[str] = ()
@@ -49,10 +46,8 @@ class StagedClass:
     """A class of the source.
 
     Attributes:
-        target: Name of the project's class, "" where the class is left out.
-        how: How the target was found, as in staged_names.py.
-        answers: Number of cells of the project that the source answers; for a class that is left out, number of the
-            source's images with an answer.
+        target: Name of the project's class, or "" if omitted.
+        answers: Number of answered cells, or of answered images if omitted.
     """
 
     name: str
@@ -63,29 +58,20 @@ class StagedClass:
 
 @dataclass(frozen=True)
 class ImportPreview:
-    """The effects of an import before it is made.
+    """The effects that an import would have.
 
     Attributes:
-        items: Number of items in the source.
-        images_known: Number of images that the project has.
-        images_new: Images that come with the source.
-        images_unknown: Images that the source names but that neither the source nor the project contains.
-        images_skipped: Images whose file was skipped at its registration.
-        copies: Number of files of the source with the content of an image of the project, which are not added.
-        answers_new, answers_known: Number of answers that are new, and of those that the project has already.
-        conflicts_with_people, conflicts_with_imports: Answers that differ from the project's label by a person or an
-            import.
-        completed: Number of images of which the source names all present classes.
-        left_out: Number of answers on images or of classes that are left out.
-        filled: Number of cells that a model or an assumption filled in: no answers, and left out.
-        scores: Number of scores in the source.
-        attributes_new, attributes_known, attributes_other: Facts of images: new, known, and with another value here.
-        remarks_new, remarks_known: Number of flags and comments that are new or known.
-        event_labels: Number of labels of events that are new: no answers about single images.
-        warnings: Sentences about names of new classes and the class map.
-        found_by: Kind of store/images/name_kinds.py, the first left out -> images' names that were found in it.
-        unclear: Name -> reason, of classes that have to be mapped first: they could be several classes, or no class can
-            have that name. Until then their answers are left out.
+        images_new: Images to add.
+        images_unknown: Images in neither source nor project.
+        images_skipped: Images rejected at registration.
+        copies: Source files with the content of a project image.
+        conflicts_with_people, conflicts_with_imports: Answers that conflict with labels.
+        completed: Images with all present classes named.
+        left_out: Omitted answers.
+        filled: Cells filled by a model or assumption, which are omitted.
+        attributes_other: Fields with another value in the project.
+        found_by: Inexact match kind -> image names.
+        unclear: Name -> reason, of classes to be mapped first. Their answers are omitted.
     """
 
     items: int
@@ -115,7 +101,7 @@ class ImportPreview:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the import would change anything, or might once unclear names are mapped."""
+        """Return whether the import changes anything, also after mapping unclear names."""
         new = (len(self.unclear), self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
         conflicts = (self.conflicts_with_people, self.conflicts_with_imports, self.attributes_other)
         added = any(class_.how in (NEW, RESTORED) for class_ in self.classes)
@@ -123,12 +109,10 @@ class ImportPreview:
 
 
 def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
-    """Compute what the source says of each cell of the project.
+    """Compute the source's answer per cell of the project.
 
     Args:
-        staging: The staged source.
-        db: The project's database.
-        note: Receives a sentence for every cell of which the source says two different things.
+        note: Receives a sentence per conflicting cell.
     """
     with staging.attach(db) as sql:
         sql.execute("DELETE FROM staged.cell")
@@ -169,10 +153,7 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
 
 
 def _overrule_side_files(sql: sqlite_utils.Database) -> int:
-    """Set cells to absent where only a file beside the source says present, but the source names all present classes.
-
-    Somebody has changed the source since the file was written. Returns the number of these cells.
-    """
+    """Set outdated present cells of side files to absent, and return their number."""
     return sql.execute(
         f"""UPDATE staged.cell SET state = {ABSENT}, given = NULL, who = 0 WHERE state = {PRESENT} AND NOT is_said
         AND NOT is_filled AND image_id IN (SELECT image_id FROM staged.item WHERE exhaustive AND answered)"""
@@ -180,7 +161,7 @@ def _overrule_side_files(sql: sqlite_utils.Database) -> int:
 
 
 def _iterate_clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of each cell of which the source says different things."""
+    """Yield the rows of each cell with conflicting answers."""
     rows = sql.query(
         """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, i.answered, x.image_id,
             x.target
@@ -193,11 +174,7 @@ def _iterate_clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]
 
 
 def _iterate_implied_clashes(sql: sqlite_utils.Database) -> Iterator[dict[str, Any]]:
-    """Yield the cells that one item answers and that another item of the same image, which names all, leaves absent.
-
-    An exhaustive item answers every class of the source, so what it does not name is as much an answer as what it does.
-    Images that only one item speaks of are not looked at, which are nearly all.
-    """
+    """Yield cells answered by one item but implied absent by another exhaustive one."""
     for table in _TEMP_TABLES:
         sql.execute(f"DROP TABLE IF EXISTS temp.{table}")
     sql.execute(
@@ -244,11 +221,7 @@ _TEMP_TABLES = ("several", "named", "implied")
 
 
 def _choose_winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the answer that holds of a cell with different answers; None where nothing decides it.
-
-    The source itself has precedence over files beside it; otherwise the newest answer holds, where all have different
-    times; otherwise, for classes mapped to the same class, present, then unsure.
-    """
+    """Return a conflicting cell's valid answer: source before side files, newest, present, or None."""
     said = [row for row in cell if row["answered"]]
     if 0 < len(said) < len(cell) and len({row["state"] for row in said}) == 1:
         return said[0]
@@ -281,7 +254,7 @@ def _describe_implied_clash(staging: Staging, clash: Mapping[str, Any]) -> str:
 
 
 def compute_preview(staging: Staging, db: Database) -> ImportPreview:
-    """Return the effects that the import would have now; call `build` before."""
+    """Return the effects that the import would have now, after `build`."""
     with staging.attach(db) as sql, db.reading():
         values = sql.execute(
             f"""SELECT coalesce(sum(l.state IS NULL), 0), coalesce(sum(l.state = x.state), 0),
@@ -353,7 +326,7 @@ IS_KNOWN_REMARK_SQL = f"""EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.
 
 
 def count_names_by_kind(staging: Staging, sql: sqlite_utils.Database) -> dict[str, Tally]:
-    """Return kind -> number of names of images that were found in it, with examples; without those found exactly."""
+    """Return match kind -> number of image names with examples, except exact matches."""
     query = "SELECT kind, count(DISTINCT name) FROM staged.item WHERE kind != '' AND image_id NOT NULL GROUP BY kind"
     counts: dict[str, int] = dict(sql.execute(query).fetchall())
     examples = """SELECT place, name, found FROM staged.item WHERE kind = ? AND image_id NOT NULL GROUP BY name
@@ -424,7 +397,7 @@ def _find_conflicts(staging: Staging, sql: sqlite_utils.Database, whose: str) ->
 
 
 def _compare_attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int, Tally]:
-    """Return the number of facts that are new and known, and a tally of those that differ from the project's."""
+    """Return the numbers of new and known fields, and a tally of different ones."""
     joined = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item
         LEFT JOIN attribute h ON h.image_id = i.image_id AND h.name = a.name WHERE i.image_id NOT NULL"""
     new, known, other = sql.execute(
@@ -442,7 +415,7 @@ def _compare_attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[i
 
 
 def covers_all_classes(sql: sqlite_utils.Database) -> bool:
-    """Return whether the source has every class of the project: its "nothing else here" then holds for all."""
+    """Return whether the source has all classes of the project."""
     query = (
         f"SELECT 1 FROM class WHERE {IS_ACTIVE_CLASS_SQL} AND id NOT IN (SELECT class_id FROM staged.target WHERE "
         "class_id NOT NULL)"

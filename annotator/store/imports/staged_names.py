@@ -1,8 +1,7 @@
 """Resolution of image and class names in a staged source.
 
-An image is found by its sha256 where the source states it, because its content identifies an image. Otherwise it is
-found by its name (store/images/name_matching.py). A class is found by its name or synonym, by the user's class map, and
-then by its name without regard to case and blanks.
+Images match by sha256, else name. Classes match by name or synonym, class map, then name without case and
+spaces.
 """
 
 import json
@@ -47,12 +46,10 @@ class NameRules:
     """The rules by which names are resolved.
 
     Attributes:
-        class_map: Name in the source -> class of the project, which may be new; "" leaves the class out.
-        strict: Unknown names are mistakes: of images, and of classes where the project or `listed` has any.
-        listed: Classes that are about to be added.
-        folder: The folder that the files of items are relative to; None: the source brings no images.
-        match: The loosest kind of name_kinds.KINDS in which an image is found by its name; None: all of them.
-        origin: The place that the names come from.
+        class_map: Source name -> project class, possibly new, or "" to omit.
+        strict: Unknown names are errors.
+        folder: Base folder of item files, or None without images.
+        match: The loosest kind of match allowed, or None for all.
     """
 
     class_map: Mapping[str, str]
@@ -64,13 +61,10 @@ class NameRules:
 
 
 def resolve_names(staging: Staging, db: Database, rules: NameRules, note: Callable[[str], None]) -> None:
-    """Resolve the images and classes of all items; a second call resolves all of them again.
+    """Resolve the images and classes of all items.
 
     Args:
-        staging: The staged source.
-        db: The project's database.
-        rules: How names of images and classes are understood.
-        note: Receives a sentence for every name that cannot be used.
+        note: Receives a sentence per unusable name.
     """
     with staging.attach(db) as sql:
         define_functions(sql)
@@ -102,7 +96,7 @@ def _resolve_images(sql: sqlite_utils.Database, rules: NameRules) -> None:
 
 
 def _resolve_files(sql: sqlite_utils.Database, folder: Path) -> None:
-    """Find the images of items that bring a file: the registered image, or a negative number for a new one."""
+    """Set the images of items with a file, negative numbers for new images."""
     row = sql.execute("SELECT id FROM folder WHERE path = ?", [escape_path(str(folder.resolve()))]).fetchone()
     for file, may_differ in [("item.file", "1"), *build_unicode_forms("item.file")]:
         open_ = f"image_id IS NULL AND file != '' AND {may_differ}"
@@ -122,7 +116,7 @@ def _resolve_files(sql: sqlite_utils.Database, folder: Path) -> None:
 
 
 def _resolve_written_names(sql: sqlite_utils.Database) -> None:
-    """Find the images of items from files beside an export by the stem of the file, if it is that of one image only."""
+    """Set the images of files next to an export by their unique stems."""
     open_ = "image_id IS NULL AND written != ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
         return
@@ -140,7 +134,7 @@ def _resolve_written_names(sql: sqlite_utils.Database) -> None:
 def _report_image_names(
     staging: Staging, sql: sqlite_utils.Database, rules: NameRules, note: Callable[[str], None]
 ) -> None:
-    """Note image names that are mistakes: ambiguous ones, and in strict mode unknown ones."""
+    """Report ambiguous image names, and in strict mode unknown ones."""
     bad = f"reason = '{SEVERAL_IMAGES_REASON}'"
     if rules.strict:
         bad += f" OR reason IN ('{NO_IMAGE_REASON}', '{OUTSIDE_REASON}', '{OTHER_CONTENT_REASON}')"
@@ -156,7 +150,7 @@ def _report_image_names(
 
 
 def _report_rivals(staging: Staging, sql: sqlite_utils.Database, note: Callable[[str], None]) -> None:
-    """Note different names that were found to be the same file, at least one of them not exactly."""
+    """Report different names that match the same file inexactly."""
     # Two names of an image that has two files are no mistake, so it is files that are compared.
     path = """coalesce(i.found,
         iif(EXISTS (SELECT 1 FROM file f WHERE f.image_id = i.image_id AND f.path = i.name), i.name, NULL),
@@ -235,7 +229,7 @@ def _resolve_classes(
 
 
 def _find_map_warnings(rules: NameRules, names: Collection[str], named: Collection[str]) -> list[str]:
-    """Return warnings about possible slips in the class map: unused names, and classes that are new."""
+    """Return warnings about unused names and new classes in the class map."""
     unused = [
         f"The class map names {name!r}, which is not in the source." for name in rules.class_map if name not in names
     ]
@@ -244,7 +238,7 @@ def _find_map_warnings(rules: NameRules, names: Collection[str], named: Collecti
 
 
 def _explain_unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
-    """Return why a name that looks like an existing class is not taken for that class."""
+    """Return why a look-alike name is not matched to an existing class."""
     if len(near) > 1:
         could = " or ".join(map(repr, sorted(near)))
     else:
@@ -254,7 +248,7 @@ def _explain_unclear(name: str, near: Collection[str], rivals: Collection[str]) 
 
 
 def find_undone_classes(sql: sqlite_utils.Database) -> set[int]:
-    """Return the classes that are archived because the import that added them was taken back (past_imports.py)."""
+    """Return the classes archived by the undo of their import."""
     rows = sql.execute("SELECT counts FROM import WHERE undone_at NOT NULL").fetchall()
     ids = {class_id for (counts,) in rows for class_id in json.loads(counts).get("archived", ())}
     archived = sql.execute("SELECT id FROM class WHERE archived = 1 AND merged_into IS NULL").fetchall()
@@ -264,7 +258,7 @@ def find_undone_classes(sql: sqlite_utils.Database) -> set[int]:
 def _find_target(
     name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]], rules: NameRules
 ) -> tuple[str, str]:
-    """Return the project's class that a name of the source stands for, and how it was found."""
+    """Return the project class of a source name, and how it was found."""
     if name in rules.class_map:
         wanted = rules.class_map[name]
         return (named[wanted].name if wanted in named else wanted), MAPPED if wanted else LEFT_OUT

@@ -1,8 +1,4 @@
-"""Staging of scores from an external model: names in a staging file, scores in an unnamed temporary file.
-
-The project is not changed before `store`, and memory does not grow with the source. Images and classes are found as for
-imports (staged_names.py); an image may be named by the sha256 of its file instead.
-"""
+"""Staging of scores from an external model in temporary files."""
 
 import re
 import tempfile
@@ -27,37 +23,37 @@ MAX_REPORTED_CELLS = 50  # largest number of invalid cells of a block that are d
 
 
 class IncomingScores(Protocol):
-    """A block of scores of some images: exchange.predictions.score_tables.ScoreBlock."""
+    """A block of scores of some images."""
 
     @property
     def images(self) -> Sequence[str]:
-        """The names of the images."""
+        """Return the image names."""
         ...
 
     @property
     def places(self) -> Sequence[int | str]:
-        """The place of each image in the source, such as its line."""
+        """Return each image's place in the source."""
         ...
 
     @property
     def classes(self) -> Sequence[str]:
-        """The names of the classes."""
+        """Return the class names."""
         ...
 
     @property
     def scores(self) -> np.ndarray:
-        """(n, C) scores, nan where there is none."""
+        """Return (n, C) scores, nan if missing."""
         ...
 
     @property
     def boxes(self) -> CellBoxes | None:
-        """The boxes of cells; None: the block has none."""
+        """Return the boxes of cells, or None."""
         ...
 
 
 @dataclass(slots=True)
 class _NamedImage:
-    """An image in the form that Staging takes."""
+    """An image as `Staging` item."""
 
     image: str
     place: int | str
@@ -76,7 +72,7 @@ class _NamedImage:
 
 @dataclass(frozen=True)
 class _StoredBlock:
-    """The position of a block of scores in the file: items first .. first + rows - 1, classes by name."""
+    """The position of a score block in the file."""
 
     first: int
     rows: int
@@ -86,16 +82,13 @@ class _StoredBlock:
 
 @dataclass(frozen=True)
 class ResolvedScores:
-    """The result of resolving the names of a source.
+    """The result of resolving a source's names.
 
     Attributes:
-        images: Number of images of the project that the source names.
-        unknown_images: Images that the project lacks, which are left out.
-        classes: Name in the source -> class of the project, where the two differ.
-        unknown_classes: Names that no class has, or that could be several classes.
-        unclear: Name -> why it cannot be used as it is, of the unknown classes where there is a reason.
-        scored_again: Repeated scores of the same cell; the highest one counts.
-        found_by: Kind of store/images/name_kinds.py, the first left out -> images' names that were found in it.
+        classes: Source name -> project class, where different.
+        unknown_classes: Unknown or ambiguous names.
+        scored_again: Repeated cell scores, of which the highest counts.
+        found_by: Inexact match kind -> image names.
     """
 
     images: int
@@ -108,17 +101,10 @@ class ResolvedScores:
 
 
 class StagedScores:
-    """The staged scores of one source; a context manager."""
+    """The staged scores of one source."""
 
     def __init__(self, db: Database, scale: str, note: Callable[[str], None], place_word: str):
-        """Create the temporary files.
-
-        Args:
-            db: The project's database.
-            scale: The scale of the scores, as in prediction_sources.Source.
-            note: Receives a sentence for everything that is wrong.
-            place_word: What a place is called: "line".
-        """
+        """Create the temporary files."""
         self._db, self._scale, self._note = db, scale, note
         self._staging = Staging(db.paths.project, note, place_word)
         self._file = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (closed by close)
@@ -138,7 +124,7 @@ class StagedScores:
         self._staging.close()
 
     def add(self, block: IncomingScores) -> None:
-        """Store a block temporarily; invalid scores are noted."""
+        """Store a block temporarily, and report invalid scores."""
         scores = np.asarray(block.scores)
         self._check(block, scores)
         new = [name for name in block.classes if name not in self._names]
@@ -156,7 +142,7 @@ class StagedScores:
             self._boxes.write(to_stored_boxes(first + boxes.rows, numbers[boxes.columns], boxes).tobytes())
 
     def _check(self, block: IncomingScores, scores: np.ndarray) -> None:
-        """Note scores that are not finite or, for probabilities, not in [0, 1]."""
+        """Report infinite scores, or probabilities outside [0, 1]."""
         if self._scale == PROBABILITY:
             with np.errstate(invalid="ignore"):
                 bad, why = (
@@ -174,11 +160,10 @@ class StagedScores:
             self._note("")
 
     def resolve(self, class_map: Mapping[str, str], match: str | None = None) -> ResolvedScores:
-        """Find the images and classes that the names stand for.
+        """Match the image and class names.
 
         Args:
-            class_map: Name in the source -> class of the project, "" for one that is left out.
-            match: The loosest kind of store/images/name_kinds.py in which images are found; None: all of them.
+            class_map: Source name -> project class, or "" to omit.
         """
         resolve_names(self._staging, self._db, NameRules(class_map, match=match), self._note)
         with self._staging.attach(self._db) as sql:
@@ -211,10 +196,7 @@ class StagedScores:
         )
 
     def _count_repeats(self) -> Tally:
-        """Count scores of cells that were scored before, on images that several items name.
-
-        Memory: a byte for each cell of these images.
-        """
+        """Count repeated scores of cells."""
         image_ids, items = np.unique(self._image_ids[self._image_ids > 0], return_counts=True)
         several = image_ids[items > 1]
         if not len(several):
@@ -244,7 +226,7 @@ class StagedScores:
     def store(
         self, name: str, by: str, *, replace: bool = False, progress: ProgressCallback = ignore_progress
     ) -> PredictionSource:
-        """Add the scores of known images and classes to the source `name`. Raises as prediction_sources.add."""
+        """Add the known scores to the source `name`."""
         ids = np.unique(self._image_ids[self._image_ids > 0])
         class_ids = sorted(set(self._class_ids.values()))
         return prediction_sources.add(
@@ -261,7 +243,7 @@ class StagedScores:
         )
 
     def _load_known_boxes(self) -> np.ndarray:
-        """Return the boxes on known images and of known classes, (n,) BOX. Memory: 28 bytes a box."""
+        """Return the boxes of known images and classes, (n,) BOX."""
         self._boxes.seek(0)
         boxes = np.frombuffer(bytearray(self._boxes.read()), BOX_DTYPE)
         class_ids = np.array([self._class_ids.get(name, -1) for name in self._boxed] or [-1], np.int64)
@@ -273,7 +255,7 @@ class StagedScores:
             yield image_ids, class_ids, scores
 
     def _iterate_known_scores(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield (items, image ids, class ids, scores) of the known images and classes of each block."""
+        """Yield each block's known (items, image ids, class ids, scores)."""
         for stored in self._stored:
             self._file.seek(stored.start)
             size = 4 * stored.rows * len(stored.classes)

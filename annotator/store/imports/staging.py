@@ -1,9 +1,4 @@
-"""Staging of a source while it is read: its items in a temporary SQLite file, so that memory does not grow.
-
-The file is in the project's folder, readable by its owner only, and is removed after use; a file left by a killed
-import is removed by the next one. staged_names.py resolves the names of images and classes, staged_cells.py compares
-the items with the project, commit.py stores them.
-"""
+"""Staging of a source's items in a temporary SQLite file, so that memory stays constant."""
 
 import math
 import os
@@ -39,71 +34,71 @@ _VALID_STATES = (PRESENT, ABSENT, UNSURE)
 
 
 class IncomingItem(Protocol):
-    """The statements of a source about one image: exchange.formats.contents.Item."""
+    """A source's data about one image."""
 
     @property
     def image(self) -> str:
-        """The name of the image."""
+        """Return the image name."""
         ...
 
     @property
     def place(self) -> int | str:
-        """The place in the source, such as a line."""
+        """Return the place in the source."""
         ...
 
     @property
     def labels(self) -> Sequence[tuple[str, int, str, float | None, str]]:
-        """(class, state, annotator, unix seconds or None, source) of each answer about the image."""
+        """Return (class, state, annotator, Unix seconds or None, source) per answer."""
         ...
 
     @property
     def exhaustive(self) -> bool:
-        """Return whether a class of the source that the labels do not name is absent."""
+        """Return whether unnamed classes of the source are absent."""
         ...
 
     @property
     def answered(self) -> bool:
-        """Return whether anybody has answered for this image."""
+        """Return whether an annotator answered this image."""
         ...
 
     @property
     def scores(self) -> Mapping[str, float]:
-        """Class -> score of a model."""
+        """Return class -> model score."""
         ...
 
     @property
     def file(self) -> str:
-        """The path of the image's file, relative to the source's folder; "" for none."""
+        """Return the image's relative file path, or ""."""
         ...
 
     @property
     def sha256(self) -> str:
-        """The sha256 of the image's file; "" where the source does not say."""
+        """Return the sha256 of the image file, or ""."""
         ...
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """Name -> value of each fact that is no label."""
+        """Return field name -> value."""
         ...
 
     @property
     def written(self) -> str:
-        """The name of the image's file in the export that the source is; "" for none."""
+        """Return the image's file name in an export, or ""."""
         ...
 
     @property
     def remarks(self) -> Sequence[tuple[str, str, str, float | None]]:
-        """("flag" or "comment", text, annotator, unix seconds or None) of each flag and comment."""
+        """Return ("flag" or "comment", text, annotator, Unix seconds or None) each."""
         ...
 
     @property
     def event(self) -> str:
-        """The event (burst, sequence) of the image; "" for none."""
+        """Return the image's event, or ""."""
         ...
 
     @property
     def event_labels(self) -> Sequence[tuple[str, int, str, float | None, str]]:
-        """Answers, as in `labels`, about the event as a whole."""
+        """Return the answers about the event, as `labels`."""
         ...
 
 
@@ -155,17 +150,14 @@ CREATE TABLE touched (image_id INTEGER PRIMARY KEY);
 
 
 class Staging:
-    """The staged items of one source; a context manager that removes its file at the end.
+    """The staged items of one source, as a context manager that removes its file.
 
     Attributes:
-        place_word: What a place is called: "line", "annotation".
-        note: Receives a sentence for everything that is wrong with an item.
-        names_all: Answered items name all present classes, even where the source does not say so.
-        beat: Called repeatedly while statements about the staged items run; an exception that it raises ends them.
-        class_facts: Class name -> facts besides name and description, as the source states them.
-        unclear: Name -> reason, of class names that need a choice: they could be several classes, are archived, or no
-            class can have them. Set by `resolve`.
-        warnings: Sentences about the class map. Set by `resolve`.
+        names_all: Answered items name all present classes.
+        beat: Called during statements. Its exceptions end them.
+        class_facts: Class name -> further fields.
+        unclear: Class name -> reason, if it needs a choice.
+        warnings: Sentences about the class map.
     """
 
     def __init__(self, folder: Path, note: Callable[[str], None], place_word: str = "line"):
@@ -206,7 +198,7 @@ class Staging:
             Path(self._lock.lock_file).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove all that was read, so that the source can be read again."""
+        """Remove all items."""
         self._file.execute("BEGIN")
         for (name,) in self._file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             self._file.execute(f"DELETE FROM {name}")
@@ -219,18 +211,13 @@ class Staging:
         return f"{self.place_word} {place}" if isinstance(place, int) else str(place)
 
     def add_classes(self, listed: Iterable[tuple[str, str]]) -> None:
-        """Add the classes (name, description) that the source lists."""
+        """Add the source's listed (name, description) classes."""
         for name, description in listed:
             class_id = self._get_class_id(name)
             self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
 
     def set_coming_files(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Set the files that will be registered, in place of those set before.
-
-        Args:
-            paths: The files that will be registered.
-            held: Files that will not be registered because an image has their content: path -> its id.
-        """
+        """Replace the files to register, except `held` (path -> image id)."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM coming")
         self._file.executemany(
@@ -240,7 +227,7 @@ class Staging:
         self._file.execute("COMMIT")
 
     def set_original_names(self, names: Mapping[str, str]) -> None:
-        """Set the names that files have in the source, name -> path here, where the two differ."""
+        """Set the differing source names of files, name -> path."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM original")
         known = ((name, path) for name, path in names.items() if is_text(name))
@@ -318,7 +305,7 @@ class Staging:
         return number
 
     def format_samples(self, count: int = SAMPLE_ITEMS) -> list[str]:
-        """Return the first items that say something, as sentences: "a.jpg: fox present, deer absent"."""
+        """Return the first answered items as sentences."""
         said: list[str] = []
         items = self._file.execute(
             """SELECT id, name, exhaustive FROM item WHERE exhaustive OR id IN (SELECT item FROM given)
@@ -343,7 +330,7 @@ class Staging:
 
     @contextmanager
     def attach(self, db: Database) -> Generator[sqlite_utils.Database]:
-        """Yield this thread's connection to the project, with this file attached as `staged`."""
+        """Yield the project connection with this file attached as `staged`."""
         sql = db.sql
         # Free the pages cached while reading: the project's connection caches the file once more.
         self._file.execute("PRAGMA shrink_memory")
@@ -358,12 +345,12 @@ class Staging:
 
 
 def is_staging_file(name: str) -> bool:
-    """Return whether a file in a project's folder belongs to a running or killed import."""
+    """Return whether a project file belongs to a running or killed import."""
     return name.startswith(STAGING_PREFIX) and name.endswith((STAGING_SUFFIX, LOCK_SUFFIX, f"{STAGING_SUFFIX}-journal"))
 
 
 def remove_stale_files(folder: Path) -> bool:
-    """Remove the files of killed imports from a project's folder; return whether an import is running."""
+    """Remove files of killed imports, and return whether an import is running."""
     is_running = False
     for path in folder.glob(f"{STAGING_PREFIX}*{STAGING_SUFFIX}"):
         lock = FileLock(path.with_suffix(LOCK_SUFFIX))
@@ -382,7 +369,7 @@ def remove_stale_files(folder: Path) -> bool:
 
 
 def _find_problem(item: IncomingItem) -> str | None:
-    """Return why an item cannot be stored; None when it can."""
+    """Return why an item cannot be stored, or None."""
     if not item.image.isascii() and not is_text(item.image):
         return f"the image name {item.image!a} cannot be stored as text"
     if not 0 < len(item.image) <= MAX_NAME_CHARACTERS:

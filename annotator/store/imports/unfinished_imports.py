@@ -1,7 +1,6 @@
-"""Imports into an existing project that did not end: what they leave behind when they are stopped or killed.
+"""Recovery from stopped or killed imports into an existing project.
 
-Images are registered in batches before the labels are stored at once. When an import does not end, nobody is asked
-about the images that came with it, as if it had been taken back; when it is repeated, their files are not read again.
+Their registered images are withdrawn.
 """
 
 import json
@@ -26,7 +25,7 @@ _NEW_IMAGES_SQL = f"""problem = '' AND {_IN_FOLDERS_SQL} AND (id > :last OR
 
 
 def begin(db: Database, folders: Sequence[Path]) -> None:
-    """Record that images of these folders are being registered from now on."""
+    """Record that registration of these image folders starts."""
     places = json.dumps([escape_path(str(folder.resolve())) for folder in folders])
     last = db.value("SELECT coalesce(max(id), 0) FROM image")
     query = f"SELECT id, problem FROM image WHERE problem LIKE '{UNDONE_PROBLEM}%' AND {_IN_FOLDERS_SQL}"
@@ -40,7 +39,7 @@ def end(db: Database) -> None:
 
 
 def load_new_image_ids(db: Database) -> list[int]:
-    """Return the images registered since `begin`, including those of an import taken back that are in use again."""
+    """Return the images registered or restored since `begin`."""
     return [
         row[0]
         for row in db.tuples(
@@ -50,7 +49,7 @@ def load_new_image_ids(db: Database) -> list[int]:
 
 
 def withdraw(db: Database) -> None:
-    """Withdraw the images of an import that did not end: nobody is asked about them."""
+    """Withdraw the images of an unfinished import from all queues."""
     begun = db.get_setting(_BEGUN_SETTING)
     if begun is None:
         return
@@ -64,6 +63,6 @@ def withdraw(db: Database) -> None:
 
 
 def recover(db: Database) -> None:
-    """Remove what killed imports have left; does nothing while an import is running."""
+    """Clean up after killed imports."""
     if not remove_stale_files(db.paths.project):
         withdraw(db)

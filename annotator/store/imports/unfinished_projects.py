@@ -1,7 +1,4 @@
-"""Attempts to create a project that a kill has ended: they are no projects, and go on or are removed.
-
-project_creation.py goes on with one when a project is created in the same folder.
-"""
+"""Unfinished projects after a kill, to resume or remove."""
 
 import shutil
 from collections.abc import Generator
@@ -19,14 +16,14 @@ from annotator.store.imports.project_creation import LOCK_FILE, has_other_files
 
 @dataclass(frozen=True)
 class ProjectAttempt:
-    """An attempt that nobody is at; images: their folder or address, "" where that is unknown."""
+    """An idle unfinished project with its image folder or URL, or ""."""
 
     project: Path
     images: str
 
 
 def is_attempt(project: Path) -> bool:
-    """Return whether a folder holds an attempt and nothing else; somebody may be at it."""
+    """Return whether a folder contains only an unfinished project."""
     return (
         (project / UNFINISHED_DATABASE_FILE).is_file()
         and not Paths(project).database.exists()
@@ -35,7 +32,7 @@ def is_attempt(project: Path) -> bool:
 
 
 def find(folder: Path) -> list[ProjectAttempt]:
-    """Return the attempts that lie in a folder, by name, without those that somebody is at."""
+    """Return the idle unfinished projects in a folder, by name."""
     found: list[ProjectAttempt] = []
     for project in sorted(folder.iterdir()) if folder.is_dir() else ():
         if is_attempt(project):
@@ -48,9 +45,9 @@ def find(folder: Path) -> list[ProjectAttempt]:
 
 
 def remove(project: Path) -> None:
-    """Remove an attempt with its folder.
+    """Remove an unfinished project with its folder.
 
-    Raises AlreadyRunning while somebody is at it, and AnnotatorError for a folder that holds anything else.
+    Raises AlreadyRunning if it is in use.
     """
     if not is_attempt(project):
         raise AnnotatorError(f"{project} holds no unfinished project any more.")

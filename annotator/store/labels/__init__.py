@@ -1,5 +1,4 @@
-"""Decisions, and everything that follows from them: labels, tallies, audits, disagreements.
+"""Decisions and their derived data: labels, tallies, audits and disagreements.
 
-A decision is appended and never changed; `label` holds the newest state of each cell and can be rebuilt
-(derivation.py). refusals.py holds every bound on a decision. Begin with decisions.py.
+Decisions are appended and never changed.
 """

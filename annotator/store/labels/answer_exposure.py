@@ -1,8 +1,7 @@
-"""A record of what people have been shown of images that are answered blind.
+"""Record of annotators who have seen known labels of blind images.
 
-An image is blind for a person until they have been shown what is known of it: by answering it, even if that answer is
-taken back, or by looking at it once it no longer waits for their answer. This is recorded in the transaction that
-reveals it, and the record is never removed: later answers of the person to the image are not blind.
+An image is blind for an annotator until they answer it, or view it once it no longer waits for them. Records
+are permanent, so later answers are not blind.
 """
 
 from collections.abc import Collection
@@ -21,7 +20,7 @@ _BLIND_IMAGES_SQL = "SELECT image_id FROM reading UNION ALL SELECT image_id FROM
 
 
 def record_answering(sql: sqlite_utils.Database, annotator: str, image_ids: Collection[int]) -> None:
-    """Record that this person has just answered these images; does nothing for images that nobody answers blind."""
+    """Record that the annotator answered these images, if they are blind."""
     sql.execute(
         f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
         SELECT id, ?, ? FROM image WHERE id IN ({",".join("?" * len(image_ids))})
@@ -32,7 +31,7 @@ def record_answering(sql: sqlite_utils.Database, annotator: str, image_ids: Coll
 
 
 def record_looking(db: Database, annotator: str, image_ids: Collection[int]) -> None:
-    """Record that this person is shown what is known of these images, which are not hidden from them."""
+    """Record that the annotator sees the labels of these images."""
     ids = [int(image_id) for image_id in image_ids]
     if db.read_only or not db.value(f"SELECT EXISTS ({_BLIND_IMAGES_SQL})"):
         return
@@ -53,12 +52,7 @@ def record_looking(db: Database, annotator: str, image_ids: Collection[int]) -> 
 
 
 def record_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
-    """Record that the people who answered these images before they were chosen have been shown them.
-
-    Args:
-        sql: The database, in a transaction.
-        chosen: A SELECT of image ids.
-    """
+    """Record that earlier annotators of these newly chosen images have seen them."""
     sql.execute(
         f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
         SELECT DISTINCT image_id, annotator, ? FROM decision WHERE image_id IN ({chosen})
@@ -68,7 +62,7 @@ def record_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
 
 
 def record_for_everybody(sql: sqlite_utils.Database, image_ids: Collection[int]) -> None:
-    """Record that everybody is shown what is known of these images from now on."""
+    """Record that all annotators see the labels of these images."""
     _insert_rows(sql, [(image_id, EVERYBODY) for image_id in image_ids])
 
 

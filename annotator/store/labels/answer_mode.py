@@ -1,8 +1,6 @@
-"""What a class does that is pressed: with MODE_ONE it labels the image and goes on, with MODE_ALL it is marked and
-    Enter goes on.
+"""The effect of choosing a class: label and continue (MODE_ONE), or mark until Enter (MODE_ALL).
 
-The project's way is chosen when it is made. Each person can take the other one, on Annotate and Autopilot alike; it is
-kept for the person and this project, and holds on both pages and in every browser.
+Annotators can override the project's mode.
 """
 
 from annotator.errors import AnnotatorError, did_you_mean
@@ -15,23 +13,23 @@ _SETTING_KEY = "labels_an_image"
 
 
 def get_project_mode(db: Database) -> str:
-    """Return the project's way, MODE_ONE or MODE_ALL; MODE_ONE in a project that never chose."""
+    """Return the project's mode, MODE_ONE by default."""
     return _mode_or_default(db.get_setting(_SETTING_KEY, MODE_ONE), MODE_ONE)
 
 
 def set_project_mode(db: Database, mode: str) -> None:
-    """Store the project's way. Raises AnnotatorError for another word."""
+    """Store the project's mode."""
     _check_mode(mode)
     db.set_setting(_SETTING_KEY, mode)
 
 
 def get_annotator_mode(db: Database, annotator: str) -> str:
-    """Return this person's way, MODE_ONE or MODE_ALL; the project's where they never chose."""
+    """Return the annotator's mode, by default the project's."""
     return _mode_or_default(db.get_setting(_build_setting_key(annotator)), get_project_mode(db))
 
 
 def set_annotator_mode(db: Database, annotator: str, mode: str) -> None:
-    """Store this person's way. Raises AnnotatorError for another word."""
+    """Store the annotator's mode."""
     _check_mode(mode)
     db.set_setting(_build_setting_key(annotator), mode, Right.ANSWER)
 

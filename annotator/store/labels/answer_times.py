@@ -1,4 +1,4 @@
-"""Answer times and answer outcomes: the measurements behind the time model."""
+"""Answer times and outcomes, the measurements behind the time model."""
 
 from dataclasses import dataclass, field
 
@@ -17,15 +17,14 @@ MAX_ANSWER_MILLISECONDS = 600_000  # milliseconds; after a longer time the perso
 
 @dataclass(frozen=True)
 class TimedAnswer:
-    """A timed answer to one cell, or to several cells that were answered together.
+    """A timed answer to one or several cells.
 
     Attributes:
-        kind: What the time measures: "grid", "image" (several classes of an image at once) or "click".
-        cells: Number of cells that the answer decided.
-        changes: Number of presses besides the saving one, estimated from what was decided.
-        seconds: Time from when the cells appeared on screen to the answer.
-        at: Time of the answer, unix seconds.
-        class_id: The class of all its cells; None where they belong to several classes.
+        kind: "grid", "image" (several classes at once) or "click".
+        cells: Number of decided cells.
+        changes: Estimated clicks besides the saving one.
+        seconds: From display to answer.
+        class_id: None for several classes.
     """
 
     kind: str
@@ -53,16 +52,11 @@ _COUNT_PRESSES_SQL = f"""sum(state = 0) + CASE
 def load_newest_answers(
     db: Database, annotator: str, decisions: int, answers: int = -1, guessed_from: float | None = None
 ) -> list[TimedAnswer]:
-    """Return the timed answers among the newest `decisions` decisions, newest first, without the speed test.
+    """Return timed answers among the newest decisions, newest first, without the speed test.
 
     Args:
-        db: The project's database.
-        annotator: The person whose decisions are read; "" for everybody's, without blind answers where the current
-            member may not see them (blind_visibility.py).
-        decisions: Number of decisions searched.
-        answers: Largest number of answers returned; -1 for no limit.
-        guessed_from: Classes of an image are taken to have started as present from this probability on; None: no class
-            started as present.
+        annotator: "" selects all, except hidden blind answers.
+        guessed_from: Probability from which classes were preset as present, or None.
     """
     left_out = list_sources(timed="")
     if not annotator and not blind_visibility.can_see_all(db):
@@ -98,14 +92,7 @@ def get_newest_own_decision_id(db: Database, annotator: str) -> int:
 
 
 def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
-    """Return (classes answered, whether any is present) of images whose open classes were answered in one batch.
-
-    Newest first. Blind answers are left out where the current member may not see them (blind_visibility.py).
-
-    Args:
-        db: The project's database.
-        decisions: Number of newest answers of this kind that are read.
-    """
+    """Return (classes answered, any present) of images answered in one batch, newest first."""
     counted = (
         format_source_list(timed="image")
         if blind_visibility.can_see_all(db)
@@ -123,16 +110,9 @@ def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bo
 
 
 def load_positive_flags(db: Database, classes: int, decisions: int, images: int) -> list[bool]:
-    """Return of the newest images that were asked about whether they have a positive label now, newest first.
+    """Return whether the newest answered images have a present label, newest first.
 
-    These are images asked for a single label, and those answered in so many classes at once. Images of which the
-    current member may not see what others say (blind_visibility.py) are left out.
-
-    Args:
-        db: The project's database.
-        classes: Number of answers in one batch from which on an image was answered as a whole.
-        decisions: Number of newest decisions that are read.
-        images: Largest number of images.
+    Hidden images are omitted.
     """
     whole = (
         format_source_list(timed="image")
@@ -152,17 +132,9 @@ def load_positive_flags(db: Database, classes: int, decisions: int, images: int)
 
 
 def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> tuple[int, float, int]:
-    """Return what a person's newest timed actions brought that were no first clicks and no exploration.
+    """Return (positives, seconds, actions) of an annotator's newest timed actions.
 
-    Args:
-        db: The project's database.
-        annotator: The person.
-        decisions: Number of their newest decisions that are read.
-        actions: Number of actions that count, at most.
-
-    Returns:
-        Positives found (of answers given again: changed; also on other images of events), seconds, and the number of
-        actions.
+    First clicks and exploration are omitted.
     """
     rows = db.tuples(
         f"""SELECT sum(CASE WHEN source != 'relabel' THEN state = 1 ELSE state != (
@@ -182,13 +154,7 @@ def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: 
 def find_cells_answered_twice(
     db: Database, cells: list[tuple[int, int]], *, relabels: bool = False
 ) -> set[tuple[int, int]]:
-    """Return those `cells` (image id, class id) that people have answered one by one more than once.
-
-    Args:
-        db: The project's database.
-        cells: The cells that are looked up.
-        relabels: A single relabel counts as well: the answer before it may have been given with a whole image.
-    """
+    """Return the cells (image id, class id) that were answered singly more than once."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM decision

@@ -1,7 +1,6 @@
-"""The class that a decision about an archived class counts for: none, or the class it was merged into since.
+"""The class for which a decision about an archived class counts, if any.
 
-Decisions keep the class that they were made about. Pages that were open while classes were merged still send answers
-to the former class; those newer than the merging count for the class that it became.
+Open pages may answer a merged class. Decisions newer than the merge count for the class it became.
 """
 
 from collections.abc import Collection
@@ -18,11 +17,11 @@ IS_ACTIVE_CLASS_SQL = "id NOT IN (SELECT id FROM class WHERE archived = 1)"
 
 @dataclass(frozen=True)
 class DecisionTarget:
-    """The class that a decision counts for.
+    """The class for which a decision counts.
 
     Attributes:
-        is_other: The decision was made about another class, which was merged into this one.
-        same: Both class names mean the same thing, so absent of the one means absent of the other.
+        is_other: The decision was about a class merged into this one.
+        same: Both mean the same, so absent carries over.
     """
 
     class_id: int
@@ -30,12 +29,11 @@ class DecisionTarget:
     same: bool = True
 
     def compute_effect(self, state: int | None, is_open: bool, is_merged: bool) -> tuple[bool, int | None]:
-        """Return whether the decision changes the cell of this class, and the cell's new state (None: cleared).
+        """Return whether the decision changes the cell, and the new state (None: cleared).
 
         Args:
-            state: The state that the decision gives; None where it clears the cell.
-            is_open: The cell has no answer.
-            is_merged: The cell's answer came from a merged class.
+            state: None clears the cell.
+            is_merged: Its answer came from a merged class.
         """
         if self.is_other and state == ABSENT and not self.same:
             state = None  # "no sparrow" says nothing about birds
@@ -45,7 +43,7 @@ class DecisionTarget:
 
 
 class ClassArchive:
-    """The archived classes at one moment: class id -> (archived since, merged into, same meaning)."""
+    """The archived classes: class id -> (archived since, merged into, same meaning)."""
 
     def __init__(self, sql: sqlite_utils.Database):
         rows = sql.execute("SELECT id, archived_since, merged_into, merged_same FROM class WHERE archived = 1")
@@ -55,7 +53,7 @@ class ClassArchive:
         return class_id in self._classes
 
     def find_target(self, class_id: int, decision_id: int) -> DecisionTarget | None:
-        """Return the class that a decision about `class_id` counts for; None where it counts for no class."""
+        """Return the class for which a decision counts, or None."""
         target = DecisionTarget(class_id)
         for _ in range(len(self._classes) + 1):
             if target.class_id not in self._classes:
@@ -67,10 +65,9 @@ class ClassArchive:
         return None
 
     def find_merged_sources(self, class_ids: Collection[int]) -> list[tuple[int, int]]:
-        """Return the merged classes whose decisions depend on any of these classes, as (class id, decision id).
+        """Return merged classes that depend on these classes, as (class id, decision id).
 
-        A merged class depends on every class in its chain of mergings. Its decisions count for the last class of the
-        chain only if they are newer than the decision id.
+        Only their decisions newer than the decision id count.
         """
         return [
             (class_id, since)

@@ -1,11 +1,7 @@
-"""Auto-accepted cells: answered without a look at each, in tables of their own, never among the labels.
+"""Auto-accepted cells, stored apart from the labels.
 
-The rows of `accepted` that have a decision are implied cells (implied_cells.py), which this module leaves alone.
-
-A model answers them under a precision guarantee, or a person rules a class out after a random sample without a
-positive. One acceptance holds of a class and state; a person's is never replaced by a model's. A trigger removes a cell
-from these tables in the transaction in which a person answers it. If that answer is taken back, the cell stays open
-until the guarantee is next checked, or the class is ruled out again.
+A model accepts cells under a precision guarantee, or an annotator marks a class absent everywhere, which a
+model never replaces. A trigger removes answered cells. After an undo they stay open until the next check.
 """
 
 import time
@@ -23,17 +19,14 @@ from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Cells of one class that were accepted with one state, based on one audit sample.
+    """Cells of one class accepted with one state, based on an audit sample.
 
     Attributes:
-        batch: Shared by the acceptances that were made together.
-        run_id: The run that the probabilities come from.
-        threshold: Cells with a probability of at least this (for absent: at most this) were accepted.
+        threshold: Minimum probability (maximum for absent).
         precision, confidence: The guarantee.
-        audited, wrong: Number of audit answers that the guarantee is based on, and how many of them were wrong.
-        cells: Number of cells still accepted, without those that people have answered since; 0 once withdrawn.
-        withdrawn: The reason of the withdrawal; "" while the acceptance holds.
-        annotator: The person who ruled the class out; "": a model under its guarantee.
+        audited, wrong: Audit answers behind it, and the wrong ones.
+        withdrawn: Reason, or "".
+        annotator: "" for a model.
     """
 
     id: int
@@ -68,7 +61,7 @@ ACCEPTANCE_COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class NewAcceptance:
-    """An acceptance that is not stored yet: facts as in Acceptance, image ids (n,) and their probabilities (n,)."""
+    """An acceptance to store, with image ids (n,) and their probabilities (n,)."""
 
     class_id: int
     state: int
@@ -84,18 +77,9 @@ class NewAcceptance:
 
 
 def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
-    """Replace the acceptance of a class and state by `new`, in one transaction.
+    """Replace the acceptance of a class and state, without answered cells, in one transaction.
 
-    Cells that a person has answered meanwhile are left out.
-
-    Args:
-        db: The project's database.
-        batch: Shared by the acceptances that are made together.
-        new: The class, the state, the cells and the guarantee.
-
-    Returns:
-        False, and nothing changes, where the present acceptance has the same cells and the same guarantee, where it is
-        a person's and `new` a model's, or the class was archived meanwhile.
+    Returns False without changes if it is identical or not allowed.
     """
     moment = time.time()
     with db.writing(right=Right.REVIEW) as sql:
@@ -129,20 +113,20 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 
 
 def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
-    """Withdraw what a model answers of a class and state, never a person's ruling; return False where none holds."""
+    """Withdraw a model's acceptance of a class and state, or return False."""
     with db.writing(right=Right.REVIEW) as sql:
         return class_id not in _find_ruled_out_classes(sql) and withdraw(sql, class_id, state, reason, time.time())
 
 
 def withdraw(sql: sqlite_utils.Database, class_id: int, state: int, reason: str, moment: float) -> bool:
-    """Withdraw the acceptance of a class and state within an open transaction; return False where none holds."""
+    """Withdraw any acceptance of a class and state in a transaction, or return False."""
     held = _find_current_acceptances(sql, class_id, state)
     _withdraw_acceptances(sql, held, reason, moment)
     return bool(held)
 
 
 def withdraw_batch(db: Database, batch: str, reason: str) -> int:
-    """Withdraw all acceptances of a batch and return their number; 0 for an unknown or withdrawn batch."""
+    """Withdraw all acceptances of a batch, and return their number."""
     with db.writing(right=Right.REVIEW) as sql:
         rows = sql.execute("SELECT id FROM acceptance WHERE batch = ? AND withdrawn = ''", [batch]).fetchall()
         _withdraw_acceptances(sql, [row[0] for row in rows], reason, time.time())
@@ -160,19 +144,19 @@ def load_acceptances(db: Database) -> list[Acceptance]:
 
 
 def find_ruled_out_classes(db: Database) -> set[int]:
-    """Return the ids of the classes that a person has ruled out: their cells without an answer count as absent."""
+    """Return the classes that are marked absent everywhere."""
     with db.reading() as sql:
         return _find_ruled_out_classes(sql)
 
 
 def load_accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]]:
-    """Return every accepted cell: (image id, class id) -> (state, acceptance id, probability)."""
+    """Return (image id, class id) -> (state, acceptance id, probability)."""
     rows = db.tuples("SELECT image_id, class_id, state, acceptance_id, score FROM accepted")
     return {(image_id, class_id): (state, made, score) for image_id, class_id, state, made, score in rows}
 
 
 def load_class_cells(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the accepted cells of one class: image ids (n,) int64 and states (n,) int8."""
+    """Return a class's accepted image ids (n,) int64 and states (n,) int8."""
     rows = db.tuples(
         f"SELECT image_id, state FROM accepted WHERE class_id = ? AND state {VALID_ACCEPTED_STATES_SQL}", [class_id]
     )
@@ -181,7 +165,7 @@ def load_class_cells(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarra
 
 
 def load_accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
-    """Return the accepted cells of these images: image id -> class ids."""
+    """Return image id -> accepted class ids, for these images."""
     result: dict[int, set[int]] = {}
     marks = ",".join("?" * len(image_ids))
     for image_id, class_id in db.tuples(
@@ -193,18 +177,18 @@ def load_accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int,
 
 
 def count_accepted(db: Database) -> dict[str, int]:
-    """Count the cells that a model answers as present and as absent."""
+    """Return the numbers of cells a model accepted as present and absent."""
     counted = _count_by_state(db)
     return {"present": counted.get((PRESENT, False), 0), "absent": counted.get((ABSENT, False), 0)}
 
 
 def count_ruled_out(db: Database) -> int:
-    """Count the cells that count as absent because a person has ruled out their class."""
+    """Return the number of cells marked absent everywhere."""
     return _count_by_state(db).get((ABSENT, True), 0)
 
 
 def _count_by_state(db: Database) -> dict[tuple[int, bool], int]:
-    """Return (state, whether a person has ruled out the class) -> number of cells."""
+    """Return (state, class marked absent everywhere) -> number of cells."""
     with db.reading() as sql:
         ruled = _find_ruled_out_classes(sql)
         rows = sql.execute("SELECT one, two, n FROM tally WHERE kind = 'accepted'").fetchall()

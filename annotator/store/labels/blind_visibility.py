@@ -1,8 +1,7 @@
-"""Tallies without the images that are answered blind, for members who may not see blind answers.
+"""Tallies that hide blind images from members without the right to review.
 
-The difference of a count before and after another person's blind answer would reveal that answer. So for members
-without the right to review, counts leave out images that wait for blind answers (they count as untouched) and labels of
-images with known answers, whether or not the member has answered them. Triggers maintain the numbers to subtract.
+Differences of counts would reveal blind answers. Counts therefore omit waiting images and labels of reference
+images.
 """
 
 from collections.abc import Collection
@@ -26,20 +25,17 @@ TALLY_TRIGGERS = ("apart_label_added", "apart_label_changed", "apart_label_remov
 
 
 def can_see_all(db: Database) -> bool:
-    """Return whether the current member (database/authorization.py) may see what others have answered blind."""
+    """Return whether the current member may see blind answers."""
     return authorization.explain_denial(db.sql, Right.REVIEW) is None
 
 
 def build_visible_condition(db: Database) -> str:
-    """Return an SQL condition on rows `d` with an image_id: true where the current member may see facts of the image.
-
-    Lists and counts that show what is known of images apply it.
-    """
+    """Return an SQL condition on rows `d` with image ids visible to the current member."""
     return "1" if can_see_all(db) else IS_VISIBLE_IMAGE_SQL
 
 
 def find_hidden_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return those `image_ids` that are left out of counts for the current member."""
+    """Return the images omitted from the current member's counts."""
     if can_see_all(db):
         return set()
     marks = ",".join("?" * len(image_ids))
@@ -52,17 +48,17 @@ def find_hidden_images(db: Database, image_ids: Collection[int]) -> set[int]:
 
 
 def load_hidden_label_counts(db: Database) -> dict[tuple[int, int], int]:
-    """Return the number of labels to subtract from counts: (class id, state) -> number."""
+    """Return (class id, state) -> number of labels to subtract."""
     rows = db.tuples("SELECT one, two, n FROM tally WHERE kind = 'apart'")
     return {(class_id, state): n for class_id, state, n in rows}
 
 
 def load_hidden_stage_counts(db: Database) -> dict[int, int]:
-    """Return the number of waiting images in each stage: stage -> number."""
+    """Return stage -> number of waiting images."""
     return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'apart stage'"))
 
 
 def recount_hidden(sql: sqlite_utils.Database) -> None:
-    """Recount the tallies, after labels and stages were written without triggers."""
+    """Recount the tallies, after writes without triggers."""
     sql.execute("DELETE FROM tally WHERE kind IN ('apart', 'apart stage')")
     sql.execute(f"INSERT INTO tally (kind, one, two, n) {HIDDEN_TALLIES_SQL}")

@@ -1,4 +1,4 @@
-"""The data of calibration: logged probabilities with the answers that were given later."""
+"""The data of calibration: logged probabilities with later answers."""
 
 import json
 
@@ -16,20 +16,12 @@ NO_IMAGE_IDS = np.zeros(0, np.int64)
 def load_scored_answers(
     db: Database, method: str, backbone: str, excluded_image_ids: np.ndarray = NO_IMAGE_IDS
 ) -> tuple[np.ndarray, int]:
-    """Return the newest scored answers (present or absent) to predictions of this method and backbone.
+    """Return the newest scored answers to predictions of this method and backbone.
 
-    Answers that were taken back are left out, and in a project with events those about an event of which an image had
-    been answered when the run was trained: its other images look alike.
-
-    Args:
-        db: The project's database.
-        method: The name of the method.
-        backbone: The name of the network.
-        excluded_image_ids: (m,) ids of images whose answers are left out.
+    Undone answers are omitted, and those about events answered before training, whose images look alike.
 
     Returns:
-        (n, 4) float64: run id, class id, probability, and 1 for present or -1 for absent; and the number of rows left
-        out for an invalid class, score or state.
+        (n, 4) float64: run id, class id, probability, 1 or -1, and the number of invalid rows.
     """
     rows = db.tuples(
         f"""SELECT d.run_id, d.class_id, d.score, d.state, d.image_id, r.last_decision_id
@@ -48,10 +40,7 @@ def load_scored_answers(
 
 
 def _find_first_sibling_decisions(db: Database, image_ids: np.ndarray) -> np.ndarray:
-    """Return the first decision about another image of each image's event, (n,) int64; beyond all where there is none.
-
-    Decisions that were taken back since count: a run may have learned from them.
-    """
+    """Return the first decision on another image per event, (n,) int64, including undone ones."""
     none = np.iinfo(np.int64).max
     rows = db.integer_rows(
         """SELECT event_id, image_id, first FROM (SELECT o.event_id, o.image_id, (SELECT min(d.id) FROM decision d
@@ -73,10 +62,7 @@ def _find_first_sibling_decisions(db: Database, image_ids: np.ndarray) -> np.nda
 
 
 def load_calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:
-    """Return run id -> (class ids, calibration) as stored; a calibration is None for an uncalibrated run.
-
-    Text that is not valid JSON is returned as text.
-    """
+    """Return run id -> (class ids, calibration or None), invalid JSON as text."""
     marks = ",".join("?" * len(run_ids))
     rows = db.tuples(f"SELECT id, class_ids, calibration FROM run WHERE id IN ({marks})", run_ids)
     return {

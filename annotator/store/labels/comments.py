@@ -1,4 +1,4 @@
-"""Comments on images: several per image, each by one person. They change no label. Flags: project_counts.py."""
+"""Comments on images, which change no labels."""
 
 from typing import Any
 
@@ -10,14 +10,7 @@ _VALID_COMMENT_SQL = f"action = 'comment' AND {NOT_UNDONE_SQL}"
 
 
 def load_comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Return comments, newest first: id (of the image), image (its name), note, annotator, at (unix seconds).
-
-    Imported comments have the writer and time of their source, as far as the source states them.
-
-    Args:
-        db: The project's database.
-        limit: Largest number of comments; None for all.
-    """
+    """Return comments, newest first: image id, image, note, annotator, at (Unix seconds)."""
     # INDEXED BY: the index holds only comments; without it, SQLite would walk all decisions by id.
     return db.rows(
         f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, d.note,
@@ -29,7 +22,7 @@ def load_comments(db: Database, limit: int | None = None) -> list[dict[str, Any]
 
 
 def count_comments_by_image(db: Database, image_ids: list[int]) -> dict[int, int]:
-    """Return the number of comments of each image: image id -> count; images without comments are left out."""
+    """Return image id -> number of comments, if any."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(
         f"""SELECT image_id, count(*) FROM decision d INDEXED BY decision_comment
@@ -40,7 +33,7 @@ def count_comments_by_image(db: Database, image_ids: list[int]) -> dict[int, int
 
 
 def count_comments(db: Database) -> int:
-    """Count the comments, without those that the current member may not see."""
+    """Count the comments visible to the current member."""
     return db.value(
         f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_VALID_COMMENT_SQL} AND "
         f"{blind_visibility.build_visible_condition(db)}"

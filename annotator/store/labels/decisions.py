@@ -1,8 +1,4 @@
-"""Decisions of people: appended, never edited. The newest active decision about a cell is its label.
-
-The uuid is made where the person acts, so a browser may send a decision again until it is acknowledged. An undo is a
-decision too. derivation.py derives the labels.
-"""
+"""Append-only decisions. The newest active decision about a cell is its label."""
 
 import time
 import uuid
@@ -47,12 +43,10 @@ _IS_UNDOABLE_SQL = "AND action != 'undo' AND source != 'merge'"
 
 
 def save(db: Database, decisions: Sequence[Decision | Batch]) -> SaveResult:
-    """Append decisions in their order, in one transaction, and bring the labels up to date.
+    """Append decisions in order, in one transaction, and update the labels.
 
-    A uuid that is stored already with the same content counts as saved and changes nothing. A decision that cannot be
-    stored (unknown image or class, a value out of bounds, a uuid in use by other content: refusals.py) is refused with
-    a reason; the others are stored, so one bad decision in a browser's queue never blocks those behind it. One bad cell
-    refuses its whole batch. A time out of bounds is stored as unknown.
+    Resending a stored uuid with the same content succeeds. Invalid decisions are refused with a reason without
+    blocking the others. One bad cell refuses its batch. A time out of bounds becomes unknown.
     """
     saved: list[str] = []
     refused: dict[str, str] = {}
@@ -88,14 +82,6 @@ def save(db: Database, decisions: Sequence[Decision | Batch]) -> SaveResult:
 def _append_parts(
     sql: sqlite_utils.Database, parts: Sequence[Decision], away: Collection[int], answered: list[tuple[int, int, int]]
 ) -> list[Decision]:
-    """Store decisions and return them without the answers to an event that are left out (events/event_answers.py).
-
-    Args:
-        sql: The database, in a transaction.
-        parts: One decision, or those of a batch.
-        away: Images that get no answer of the image in front.
-        answered: Gets (decision, image, class) of each answered cell.
-    """
     appended: list[Decision] = []
     for part in parts:
         from_id = None
@@ -113,21 +99,17 @@ def _append_parts(
 
 
 def _to_sent_uuids(rows: Sequence[tuple[str]]) -> list[str]:
-    """Return the uuids that decisions were sent under, each batch once; only uuids of batch parts contain a colon."""
+    """Return the uuids as sent, each batch once (only uuids of batch parts contain a colon)."""
     return list(dict.fromkeys(uuid_.partition(":")[0] for (uuid_,) in rows))
 
 
 def _find_problem(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
-    """Return why new decisions cannot be stored (an invalid value or a missing right); None when they can."""
     problem = refusals.find_problem(sql, parts) or authorization.explain_denial(sql, SOURCES[parts[0].source].right)
     return problem or (_explain_foreign_undo(sql, parts[0]) if parts[0].action == "undo" else None)
 
 
 def _explain_foreign_undo(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
-    """Return why this person may not take back the undo's target; None when they may.
-
-    Only reviewers may take back another person's decision.
-    """
+    """Return why this annotator may not undo the target, or None."""
     target = _find_undo_target(sql, undo_)
     if target is None or (whose := _get_annotator(sql, target)) == undo_.annotator:
         return None
@@ -136,15 +118,14 @@ def _explain_foreign_undo(sql: sqlite_utils.Database, undo_: Decision) -> str | 
 
 
 def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict[str, Any]]:
-    """Take back the newest decision that still holds (a batch as a whole).
+    """Undo the newest active decision, or its whole batch, except imports.
 
     Args:
-        db: The project's database.
-        annotator: Take back this person's newest decision; None: anybody's newest. Imports are not undone.
-        by: The person who takes it back; None: the person whose decision it was.
+        annotator: Whose decision to undo. None selects anyone's.
+        by: None selects the decision's annotator.
 
     Returns:
-        One dict per decision taken back: image, class, state, action, annotator.
+        One dict per undone decision: image, class, state, action, annotator.
 
     Raises:
         AnnotatorError: No decision is left to undo.
@@ -171,12 +152,12 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
 
 
 def get_newest_decision_id(db: Database) -> int:
-    """Return the id of the newest decision, 0 without decisions; compare it with a run's `last_decision_id`."""
+    """Return the newest decision id, or 0."""
     return db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
 
 
 def load_labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
-    """Return the labels of these images with source, annotator and time of each."""
+    """Return the labels of these images."""
     ids = list(image_ids)
     rows = db.tuples(
         f"""SELECT l.image_id, l.class_id, l.state, d.source, d.annotator, d.decided_at
@@ -188,7 +169,7 @@ def load_labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
 
 
 def load_all_labels(db: Database) -> list[Label]:
-    """Return every label with its source, annotator and time."""
+    """Return every label."""
     return [
         Label(**row)
         for row in db.rows(
@@ -199,21 +180,21 @@ def load_all_labels(db: Database) -> list[Label]:
 
 
 def load_label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
-    """Return every label as (image_id, class_id, state), and the newest decision included, read at one moment."""
+    """Return all labels as (image_id, class_id, state) and the newest decision id, in one snapshot."""
     with db.reading() as sql:
         newest = database.get_newest_decision_id(sql)
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
 
 
 def load_recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:
-    """Return this person's newest decisions that still hold, newest last."""
+    """Return this annotator's newest active decisions, newest last."""
     return db.rows(f"{_SELECT_OWN_ACTIVE_SQL} LIMIT ?", [annotator, limit])[::-1]
 
 
 def load_undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
-    """Return the decisions that this person can take back, newest last.
+    """Return the decisions that this annotator can undo, newest last.
 
-    At most `limit` steps are returned, of at most `cells` cells together. The newest step is always returned whole.
+    At most `limit` steps and `cells` cells, but always the complete newest step.
     """
     newest = [_to_decision(row) for row in db.rows(f"{_SELECT_OWN_ACTIVE_SQL} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
@@ -252,13 +233,13 @@ def _to_undo_step(key: str, parts: list[Decision]) -> Decision | Batch:
 
 
 def _to_cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
-    """Return image id, class id, state (None: cleared) and probability of a decision about one cell."""
+    """Return image id, class id, state (None if cleared) and probability."""
     assert decision.image_id is not None and decision.class_id is not None
     return decision.image_id, decision.class_id, decision.state, decision.score
 
 
 def _split_batch(batch: Batch) -> list[Decision]:
-    """Return one decision per cell of the batch; the milliseconds are divided among `cells` and keep their sum."""
+    """Return one decision per cell and divide the milliseconds among them."""
     count, taken = len(batch.cells), refusals.normalize_time(batch.milliseconds)
     cells = [
         Decision(
@@ -280,7 +261,7 @@ def _split_batch(batch: Batch) -> list[Decision]:
 
 
 def _append_decision(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, int] | None:
-    """Store a decision and return (decision, image, class) of the cell it answers; None if it answers no cell."""
+    """Store a decision and return (decision, image, class) of its answered cell, or None."""
     if decision.action == "undo":
         _append_undo(sql, decision, _find_undo_target(sql, decision))
         return None
@@ -318,16 +299,12 @@ def _append_decision(sql: sqlite_utils.Database, decision: Decision) -> tuple[in
 
 
 def _is_closed(sql: sqlite_utils.Database, image_id: int) -> bool:
-    """Return whether somebody has said "nothing else here" of an image."""
     statement = "SELECT EXISTS (SELECT 1 FROM decision WHERE image_id = ? AND action = 'done')"
     return sql.execute(statement, [image_id]).fetchone()[0] == 1
 
 
 def _store_if_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
-    """Return whether this answer is an opinion, and store it as one: labels are derived from stored facts.
-
-    An opinion is an answer to a cell that people disagree on, by a member who sees the answers but may not settle them.
-    """
+    """Store an answer as an opinion if its annotator may not resolve the disagreement."""
     differ = "SELECT 1 FROM contradiction WHERE image_id = ? AND class_id = ?"
     if SOURCES[decision.source].blind or not sql.execute(differ, [decision.image_id, class_id]).fetchone():
         return False
@@ -338,7 +315,6 @@ def _store_if_opinion(sql: sqlite_utils.Database, decision: Decision, decision_i
 
 
 def _has_label_of_another(sql: sqlite_utils.Database, decision: Decision, *, imported: bool) -> bool:
-    """Return whether the cell's label was given by another person; imported labels count if `imported`."""
     statement = f"""SELECT CASE WHEN source = 'import' THEN {imported:d} ELSE annotator != ? END
         FROM label l JOIN decision d ON d.id = l.decision_id WHERE l.image_id = ? AND l.class_id = ?"""
     row = sql.execute(statement, [decision.annotator, decision.image_id, decision.class_id]).fetchone()
@@ -388,12 +364,9 @@ def _find_newest_active(sql: sqlite_utils.Database, annotator: str | None) -> in
 
 
 def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | None) -> list[int]:
-    """Store the undo (of a whole batch as one step) and rebuild its images.
+    """Store an undo and return the undone decision ids.
 
-    An undo without a target is stored without effect, so that a repeat from the browser is recognised.
-
-    Returns:
-        The ids of the decisions taken back.
+    An undo without a target is stored too, so that a resend is recognized.
     """
     if target is None:
         _insert_decision(sql, decision, image_id=None)

@@ -1,8 +1,6 @@
 """Derivation of an image's labels, stage and disagreements from its decisions.
 
-The tables `label` and `contradiction` and the column `image.stage` hold no information of their own: they follow from
-the decisions that are not taken back, and from which classes are archived (archived_classes.py). Archived classes have
-no labels.
+Archived classes have no labels.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +23,7 @@ from annotator.store.labels.archived_classes import (
 
 
 def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:
-    """Make this decision's answer the label of the cell; return whether the cell had a label before."""
+    """Set a cell's label and return whether it had one."""
     before = sql.execute("SELECT 1 FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id]).fetchone()
     sql.execute(
         """INSERT INTO label (image_id, class_id, state, decision_id) VALUES (?, ?, ?, ?)
@@ -36,13 +34,13 @@ def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: i
 
 
 def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> bool:
-    """Delete the label of a cell, whoever gave it; return whether the cell had a label."""
+    """Delete a cell's label and return whether it had one."""
     deleted = sql.execute("DELETE FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id])
     return deleted.rowcount > 0
 
 
 def close_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Label every class without an answer as absent: the effect of "nothing else here", but for what it spares."""
+    """Label unanswered classes absent ("nothing else here"), except spared ones."""
     rows = sql.execute("SELECT class_id FROM label WHERE image_id = ? AND state = ?", [image_id, PRESENT])
     spared = implied_cells.find_spared_classes(sql, [row[0] for row in rows.fetchall()])
     sql.execute(
@@ -54,7 +52,7 @@ def close_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> 
 
 
 def update_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Set the image's stage: aside, or from its labels and what they imply; without labels, whether it was skipped."""
+    """Set an image's stage from its exclusion, labels or skip."""
     if is_excluded(sql, image_id):
         sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [EXCLUDED, decision_id, image_id])
         return
@@ -72,7 +70,7 @@ def update_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) ->
 
 
 def is_excluded(sql: sqlite_utils.Database, image_id: int) -> bool:
-    """Return whether the image's flag, a person's newest one that holds, sets it aside."""
+    """Return whether the newest active flag excludes the image."""
     # INDEXED BY: an image has few flags and may have many decisions.
     newest = sql.execute(
         f"""SELECT source = ? AND note != '' FROM decision d INDEXED BY decision_flag
@@ -85,14 +83,14 @@ def is_excluded(sql: sqlite_utils.Database, image_id: int) -> bool:
 
 
 def update_after_flag(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Bring the stage up to date after a flag was set or taken back: most flags leave the image where it is."""
+    """Update the stage if a flag changed the exclusion."""
     (stage,) = sql.execute("SELECT stage FROM image WHERE id = ?", [image_id]).fetchone()
     if is_excluded(sql, image_id) != (stage == EXCLUDED):
         update_stage(sql, image_id, decision_id)
 
 
 def rebuild_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Rebuild the image's labels, stage and disagreements without the decisions that were taken back."""
+    """Rebuild an image's labels, stage and disagreements."""
     wanted = _derive_labels(sql, image_id)
     rows = sql.execute("SELECT class_id, state, decision_id FROM label WHERE image_id = ?", [image_id]).fetchall()
     present = {class_id: (state, source) for class_id, state, source in rows}
@@ -109,7 +107,7 @@ def rebuild_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -
 
 
 def update_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
-    """Store the cells of the image on which annotators disagree."""
+    """Store the disagreements on an image."""
     sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
     sql.conn.executemany(
         "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
@@ -120,19 +118,11 @@ def update_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
 def compute_disagreements(
     sql: sqlite_utils.Database, image_id: int
 ) -> dict[int, tuple[int, dict[str, tuple[int, int]]]]:
-    """Return the open disagreements of an image: class id -> (causing decision, person -> (answer, its decision)).
+    """Return open disagreements: class id -> (causing decision, annotator -> (state, decision)).
 
-    A disagreement begins when a person's answer to a cell, explicit or by "nothing else here", differs from another
-    person's. The next answer by a person who could see the disagreement settles it, whatever the answer is: from then
-    on only that answer and later ones count. A blind answer settles nothing, nor does an opinion (decisions.py: given
-    by a member who may not settle); each is one more answer. Unsure disagrees with nobody. After a cell was cleared its
-    former answers do not count. Imported labels are nobody's answers.
-
-    A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
-    person's. The next answer of somebody who could see it settles it, whatever it is: only that answer and later ones
-    count from then on. A blind answer settles nothing, nor does an opinion (decisions.py: given by a member who may not
-    settle); it is one more answer. Unsure disagrees with nobody, after a cell was cleared its former answers do not
-    count, and imported labels are nobody's answers.
+    A disagreement starts when two annotators' answers differ. The next answer by an annotator who could see it
+    resolves it and discards earlier answers. Blind answers and opinions resolve nothing. Unsure conflicts with no
+    answer. Clearing a cell discards its answers. Imported labels do not count.
     """
     standing: dict[int, dict[str, tuple[int, int]]] = {}
     caused_by: dict[int, int] = {}
@@ -156,11 +146,11 @@ def compute_disagreements(
 
 
 class CellAnswer(NamedTuple):
-    """The answer of a decision to one class of an image.
+    """A decision's answer to one class of an image.
 
     Attributes:
-        state: None where the decision clears the cell.
-        is_vote: The answer does not replace a label that another person gave.
+        state: None if the decision clears the cell.
+        is_vote: Whether the answer leaves another annotator's label unchanged.
     """
 
     decision_id: int
@@ -172,14 +162,9 @@ class CellAnswer(NamedTuple):
 
 
 def iterate_answers(sql: sqlite_utils.Database, image_id: int, *, imports: bool = False) -> Iterator[CellAnswer]:
-    """Yield the answers that hold of an image about which several people decided, oldest first.
+    """Yield an image's active answers, oldest first, if several annotators decided about it.
 
-    A "nothing else here" yields one answer per class that it covers. No answers where fewer than two people decided.
-
-    Args:
-        sql: The database, in a transaction.
-        image_id: The id of the image.
-        imports: Include imported labels, which are nobody's answers.
+    A "nothing else here" yields one answer per covered class.
     """
     history = _load_history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
@@ -190,7 +175,7 @@ def iterate_answers(sql: sqlite_utils.Database, image_id: int, *, imports: bool 
 
 
 def _derive_labels(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
-    """Return the image's labels derived from its decisions: class id -> (state, decision)."""
+    """Return class id -> (state, decision)."""
     replay = _Replay(sql, _load_history(sql, image_id))
     for _ in replay.iterate_answers():
         pass
@@ -199,11 +184,11 @@ def _derive_labels(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple
 
 @dataclass(frozen=True)
 class _CellLabel:
-    """The label of a cell during a replay.
+    """A cell's label during a replay.
 
     Attributes:
-        giver: The person who gave it, "" for an import.
-        is_merged: The answer was given to another class that was merged into this one.
+        giver: The annotator, "" for an import.
+        is_merged: Whether it was given to a class merged into this one.
     """
 
     state: int
@@ -214,7 +199,7 @@ class _CellLabel:
 
 @dataclass(frozen=True)
 class _Coverage:
-    """The range of "nothing else here" decisions that cover a class: after `since`, outside of `away`."""
+    """The "nothing else here" decisions covering a class: after `since`, outside `away`."""
 
     class_id: int
     since: int
@@ -225,7 +210,7 @@ class _Coverage:
 
 
 class _Replay:
-    """A replay of an image's decisions; `cells` are the labels after the decisions replayed so far."""
+    """A replay of an image's decisions."""
 
     def __init__(self, sql: sqlite_utils.Database, history: Sequence[dict[str, Any]]):
         self.cells: dict[int, _CellLabel] = {}
@@ -235,7 +220,7 @@ class _Replay:
         self._spared = self._find_spared_classes(sql) if has_done else set[int]()
 
     def iterate_answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
-        """Yield the decisions that hold, oldest first, each with a class and its state (None: cleared)."""
+        """Yield active decisions, oldest first, each with class and state (None if cleared)."""
         for row in self._history:
             if row["undone_by"] is not None:
                 continue
@@ -250,7 +235,7 @@ class _Replay:
                     yield row, class_id, ABSENT
 
     def _find_spared_classes(self, sql: sqlite_utils.Database) -> set[int]:
-        """Return the classes that no "nothing else here" answers, because of the answers in so many words that hold."""
+        """Return the classes that "nothing else here" leaves unanswered."""
         cells: dict[int, _CellLabel] = {}
         for row in self._history:
             if row["undone_by"] is None and row["action"] in CELL_ACTIONS:
@@ -283,7 +268,7 @@ class _Replay:
 def _compute_effect(
     archive: ClassArchive, cells: dict[int, _CellLabel], row: dict[str, Any]
 ) -> tuple[DecisionTarget, int | None] | None:
-    """Return the class that a cell's decision counts for and the state there; None where it changes nothing."""
+    """Return the class and state that a decision sets, or None."""
     target = archive.find_target(row["class_id"], row["id"])
     if target is None:
         return None
@@ -313,7 +298,7 @@ def _is_vote_row(row: dict[str, Any]) -> bool:
 
 
 def is_vote(source: str) -> bool:
-    """Return whether decisions of this source leave another person's label unchanged."""
+    """Return whether this source leaves other annotators' labels unchanged."""
     return source in SOURCES and SOURCES[source].is_vote
 
 
@@ -327,10 +312,7 @@ def _load_coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
 
 
 def load_covered_classes(sql: sqlite_utils.Database, image_id: int) -> dict[int, list[int]]:
-    """Return the classes that each "nothing else here" of an image answered: decision id -> class ids.
-
-    Decisions that were taken back are included.
-    """
+    """Return the classes answered by each "nothing else here", even undone: decision id -> class ids."""
     history = _load_history(sql, image_id)
     replay = _Replay(sql, history)
     return {row["id"]: replay.find_covered_classes(row) for row in history if row["action"] == "done"}

@@ -1,4 +1,4 @@
-"""Cells that several people answered: the disagreements (derivation.py), and each person's first independent answer."""
+"""Cells that several annotators answered, and their first independent answers."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from annotator.store.labels.sources import format_source_list
 
 
 class FirstAnswer(NamedTuple):
-    """A person's first answer to a cell (1 or -1), given without seeing another one; `at` in unix seconds."""
+    """A first independent answer to a cell (`at` in Unix seconds)."""
 
     state: int
     at: float
@@ -25,20 +25,18 @@ _UNDONE_BLIND_SQL = f"""SELECT d.class_id, d.annotator, min(u.id) FROM decision 
 
 
 def count(db: Database) -> int:
-    """Count the cells with disagreements, except those hidden from the current member (blind_visibility.py)."""
+    """Count the disagreed cells visible to the member."""
     return db.value(f"SELECT count(*) FROM contradiction d WHERE {blind_visibility.build_visible_condition(db)}")
 
 
 def load_newest_cells(db: Database, limit: int) -> np.ndarray:
-    """Return the cells with the most recent disagreements, newest first: (n, 2) int64, image id and class id."""
+    """Return disagreed cells, newest first: (n, 2) int64, image and class id."""
     rows = db.tuples("SELECT image_id, class_id FROM contradiction ORDER BY decision_id DESC LIMIT ?", [limit])
     return np.array(rows, np.int64).reshape(-1, 2)
 
 
 def load_unsettled_cells(db: Database, people: int) -> np.ndarray:
-    """Return the unsettled disagreements on images about which at least `people` people decided.
-
-    Decisions that were taken back count as decided. Reads the decisions of images with a disagreement only.
+    """Return unresolved disagreements on images that at least `people` annotators decided about.
 
     Returns:
         (n, 2) int64: image id and class id.
@@ -55,13 +53,13 @@ def load_unsettled_cells(db: Database, people: int) -> np.ndarray:
 
 
 def find_disagreed_cells(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
-    """Return the cells (image id, class id) of these images that people disagree on."""
+    """Return disagreed cells (image id, class id)."""
     marks = ",".join("?" * len(image_ids))
     return set(db.tuples(f"SELECT image_id, class_id FROM contradiction WHERE image_id IN ({marks})", list(image_ids)))
 
 
 def load_answers_by_cell(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[AnnotatorAnswer]]]:
-    """Return the answers to disputed cells: image id -> class id -> one Voice per person, the newest last."""
+    """Return answers to disagreed cells: image id -> class id -> answers."""
     with db.reading() as sql:
         by_image = {image_id: compute_disagreements(sql, image_id) for image_id in image_ids}
         ids = [id_ for of in by_image.values() for _, states in of.values() for _, id_ in states.values()]
@@ -79,12 +77,7 @@ def load_answers_by_cell(db: Database, image_ids: Sequence[int]) -> dict[int, di
 
 
 def find_multi_annotator_images(db: Database, since: int = 0) -> list[int]:
-    """Return the images about which more than one person decided, whether or not they answered the same classes.
-
-    Args:
-        db: The project's database.
-        since: Only images with a decision or an undo after this decision id; 0 for all images.
-    """
+    """Return images decided by several annotators, if changed after decision `since`."""
     newer = "AND image_id IN (SELECT image_id FROM decision WHERE id > :since)" if since else ""
     rows = db.tuples(
         f"""SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import' {newer}
@@ -95,17 +88,10 @@ def find_multi_annotator_images(db: Database, since: int = 0) -> list[int]:
 
 
 def iterate_first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, FirstAnswer]]]:
-    """Yield each person's first independent answers for one image after the other: class id -> person -> answer.
+    """Yield first independent answers per image: class id -> annotator -> answer.
 
-    An answer is independent if its giver had seen no other answer to the cell. People who see a standing answer store
-    an answer only where they change it, so counting their answers would turn every comparison into a difference.
-
-    An answer counts where no answer stood before it. In blind work (Source.blind) it also counts where other answers
-    stood, unless its giver had been shown them (answer_exposure.py). Later answers of the same person do not count.
-    Unsure does not count. An answer that was taken back is ignored; but after a blind answer was taken back, no later
-    answer of its giver to the cell counts. After a cell was cleared, everybody's next answer is their first.
-    Settlements are
-    left out: whoever settles sees the other answers.
+    An answer is independent if it was given before any other, or blind. Later answers only store changes, so they
+    would bias comparisons. Unsure and undone answers and resolutions do not count. Clearing a cell restarts it.
     """
     for image_id in image_ids:
         # None: the person saw another answer before giving their first.
@@ -143,10 +129,7 @@ def iterate_first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[di
 
 
 def load_current_labels(db: Database, image_id: int) -> dict[int, tuple[int, str, float]]:
-    """Return the labels of an image: class id -> (state, annotator, time).
-
-    The time is in unix seconds; 0 for a blind answer, which corrects nobody.
-    """
+    """Return class id -> (state, annotator, Unix seconds or 0 if blind)."""
     rows = db.tuples(
         f"""SELECT label.class_id, label.state, annotator,
             CASE WHEN source IN {format_source_list(blind=True)} THEN 0 ELSE decided_at END
@@ -157,7 +140,7 @@ def load_current_labels(db: Database, image_id: int) -> dict[int, tuple[int, str
 
 
 def count_answers_by_annotator(db: Database) -> dict[str, int]:
-    """Count each person's answering decisions, including those taken back later; sorted by name."""
+    """Count each annotator's answering decisions, including undone ones."""
     rows = db.tuples(
         """SELECT annotator, count(*) FROM decision WHERE action IN ('label', 'done') AND source != 'import'
         GROUP BY annotator ORDER BY annotator"""

@@ -1,8 +1,4 @@
-"""Labels of events (bursts of a camera trap): at least one image of the event shows the class.
-
-They are kept apart from labels: no queue, training, certificate or export takes them for answers about an image. An
-import stores them, and its undo removes them.
-"""
+"""Labels of camera-trap events, separate from labels of single images."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,13 +24,10 @@ class EventLabel:
     """A label of an event.
 
     Attributes:
-        event: The name of the event in its source.
-        class_name: "" says that the event shows nothing.
-        state: PRESENT, ABSENT or UNSURE.
-        annotator: The person who gave it, "" where the source does not say.
-        decided_at: Unix seconds; None where the source does not say.
-        source: How it was given, "" where the source does not say.
-        images: The number of images of the event.
+        class_name: "" for an empty event.
+        annotator, source: "" if unknown.
+        decided_at: Unix seconds, None if unknown.
+        images: Number of images.
     """
 
     event: str
@@ -46,7 +39,7 @@ class EventLabel:
     images: int
 
     def format_sentence(self) -> str:
-        """Return a sentence about the event, from the view of one of its images."""
+        """Return a sentence for one of the event's images."""
         among = f"this burst of {self.images:,} images" if self.images > 1 else "this burst"
         by = f", by {self.annotator}" if self.annotator else ""
         if not self.class_name:
@@ -59,14 +52,14 @@ class EventLabel:
 
 
 def count_new(sql: sqlite_utils.Database) -> int:
-    """Return the number of staged event labels that the project lacks."""
+    """Count the staged event labels that are new."""
     return sql.execute(
         f"SELECT count(*) FROM (SELECT DISTINCT e.name, c.class {STAGED_LABELS_SQL} AND {IS_NEW_SQL})"
     ).fetchone()[0]
 
 
 def import_events(sql: sqlite_utils.Database, import_id: int) -> int:
-    """Store the staged events and their labels, and return the number of labels. Classes must have their ids."""
+    """Store staged events and return the label count. Classes must have ids."""
     count = sql.execute(
         f"""INSERT OR IGNORE INTO event_label (import_id, event, class_id, state, source, annotator, decided_at)
         SELECT DISTINCT ?, e.name, coalesce(t.class_id, 0), c.state, c.source, c.annotator, c.at {STAGED_LABELS_SQL}
@@ -85,18 +78,18 @@ def import_events(sql: sqlite_utils.Database, import_id: int) -> int:
 
 
 def remove_events(sql: sqlite_utils.Database, import_id: int) -> int:
-    """Remove the events of an import, and return the number of their labels."""
+    """Delete an import's events and return their label count."""
     sql.execute("DELETE FROM event_image WHERE import_id = ?", [import_id])
     return sql.execute("DELETE FROM event_label WHERE import_id = ?", [import_id]).rowcount
 
 
 def load_for_image(db: Database, image_id: int) -> list[EventLabel]:
-    """Return the labels of the events that an image belongs to, in the order of imports."""
+    """Return an image's event labels in import order."""
     return [label for _, label in _read_labels(db, "WHERE e.image_id = ?", [image_id])]
 
 
 def describe_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return image id -> sentences about its events, of images whose events have labels."""
+    """Return image id -> sentences about its events."""
     return {
         image_id: [label.format_sentence() for label in labels]
         for image_id, labels in load_by_image(db, image_ids).items()
@@ -104,7 +97,7 @@ def describe_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[
 
 
 def load_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[EventLabel]]:
-    """Return image id -> the labels of the events that it belongs to."""
+    """Return image id -> event labels."""
     found: dict[int, list[EventLabel]] = {}
     for image_id, label in _iterate_labels(db, image_ids):
         found.setdefault(image_id, []).append(label)
@@ -112,7 +105,7 @@ def load_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[Even
 
 
 def load_by_event(db: Database, image_ids: Sequence[int]) -> dict[str, list[EventLabel]]:
-    """Return event -> its labels, of the events that these images belong to."""
+    """Return event -> labels of these images' events."""
     found: dict[str, dict[str, EventLabel]] = {}
     for _, label in _iterate_labels(db, image_ids):
         found.setdefault(label.event, {})[label.class_name] = label
@@ -120,7 +113,7 @@ def load_by_event(db: Database, image_ids: Sequence[int]) -> dict[str, list[Even
 
 
 def load_event_names(db: Database, image_ids: Sequence[int]) -> dict[int, str]:
-    """Return image id -> the event that it belongs to, of images with an event; the newest import counts."""
+    """Return image id -> newest event name."""
     found: dict[int, str] = {}
     for start in range(0, len(image_ids), 500):
         some = [int(one) for one in image_ids[start : start + 500]]
@@ -130,7 +123,7 @@ def load_event_names(db: Database, image_ids: Sequence[int]) -> dict[int, str]:
 
 
 def count(db: Database) -> int:
-    """Return the number of labels of events."""
+    """Count the event labels."""
     return db.value("SELECT count(*) FROM event_label")
 
 

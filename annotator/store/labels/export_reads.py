@@ -1,6 +1,6 @@
-"""Bulk reads of everything that is known of given images, as arrays: the blocks of an export.
+"""Bulk reads of image data for exports, as arrays.
 
-All functions must be called inside one `Database.reading()`, so that the blocks of one export show one moment.
+One `Database.reading()` around them keeps all blocks consistent.
 """
 
 import json
@@ -23,12 +23,7 @@ _WANTED_IDS_SQL = "json_each(?) w"
 
 @dataclass(frozen=True, eq=False)
 class AnsweredCells:
-    """Answered cells, (n,) each, ordered by image as requested and then by class.
-
-    Attributes:
-        image_ids, class_ids, states: int64; states are 1, -1, or 0 for unsure.
-        decision_ids: int64, the decision that each label comes from.
-    """
+    """Answered cells, (n,) int64 each, in the requested image order, then by class."""
 
     image_ids: np.ndarray
     class_ids: np.ndarray
@@ -38,7 +33,7 @@ class AnsweredCells:
 
 @dataclass(frozen=True, eq=False)
 class AcceptedCells:
-    """Auto-accepted cells, (n,) each: int64 arrays, and float64 scores."""
+    """Auto-accepted cells, (n,) each: int64 arrays and float64 scores."""
 
     image_ids: np.ndarray
     class_ids: np.ndarray
@@ -48,13 +43,13 @@ class AcceptedCells:
 
 
 def load_image_ids(db: Database) -> np.ndarray:
-    """Return the ids of all images: (N,) int64, ascending."""
+    """Return all image ids: (N,) int64, ascending."""
     ids = db.value("SELECT group_concat(id) FROM image")
     return np.sort(_parse_ids(ids))
 
 
 def load_image_rows(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, int, int, str]]:
-    """Return (id, name, sha256, width, height, problem) of each image, in the order of `ids`."""
+    """Return (id, name, sha256, width, height, problem) per image."""
     return db.tuples(
         f"""SELECT i.id, i.name, i.sha256, i.width, i.height, i.problem FROM {_WANTED_IDS_SQL}
         CROSS JOIN image i ON i.id = w.value""",
@@ -63,10 +58,7 @@ def load_image_rows(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, 
 
 
 def load_image_files(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, FileState]]:
-    """Return (image id, folder, path, state at registration) of the first file of each image.
-
-    Paths are escaped. Images without a file are left out.
-    """
+    """Return (image id, folder, escaped path, registered state) of first files."""
     rows = db.tuples(
         f"""SELECT f.image_id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, min(f.id) FROM {_WANTED_IDS_SQL}
         CROSS JOIN file f ON f.image_id = w.value JOIN folder d ON d.id = f.folder_id GROUP BY f.image_id""",
@@ -76,7 +68,7 @@ def load_image_files(db: Database, ids: np.ndarray) -> list[tuple[int, str, str,
 
 
 def load_complete_image_ids(db: Database) -> np.ndarray:
-    """Return the ids of the images on which every class is answered: (n,) int64, ascending."""
+    """Return ids of completely answered images: (n,) int64, ascending."""
     return np.sort(_parse_ids(db.value("SELECT group_concat(id) FROM image WHERE stage = ?", [COMPLETE])))
 
 
@@ -93,7 +85,7 @@ def load_cells(db: Database, ids: np.ndarray) -> AnsweredCells:
 
 
 def load_accepted_cells(db: Database, ids: np.ndarray) -> AcceptedCells:
-    """Return the auto-accepted cells of these images, without implied ones."""
+    """Return auto-accepted cells without implied ones."""
     rows = db.tuples(
         f"""SELECT a.image_id, a.class_id, a.state, a.acceptance_id, a.score FROM {_WANTED_IDS_SQL}
         CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {VALID_ACCEPTED_STATES_SQL} AND a.decision_id IS
@@ -105,7 +97,7 @@ def load_accepted_cells(db: Database, ids: np.ndarray) -> AcceptedCells:
 
 
 def load_implied_cells(db: Database, ids: np.ndarray) -> AnsweredCells:
-    """Return the cells of these images that answers imply, with the decision that each follows from."""
+    """Return the implied cells of these images."""
     found = db.integer_rows(
         f"""SELECT a.image_id, a.class_id, a.state, a.decision_id FROM {_WANTED_IDS_SQL}
         CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {VALID_ACCEPTED_STATES_SQL} AND a.decision_id NOT
@@ -116,7 +108,7 @@ def load_implied_cells(db: Database, ids: np.ndarray) -> AnsweredCells:
 
 
 def load_decisions(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, float, int | None]]:
-    """Return (id, source, annotator, decided_at, milliseconds) of each of these decisions."""
+    """Return (id, source, annotator, decided_at, milliseconds) per decision."""
     return db.tuples(
         f"""SELECT d.id, d.source, d.annotator, d.decided_at, d.milliseconds FROM {_WANTED_IDS_SQL}
         CROSS JOIN decision d ON d.id = w.value""",
@@ -125,10 +117,7 @@ def load_decisions(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, f
 
 
 def load_origins(db: Database, ids: np.ndarray) -> dict[int, tuple[str, str, float | None]]:
-    """Return where imported answers come from: decision id -> (source, annotator, decided_at).
-
-    Decisions without a recorded origin are left out.
-    """
+    """Return origins of imported answers: decision id -> (source, annotator, decided_at)."""
     rows = db.tuples(
         f"""SELECT o.decision_id, o.source, o.annotator, o.decided_at FROM {_WANTED_IDS_SQL}
         CROSS JOIN origin o ON o.decision_id = w.value""",
@@ -138,10 +127,7 @@ def load_origins(db: Database, ids: np.ndarray) -> dict[int, tuple[str, str, flo
 
 
 def load_notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float]]:
-    """Return (image id, "flag" or "comment", text, annotator, unix seconds) of these images, the oldest first.
-
-    Imported notes have the name and the time of their origin, where the origin states them.
-    """
+    """Return (image id, "flag" or "comment", text, original annotator, Unix seconds), oldest first."""
     who = """coalesce(nullif(o.annotator, ''), d.annotator), coalesce(o.decided_at, d.decided_at)"""
     origin = "LEFT JOIN origin o ON o.decision_id = d.id"
     flags = db.tuples(
@@ -162,7 +148,7 @@ def load_notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, 
 
 
 def load_attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple[int, str, str]]:
-    """Return (image id, name, value) of each fact of these images."""
+    """Return (image id, name, value) per field."""
     return db.tuples(
         f"""SELECT a.image_id, a.name, a.value FROM {_WANTED_IDS_SQL} CROSS JOIN attribute a ON a.image_id = w.value
         ORDER BY a.image_id, a.name""",
@@ -171,24 +157,24 @@ def load_attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple
 
 
 def find_unknown_sources(db: Database) -> list[str]:
-    """Return the sources in use that records.SOURCES does not name: a sign of a database edited by hand."""
+    """Return stored sources missing from `SOURCES`."""
     known = {*SOURCES, "skip", "flag", "clear", "comment"}
     rows = db.tuples("SELECT one FROM tally WHERE kind = 'source' ORDER BY one")
     return [row[0] for row in rows if row[0] not in known]
 
 
 def load_attribute_names(db: Database) -> list[str]:
-    """Return the names of the attributes that at least one image has."""
+    """Return the names of used fields."""
     return [row[0] for row in db.tuples(_build_skip_scan("attribute", "name"))]
 
 
 def load_annotators(db: Database) -> list[str]:
-    """Return the names of everybody who has made a decision, including decisions taken back since."""
+    """Return all annotators, even of undone decisions."""
     return [row[0] for row in db.tuples(_build_skip_scan("decision", "annotator"))]
 
 
 def has_rows(db: Database, table: str) -> bool:
-    """Return whether a table has a row: "origin", "attribute" or "accepted"; "note" for flags and comments."""
+    """Return whether a table, or "note" (flags and comments), has rows."""
     if table == "note":
         counts = [
             db.value(f"SELECT 1 FROM decision INDEXED BY decision_{action} WHERE action = '{action}' LIMIT 1")
@@ -199,18 +185,18 @@ def has_rows(db: Database, table: str) -> bool:
 
 
 def load_folder_names(db: Database, ids: np.ndarray) -> list[str]:
-    """Return the folder part of each image's name, "" for none."""
+    """Return each image's folder name, or ""."""
     return [name.rpartition("/")[0] for _, name, *_ in load_image_rows(db, ids)]
 
 
 def load_attribute_values(db: Database, name: str) -> tuple[np.ndarray, list[str]]:
-    """Return the values of one fact: ids of the images that have it, (n,) int64 ascending, and a list of values."""
+    """Return a field's image ids, (n,) int64 ascending, and values."""
     rows = db.tuples("SELECT image_id, value FROM attribute WHERE name = ? ORDER BY image_id", [name])
     return np.array([row[0] for row in rows], np.int64), [row[1] for row in rows]
 
 
 def _build_skip_scan(table: str, column: str) -> str:
-    """Return a SELECT of the distinct values of an index's first column that skips the rows between them."""
+    """Return SQL for an index's distinct values without a full scan."""
     return f"""WITH RECURSIVE found (value) AS (SELECT min({column}) FROM {table} UNION ALL
         SELECT (SELECT min({column}) FROM {table} WHERE {column} > found.value) FROM found WHERE found.value NOT NULL)
         SELECT value FROM found WHERE value NOT NULL"""

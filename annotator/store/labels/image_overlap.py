@@ -1,11 +1,7 @@
-"""Overlap: images that several people answer in every class, blind to each other.
+"""Overlap: images that several annotators label completely, blind to each other.
 
-Only images without any answer are chosen. While a chosen image waits for answers, no other queue gives it to anybody.
-No person gets a chosen image twice, or one on which they have answered anything elsewhere (in the Gallery, say),
-whether or not they took that answer back: they have been shown the image's answers (answer_exposure.py), so their
-answer would not be blind. Answers of the second and later people are stored as ordinary decisions and never change a
-label that
-another person gave: where they differ, the cell is a disagreement.
+No other queue shows a waiting image, and no annotator gets an image whose answers they have seen. Answers
+never change another annotator's label.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -29,7 +25,7 @@ _COUNT_PEOPLE_SQL = f"""count(DISTINCT annotator) AS n,
 
 @dataclass(frozen=True)
 class Overlap:
-    """The owner's choice: number of people who answer each chosen image, and the share of images chosen at random."""
+    """The number of annotators per chosen image and the share of chosen images."""
 
     people: int
     share: float
@@ -40,9 +36,8 @@ class OverlapProgress:
     """The progress of the overlap.
 
     Attributes:
-        images: Number of chosen images.
-        waiting: Number of chosen images that somebody is still to answer.
-        answers: Number of people who answered blind, summed over the chosen images.
+        waiting: Chosen images with answers missing.
+        answers: Blind annotators, summed over chosen images.
     """
 
     images: int
@@ -51,25 +46,21 @@ class OverlapProgress:
 
 
 def load_overlap(db: Database) -> Overlap | None:
-    """Return the owner's choice; None where every image is answered by one person."""
+    """Return the overlap settings, or None for one annotator per image."""
     rows = db.tuples("SELECT people, below FROM overlap")
     return Overlap(rows[0][0], limit_to_share(rows[0][1])) if rows else None
 
 
 def set_overlap(db: Database, people: int, share: float) -> None:
-    """Have this share of the images without an answer, present or added later, answered by `people` people each.
+    """Have a random share of unanswered images answered by `people` annotators each.
 
-    Images that somebody has begun outside of the overlap are not chosen: once all people have begun one, it would wait
-    for ever.
+    Images already started elsewhere could wait forever, so they are not chosen.
 
     Args:
-        db: The project's database.
-        people: The number of people.
-        share: 0 to 1; 0 or one person ends the overlap. Which images are chosen depends on their content alone, so a
-            larger share keeps those of a smaller one.
+        share: 0 to 1, where 0 ends the overlap. A larger share includes a smaller one.
 
     Raises:
-        AnnotatorError: For numbers out of bounds.
+        AnnotatorError: A number is out of bounds.
     """
     if not 1 <= people <= MAX_PEOPLE_PER_IMAGE:
         raise AnnotatorError(f"Images can be answered by 1 to {MAX_PEOPLE_PER_IMAGE} people each, not {people}.")
@@ -108,15 +99,14 @@ def set_overlap(db: Database, people: int, share: float) -> None:
 
 
 def limit_to_share(below: str) -> float:
-    """Return the share of images that a limit in the table `overlap` stands for."""
+    """Return the share for a limit in the table `overlap`."""
     return 1.0 if below == "g" else int(below, 16) / _HASH_RANGE
 
 
 def update_answer_count(sql: sqlite_utils.Database, image_id: int) -> None:
-    """Update the number of people who have answered a chosen image; does nothing for other images.
+    """Update the number of annotators who answered a chosen image.
 
-    An answer of somebody who has been shown those of others before, as they took their own back, ends the waiting and
-    counts for nothing else: nobody else need be asked, who may not exist.
+    An answer by an annotator who saw others' answers ends the waiting.
     """
     sql.execute(
         f"""UPDATE reading SET had = blind, due = CASE WHEN EXISTS (
@@ -130,7 +120,7 @@ def update_answer_count(sql: sqlite_utils.Database, image_id: int) -> None:
 
 
 def find_next_images(db: Database, annotator: str, excluded: Collection[int], limit: int) -> list[int]:
-    """Return chosen images that this person can answer, except `but`; images that others have answered come first."""
+    """Return chosen images for this annotator, already answered ones first."""
     rows = db.tuples(
         """SELECT r.image_id FROM reading r CROSS JOIN image i ON i.id = r.image_id
         WHERE r.due > 0 AND i.problem = '' AND i.stage < 4 -- 4: set aside
@@ -142,26 +132,26 @@ def find_next_images(db: Database, annotator: str, excluded: Collection[int], li
 
 
 def load_waiting_image_ids(db: Database) -> np.ndarray:
-    """Return the images that wait for overlap answers, (n,) int64; no other queue uses them. Reads all of them."""
+    """Return images waiting for overlap answers, (n,) int64."""
     return db.integer_rows("SELECT image_id FROM reading WHERE due > 0")[:, 0]
 
 
 def leaves_untouched_images(db: Database) -> bool:
-    """Return whether any showable image without an answer waits for no blind answers. Scans all images for none."""
+    """Return whether any valid unanswered image is outside the overlap queue."""
     statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
     return bool(db.value(statement))
 
 
 def find_waiting_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return those `image_ids` that wait for overlap answers."""
+    """Return the `image_ids` waiting for overlap answers."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(f"SELECT image_id FROM reading WHERE due > 0 AND image_id IN ({marks})", list(image_ids))
     return {image_id for (image_id,) in rows}
 
 
 def find_chosen_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return those `image_ids` that the overlap has chosen, waiting or answered."""
+    """Return the `image_ids` chosen for overlap."""
     marks = ",".join("?" * len(image_ids))
     return {row[0] for row in db.tuples(f"SELECT image_id FROM reading WHERE image_id IN ({marks})", list(image_ids))}
 
@@ -173,11 +163,12 @@ def load_progress(db: Database) -> OverlapProgress:
 
 
 def iterate_first_answers(db: Database, people: Sequence[str]) -> Iterator[np.ndarray]:
-    """Yield the first blind answers of `people` on images chosen now or before, a few thousand images at a time.
+    """Yield the first blind overlap answers of `people`, a few thousand images at a time.
 
     Yields:
-        (n, 6) int64: image id, class id, index of the person in `people`, their first answer (1 or -1), the present
-        label (0: none, or unsure), and 1 where people disagree on the cell and nobody has settled it.
+        (n, 6) int64: image id, class id, index into `people`, first answer (1 or -1), current label (0 for none
+            or
+        unsure), 1 for an unresolved disagreement.
     """
     found = db.integer_rows(
         "SELECT DISTINCT image_id FROM decision WHERE source = ? ORDER BY image_id", [OVERLAP_SOURCE]

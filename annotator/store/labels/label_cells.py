@@ -1,8 +1,6 @@
-"""Labels of given cells and images: for the queues, for incomplete images, and as columns for the map.
+"""Labels of given cells and images, for queues and map columns.
 
-Queries use an index and read given images, one class or the newest decisions, so none reads a million labels.
-Exceptions are `answers`, `untouched` and `incomplete`, which the worker calls once per run, and a person's first call
-of `load_decided_image_ids`. Of incomplete images, answers are counted for a window only (`find_least_answered_images`).
+Most queries read an index and never all labels.
 """
 
 import json
@@ -35,7 +33,7 @@ _OPEN_IMAGES_SQL = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decis
 
 
 def load_class_answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of one class from decisions up to `newest`: image ids (n,) int64, states (n,) int8."""
+    """Return a class's labels up to `newest`: image ids (n,) int64, states (n,) int8."""
     labels = db.integer_rows(
         f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {VALID_LABEL_STATES_SQL}",
         [class_id, newest],
@@ -44,18 +42,14 @@ def load_class_answers(db: Database, class_id: int, newest: int) -> tuple[np.nda
 
 
 def load_training_cells(db: Database) -> tuple[np.ndarray, int, int]:
-    """Return the labels for a training, the number of invalid rows left out, and the newest decision included.
+    """Return labels for a training, the number of invalid rows and the newest decision.
 
-    All are read at one moment. Images that are set aside are left out. Implied cells are among the labels, as biased
-    ones: they follow from answers, and are no sample.
+    One snapshot, without excluded images and with implied cells as biased.
 
     Returns:
-        (n, 4) int64 of image_id, class_id, state and unbiased; the number of invalid rows (invalid_rows.py); and the id
-        of the newest decision.
-        state: UNSURE also where people disagree and nobody has settled it: in simulations that trained better than
-            using the label (docs/team.md). quality/disagreement_resolution.py estimates the probability of such cells.
-        unbiased: 1 where the choice of the cell did not depend on its answer: for the unbiased sources of
-            records.SOURCES, and for every cell of an image that somebody has called complete.
+        (n, 4) int64 of image_id, class_id, state, unbiased, then the two numbers.
+        state: UNSURE also for unresolved disagreements, which trained better (docs/team.md).
+        unbiased: 1 if the choice of cell did not depend on its answer.
     """
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
@@ -82,10 +76,7 @@ def load_training_cells(db: Database) -> tuple[np.ndarray, int, int]:
 
 
 def find_changed_images(db: Database, after: int) -> tuple[list[int], int]:
-    """Return the images whose labels may have changed after decision `after`, and the newest decision.
-
-    Both are read at the same moment.
-    """
+    """Return the images possibly changed after `after`, and the newest decision."""
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
         if newest <= after:
@@ -100,10 +91,7 @@ def find_changed_images(db: Database, after: int) -> tuple[list[int], int]:
 
 
 def find_changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
-    """Return the classes whose labels may have changed after decision `after`, and the newest decision.
-
-    The set is None where all classes may have changed.
-    """
+    """Return the classes (None for all) possibly changed after `after`, and the newest decision."""
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
         rows = sql.execute(
@@ -121,10 +109,9 @@ def find_changed_classes(db: Database, after: int) -> tuple[set[int] | None, int
 def load_sure_answers_between(
     db: Database, class_id: int, after: int, newest: int, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return present and absent cells of a class from decisions in (after, newest], at most `limit` of each state.
+    """Return present and absent cells decided in (after, newest]: image ids (n,) int64, states (n,) int8.
 
-    Returns:
-        Image ids (n,) int64 and states (n,) int8.
+    `limit` applies per state.
     """
     rows = [
         row
@@ -140,7 +127,7 @@ def load_sure_answers_between(
 
 
 def load_answered_cells(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]]:
-    """Return the answered cells of these images: image id -> class id -> id of the decision behind the label."""
+    """Return image id -> class id -> decision behind the label."""
     result: dict[int, dict[int, int]] = {}
     for ids in _split_ids(image_ids):
         for image_id, class_id, decision_id in db.tuples(
@@ -151,7 +138,7 @@ def load_answered_cells(db: Database, image_ids: Sequence[int]) -> dict[int, dic
 
 
 def load_states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, int]:
-    """Return the labels of one class on these images: image id -> state; open cells are left out."""
+    """Return one class's labels: image id -> state."""
     result: dict[int, int] = {}
     for ids in _split_ids(image_ids):
         result |= db.tuples(
@@ -164,7 +151,7 @@ def load_states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[i
 def load_labels_with_annotators(
     db: Database, asked: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], tuple[int, str]]:
-    """Return the label and annotator of each cell: (image id, class id) -> (state, name); open cells are left out."""
+    """Return (image id, class id) -> (state, annotator) of answered cells."""
     result: dict[tuple[int, int], tuple[int, str]] = {}
     for start in range(0, len(asked), IDS_PER_QUERY):
         some = asked[start : start + IDS_PER_QUERY]
@@ -180,7 +167,7 @@ def load_labels_with_annotators(
 
 
 def find_unaskable_images(db: Database, image_ids: Sequence[int]) -> set[int]:
-    """Return the ids of images that are not asked: unknown ids, unreadable files, and images that are set aside."""
+    """Return the unknown, unreadable and excluded images."""
     readable: set[int] = set()
     for ids in _split_ids(image_ids):
         rows = db.tuples(
@@ -192,12 +179,7 @@ def find_unaskable_images(db: Database, image_ids: Sequence[int]) -> set[int]:
 
 
 def find_newest_positives(db: Database, class_id: int, limit: int) -> list[int]:
-    """Return the images with the newest positives of this class, newest first, as far as the member may see them.
-
-    For members who may not see blind answers (blind_visibility.py), only the newest max(limit, MAX_POSITIVES_SEARCHED)
-    positives are
-    searched.
-    """
+    """Return the newest visible positives of this class, newest first."""
     rows = db.tuples(
         f"""SELECT image_id FROM (SELECT image_id, decision_id FROM label WHERE class_id = ? AND state = 1
         ORDER BY decision_id DESC LIMIT ?) d WHERE {blind_visibility.build_visible_condition(db)} ORDER BY decision_id
@@ -208,14 +190,7 @@ def find_newest_positives(db: Database, class_id: int, limit: int) -> list[int]:
 
 
 def find_open_images(db: Database, class_id: int, limit: int, min_stage: int = UNTOUCHED) -> list[int]:
-    """Return images on which this class is open, in working order: untouched, skipped, then labeled images.
-
-    Args:
-        db: The project's database.
-        class_id: The id of the class.
-        limit: The largest number that is returned.
-        min_stage: The lowest image stage included.
-    """
+    """Return images unanswered for this class: untouched, skipped, then labeled."""
     rows = db.tuples(
         f"""SELECT id FROM image WHERE stage < ? AND stage >= ? AND problem = '' AND {_OPEN_CELL_SQL}
         ORDER BY stage, stage_decision, sha256 LIMIT ?""",
@@ -225,7 +200,7 @@ def find_open_images(db: Database, class_id: int, limit: int, min_stage: int = U
 
 
 def filter_open_images(db: Database, class_id: int, image_ids: Sequence[int]) -> list[int]:
-    """Return those `image_ids` on which this class is open, in the given order."""
+    """Return the `image_ids` unanswered for this class."""
     found: set[int] = set()
     for ids in _split_ids(image_ids):
         rows = db.tuples(
@@ -238,17 +213,17 @@ def filter_open_images(db: Database, class_id: int, image_ids: Sequence[int]) ->
 
 
 def load_untouched_image_ids(db: Database) -> np.ndarray:
-    """Return the ids of showable images that nobody has labeled or skipped, (n,) int64. Reads all of them."""
+    """Return valid images never labeled or skipped, (n,) int64."""
     return db.integer_rows("SELECT id FROM image WHERE stage = ? AND problem = ''", [UNTOUCHED])[:, 0]
 
 
 def find_unlabeled_images(db: Database, start: str, max_searched: int, limit: int) -> list[int]:
-    """Return at most `limit` images without a positive among the `max_searched` images from the place `start` on."""
+    """Return images without a positive, searching from hash `start`."""
     return filter_without_positive(db, images.load_ids_from_hash(db, start, max_searched), limit)
 
 
 def filter_without_positive(db: Database, ids: Sequence[int], limit: int) -> list[int]:
-    """Return the first `limit` of `ids` whose images have no positive label."""
+    """Return the first `limit` images without a positive."""
     unlabeled: list[int] = []
     for some in _split_ids(ids):
         positive = {
@@ -265,7 +240,7 @@ def filter_without_positive(db: Database, ids: Sequence[int], limit: int) -> lis
 
 
 def load_decided_image_ids(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:
-    """Return the images of a person's decisions after `after`, (n,) int64 with repeats, and the newest decision."""
+    """Return images of newer decisions, (n,) int64 with repeats, and the newest decision."""
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
         rows = sql.execute(
@@ -275,24 +250,17 @@ def load_decided_image_ids(db: Database, annotator: str, after: int) -> tuple[np
 
 
 def load_incomplete_image_ids(db: Database) -> np.ndarray:
-    """Return the ids of showable images with an answer and an open class, (n,) int64. Reads all of them."""
+    """Return valid images with answered and unanswered classes, (n,) int64."""
     return db.integer_rows("SELECT id FROM image WHERE stage = ? AND problem = ''", [LABELED])[:, 0]
 
 
 def find_least_answered_images(
     sql: sqlite_utils.Database, ahead: Sequence[int] | np.ndarray, taken: Collection[int], want: int
 ) -> list[int]:
-    """Return up to `want` incomplete images, those with the fewest answers first.
-
-    The order is exact for up to MAX_IMAGES_COUNTED incomplete images. For more, it is exact among MAX_IMAGES_COUNTED
-    of `ahead` and the MAX_IMAGES_COUNTED
-    images whose last decision is oldest.
+    """Return incomplete images, fewest answers first (approximate beyond MAX_IMAGES_COUNTED).
 
     Args:
-        sql: The database.
-        ahead: Ids with the fewest answers when the worker counted them; their answers are counted again here.
-        taken: Ids to leave out.
-        want: The largest number of images.
+        ahead: Ids with the fewest answers at the last count.
     """
     since_of: dict[int, int] = {}
     for start in range(0, len(ahead), ORDER_IDS_PER_QUERY):
@@ -314,7 +282,7 @@ def find_least_answered_images(
 
 
 def find_skipped_images(sql: sqlite_utils.Database, taken: Collection[int], want: int) -> list[int]:
-    """Return up to `want` images skipped with answers on them, or skipped twice without; longest ago first."""
+    """Return images skipped with answers, or twice without, oldest skip first."""
     rows = sql.execute(
         """SELECT i.id FROM image i JOIN decision d ON d.id = i.stage_decision
         WHERE i.stage IN (?, ?) AND i.problem = '' AND (i.stage = ? OR d.action = 'skip')
@@ -325,9 +293,9 @@ def find_skipped_images(sql: sqlite_utils.Database, taken: Collection[int], want
 
 
 def load_stage_column(db: Database, image_ids: np.ndarray) -> np.ndarray:
-    """Return the stage of each image, (n,) uint8 in the order of the ids; 0 for an unknown image.
+    """Return each image's stage, (n,) uint8.
 
-    Stages: 0 untouched, 1 skipped, 2 has labels, 3 complete, 4 set aside.
+    Stages: 0 untouched or unknown, 1 skipped, 2 has labels, 3 complete, 4 excluded.
     """
     statement = (
         "SELECT i.id, i.stage FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value WHERE i.stage > 0"
@@ -336,17 +304,14 @@ def load_stage_column(db: Database, image_ids: np.ndarray) -> np.ndarray:
 
 
 def load_label_column(db: Database, class_id: int, image_ids: np.ndarray, unknown: int) -> np.ndarray:
-    """Return the label of one class on each image, (n,) int8 in the order of the ids.
-
-    1 is present, -1 absent, 0 unsure; open cells are `unknown`.
-    """
+    """Return labels, (n,) int8: 1 present, -1 absent, 0 unsure, else `unknown`."""
     statement = """SELECT l.image_id, l.state FROM json_each(?) wanted
         CROSS JOIN label l ON l.image_id = wanted.value AND l.class_id = ?"""
     return _load_column(db, image_ids, statement, class_id, default=unknown).astype(np.int8)
 
 
 def load_images_decided_since(db: Database, decision_id: int, max_decisions: int) -> np.ndarray | None:
-    """Return the images of decisions newer than `decision_id`, (n,) int64; None for more than `most` decisions."""
+    """Return images decided later, (n,) int64, or None beyond `max_decisions`."""
     ids = db.tuples(
         "SELECT image_id FROM decision WHERE id > ? AND image_id IS NOT NULL LIMIT ?", [decision_id, max_decisions + 1]
     )

@@ -1,4 +1,4 @@
-"""What people answered to cells that a model chose, beside the probabilities that had promised it."""
+"""Answers to cells that a model chose, with their predicted probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ MAX_DECISIONS_SEARCHED = 200_000  # newest decisions searched for answers
 
 @dataclass(frozen=True, eq=False)
 class ScoredAnswers:
-    """Answers to cells that the model chose, (n,) each, oldest first.
+    """Answers to cells chosen by a model, (n,) each, oldest first.
 
     Attributes:
-        class_id: The class of each cell, int64.
-        score: The probability that was shown for it, float64 in [0, 1].
-        present: Whether the answer was "present"; absent and unsure are not.
-        in_grid: Whether it was asked in a grid of one class; else with the other classes of its image.
+        class_id: int64.
+        score: The displayed probability, float64 in [0, 1].
+        present: False also for unsure.
+        in_grid: Whether asked in a one-class grid.
     """
 
     class_id: np.ndarray
@@ -32,25 +32,23 @@ class ScoredAnswers:
 
     @classmethod
     def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> "ScoredAnswers":
-        """Return the answers of rows (class id, score, present, in a grid)."""
+        """Build from rows (class id, score, present, in grid)."""
         columns = np.array(rows, np.float64).reshape(-1, 4).T
         return cls(columns[0].astype(np.int64), columns[1], columns[2] > 0, columns[3] > 0)
 
     def extend_with(self, later: "ScoredAnswers") -> "ScoredAnswers":
-        """Return these answers and later ones, at most MAX_ANSWERS."""
+        """Append answers and keep the newest MAX_ANSWERS."""
         mine, theirs = vars(self), vars(later)
         return ScoredAnswers(**{name: np.concatenate([mine[name], theirs[name]])[-MAX_ANSWERS:] for name in mine})
 
 
 @dataclass(frozen=True)
 class OutcomesSince:
-    """What happened after a decision.
+    """Outcomes after a given decision.
 
     Attributes:
-        newest: The newest decision now.
-        answers: The answers to cells that the model chose.
-        relabels: State before -> (answers that were asked again, those of them that changed).
-        taken_back: Whether any decision was taken back.
+        relabels: Previous state -> (repeated answers, changed answers).
+        taken_back: Whether any decision was undone.
     """
 
     newest: int
@@ -60,12 +58,7 @@ class OutcomesSince:
 
 
 def load_since(db: Database, newest: int) -> OutcomesSince:
-    """Return what happened after a decision, among the newest MAX_DECISIONS_SEARCHED.
-
-    Args:
-        db: The project's database.
-        newest: The last decision that is known already; 0 for none.
-    """
+    """Return outcomes after decision `newest`, within MAX_DECISIONS_SEARCHED."""
     with db.reading():
         last = db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
         if last <= newest:
@@ -93,11 +86,10 @@ def load_since(db: Database, newest: int) -> OutcomesSince:
 
 
 def count_absent_by_source(db: Database, class_ids: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return on how many images each class was answered absent: of unusual images, and of images drawn at random.
+    """Return absent answers per class on unusual and on random images.
 
     Args:
-        db: The project's database.
-        class_ids: Classes without a known positive: so few of their cells have answers that all of them are read.
+        class_ids: Classes without positives, as all their cells are read.
     """
     rows = db.tuples(
         f"""SELECT l.class_id, sum(d.source = 'search'),

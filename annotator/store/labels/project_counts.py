@@ -1,7 +1,6 @@
-"""Counts over the whole project, for `status`, the Progress page and empty states.
+"""Project-wide counts for `status`, the Progress page and empty states.
 
-Counts are read from tallies that the schema's triggers maintain, so a million images cost no more than a thousand. For
-a member who may not see blind answers, images that are answered blind are not counted (blind_visibility.py).
+Triggers maintain the tallies, so counts cost the same at any project size.
 """
 
 from typing import Any
@@ -27,15 +26,9 @@ _FLAGGED_IMAGES_SQL = f"""FROM decision d INDEXED BY decision_flag
 
 
 def count_images_by_stage(db: Database, *, include_blind: bool | None = None) -> dict[str, int]:
-    """Count images by progress: all, without_decision, skipped, incomplete (an answer and an open class), complete.
+    """Count images by progress: all, without_decision, skipped, incomplete, complete.
 
-    Images that are set aside are in none of these; where there are some, `set_aside` counts them.
-
-    Args:
-        db: The project's database.
-        include_blind: Include images that are answered blind (blind_visibility.py); None: only where the current member
-            may
-            see blind answers.
+    Excluded images count only as `set_aside`. `include_blind` of None follows the member's rights.
     """
     stages = {row["stage"]: row["n"] for row in db.rows("SELECT one AS stage, n FROM tally WHERE kind = 'stage'")}
     if not (blind_visibility.can_see_all(db) if include_blind is None else include_blind):
@@ -52,34 +45,31 @@ def count_images_by_stage(db: Database, *, include_blind: bool | None = None) ->
 
 
 def has_answers(db: Database) -> bool:
-    """Return whether anybody has answered anything, by hand or by an import; hidden answers count, too."""
+    """Return whether any answer exists, even imported or hidden."""
     return bool(db.value("SELECT EXISTS (SELECT 1 FROM tally WHERE kind = 'label' AND n > 0)"))
 
 
 def count_decisions_by_source(db: Database) -> dict[str, int]:
-    """Return the number of decisions that still hold by source; skips count as "skip", flags as "flag".
-
-    Undos and decisions that were taken back are not counted.
-    """
+    """Count active decisions by source ("skip" and "flag" included)."""
     rows = db.rows("SELECT one AS source, n FROM tally WHERE kind = 'source' AND n > 0 ORDER BY one")
     return {row["source"]: row["n"] for row in rows}
 
 
 def count_labels_by_state(db: Database) -> dict[str, int]:
-    """Count the cells that are present, absent and unsure."""
+    """Count present, absent and unsure cells."""
     counts = _load_visible_label_counts(db)
     return {name: sum(n for (_, of), n in counts.items() if of == state) for state, name in STATE_NAMES.items()}
 
 
 def list_label_counts_by_class(db: Database) -> list[dict[str, Any]]:
-    """Return one dict per class, in the order of the classes: class (its name), present, absent, unsure."""
+    """Return one dict per class: class (name), present, absent, unsure."""
     counts = count_labels_by_class(db)
     names = db.rows("SELECT id, name FROM class WHERE archived = 0 ORDER BY id")
     return [{"class": row["name"], **dict(zip(STATE_NAMES.values(), counts[row["id"]], strict=True))} for row in names]
 
 
 def count_labels_by_class(db: Database) -> dict[int, tuple[int, int, int]]:
-    """Return the number of images labeled present, absent and unsure for each class: class id -> three counts."""
+    """Return class id -> image counts (present, absent, unsure)."""
     counts = _load_visible_label_counts(db)
     ids: list[int] = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
     of = counts.get
@@ -87,7 +77,7 @@ def count_labels_by_class(db: Database) -> dict[int, tuple[int, int, int]]:
 
 
 def count_unanswered_images(db: Database, class_id: int) -> int:
-    """Count the images that can be shown and on which nobody has answered a class of few answers, which are read."""
+    """Count valid images unanswered for a class."""
     return db.value(
         f"""SELECT (SELECT sum(n) FROM tally WHERE kind = 'stage' AND one != {EXCLUDED})
             - (SELECT count(*) FROM image WHERE problem != '' AND stage != {EXCLUDED})
@@ -98,10 +88,7 @@ def count_unanswered_images(db: Database, class_id: int) -> int:
 
 
 def count_open_cells(db: Database) -> int:
-    """Count the pairs of readable images and classes that have neither an answer nor an auto-accepted state.
-
-    Blind answers count for every member: the number says that they were given, and nothing of what was answered.
-    """
+    """Count cells of readable images that are neither answered nor auto-accepted."""
     with db.reading():
         images = db.value(f"SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'stage' AND one != {EXCLUDED}")
         unreadable = db.value(f"SELECT count(*) FROM image WHERE problem != '' AND stage != {EXCLUDED}")
@@ -122,22 +109,18 @@ def count_open_cells(db: Database) -> int:
 
 
 def _load_visible_label_counts(db: Database) -> dict[tuple[int, int], int]:
-    """Return (class id, state) -> number of labels that the current member may see."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
     away = {} if blind_visibility.can_see_all(db) else blind_visibility.load_hidden_label_counts(db)
     return {cell: n - away.get(cell, 0) for cell, n in counts.items()}
 
 
 def count_decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
-    """Return the number of decisions that still hold per time step and source: at (unix seconds), source, decisions.
+    """Count active decisions by time step and source: at (Unix seconds), source, decisions.
 
-    Skips count as "skip", flags as "flag". Imports, which took nobody's time, are left out, and so are blind answers
-    where the current member may not see them.
+    Imports and hidden blind answers are left out.
 
     Args:
-        db: The project's database.
-        seconds: Length of a time step. Whole hours count all decisions; other steps count the newest
-            MAX_CHARTED_DECISIONS decisions.
+        seconds: Only whole hours count all decisions, others the newest MAX_CHARTED_DECISIONS.
     """
     rows = _count_over_time(db, seconds)
     if blind_visibility.can_see_all(db):
@@ -162,19 +145,19 @@ def _count_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
 
 
 def get_last_answer_time(db: Database) -> float | None:
-    """Return when somebody last answered anything, to the hour, in unix seconds; None before the first answer."""
+    """Return the hour of the last answer in Unix seconds, or None."""
     last = db.value("SELECT max(one) FROM tally WHERE kind = 'hour' AND n > 0")
     return None if last is None else last * 3600.0
 
 
 def get_chart_time_step(db: Database) -> int:
-    """Return the chart's time step in seconds: a minute where decisions span less than four hours, else an hour."""
+    """Return the chart's time step in seconds: 60 or 3600."""
     first, last = db.tuples("SELECT min(one), max(one) FROM tally WHERE kind = 'hour' AND n > 0")[0]
     return 60 if first is None or (last - first) * 3600 < MINUTE_CHART_SECONDS else 3600
 
 
 def count_answers_by_score(db: Database) -> list[dict[str, Any]]:
-    """Count answers to suggestions by the probability shown; one dict per bin: low, high, present, absent, unsure."""
+    """Count answers to suggestions per bin: low, high, present, absent, unsure."""
     rows = db.rows("SELECT one, two, n FROM tally WHERE kind = 'score'")
     counts = {(row["one"], row["two"]): row["n"] for row in rows}
     return [
@@ -185,7 +168,7 @@ def count_answers_by_score(db: Database) -> list[dict[str, Any]]:
 
 
 def count_decisions_after(db: Database, decision_id: int) -> int:
-    """Count the decisions newer than `decision_id`, without votes that the current member may not see."""
+    """Count newer visible decisions."""
     if not blind_visibility.can_see_all(db):
         marks = ",".join("?" * len(VOTE_SOURCES))
         statement = f"SELECT count(*) FROM decision WHERE id > ? AND source NOT IN ({marks})"
@@ -195,24 +178,17 @@ def count_decisions_after(db: Database, decision_id: int) -> int:
 
 
 def list_annotators(db: Database) -> list[str]:
-    """Return the names of all people with a decision that holds, sorted."""
+    """Return all annotators with an active decision, sorted."""
     return list(count_decisions_by_annotator(db))
 
 
 def count_decisions_by_annotator(db: Database) -> dict[str, int]:
-    """Count the decisions that hold by person, sorted by name; imports are included."""
+    """Count active decisions by annotator, including imports."""
     return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one"))
 
 
 def load_flagged_images(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Return the flagged images, newest first: id, image (its name), note, annotator, at (unix seconds).
-
-    Imported flags have the writer and time of their source, as far as the source states them.
-
-    Args:
-        db: The project's database.
-        limit: Largest number of images; None for all.
-    """
+    """Return flagged images, newest first: id, image (name), note, original annotator, at (Unix seconds)."""
     return db.rows(
         f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, note,
         coalesce((SELECT nullif(o.annotator, '') FROM origin o WHERE o.decision_id = d.id), annotator) AS annotator,
@@ -223,12 +199,12 @@ def load_flagged_images(db: Database, limit: int | None = None) -> list[dict[str
 
 
 def count_flagged_images(db: Database) -> int:
-    """Count the flagged images, without those that the current member may not see."""
+    """Count the flagged images visible to the member."""
     return db.value(f"SELECT count(*) {_FLAGGED_IMAGES_SQL} AND {blind_visibility.build_visible_condition(db)}")
 
 
 def load_flag_notes(db: Database, image_ids: list[int]) -> dict[int, str]:
-    """Return the notes of the flagged images among `image_ids`: image id -> note."""
+    """Return image id -> flag note."""
     marks = ",".join("?" * len(image_ids))
     rows = db.rows(f"SELECT image_id, note {_FLAGGED_IMAGES_SQL} AND d.image_id IN ({marks})", image_ids)
     return {row["image_id"]: row["note"] for row in rows}

@@ -1,7 +1,4 @@
-"""Reasons why a decision cannot be stored: values out of bounds, unknown images and classes, a uuid in use.
-
-Each decision is checked alone, before it is written, so that one bad decision never holds back the others.
-"""
+"""Reasons to refuse a decision: invalid values, unknown images, conflicting uuids."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +18,7 @@ _CONTENT_COLUMNS = "action, image_id, class_id, state, note, source, annotator, 
 
 
 def find_problem(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
-    """Return why these decisions, which are stored together or not at all, cannot be stored; None when they can."""
+    """Return why these all-or-nothing decisions are invalid, or None."""
     if not parts:
         return "a batch without answers"
     seen: set[tuple[int | None, int | None]] = set()
@@ -36,14 +33,9 @@ def find_problem(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str |
 
 
 def find_stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> tuple[bool, str | None]:
-    """Return whether a decision with this uuid is stored already, and why the new one cannot be stored (None: it can).
+    """Return whether this uuid is stored, and why the decision is refused or None.
 
-    A uuid is refused where its content differs from the stored decision, or where it is not a valid uuid of a decision.
-
-    Args:
-        sql: The database.
-        uuid: The uuid of a decision, or of a batch whose parts are named "<uuid>:0", "<uuid>:1", ...
-        parts: The decision, or the parts of the batch.
+    A uuid is refused if invalid or stored with other content. Batch parts are named "<uuid>:0", "<uuid>:1", ...
     """
     if not is_text(uuid):
         return False, f"its uuid {uuid!r} cannot be stored as text"
@@ -68,7 +60,7 @@ def find_stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]
 
 
 def is_text(value: object) -> bool:
-    """Return whether the value is text that UTF-8 can encode: a lone surrogate cannot be stored."""
+    """Return whether UTF-8 can encode the value (no lone surrogates)."""
     if not isinstance(value, str):
         return False
     try:
@@ -79,7 +71,7 @@ def is_text(value: object) -> bool:
 
 
 def normalize_time(milliseconds: object) -> int | None:
-    """Return the time of an answer in whole milliseconds, None out of bounds: no decision is refused for its time."""
+    """Return whole milliseconds, or None if out of bounds."""
     if not _is_number(milliseconds) or not 0 <= milliseconds <= MAX_ANSWER_MILLISECONDS:
         return None
     return round(milliseconds)
@@ -108,7 +100,6 @@ def _find_bounds_problem(decision: Decision) -> str | None:
 
 
 def _find_unknown_value(sql: sqlite_utils.Database, decision: Decision) -> str | None:
-    """Return which of the decision's action, source, image, state or class does not exist; None when all do."""
     if decision.action not in ACTIONS:
         return f"{decision.action!r} is not an action; there is: {', '.join(ACTIONS)}"
     if decision.source not in SOURCES:
@@ -131,13 +122,13 @@ def _find_unknown_value(sql: sqlite_utils.Database, decision: Decision) -> str |
 
 
 def _is_same_content(sql: sqlite_utils.Database, decision: Decision) -> bool:
-    """Return whether the decision stored under this uuid has the same content; score, run and time may differ."""
+    """Compare with the stored decision, ignoring score, run and time."""
     row = sql.execute(f"SELECT {_CONTENT_COLUMNS} FROM decision WHERE uuid = ?", [decision.uuid]).fetchone()
     return row is not None and row == tuple(get_content(decision).values())
 
 
 def get_content(decision: Decision) -> dict[str, object]:
-    """Return the columns of a decision's row that make up its content."""
+    """Return the columns of a decision's content."""
     label = decision.action == "label"
     return {
         "action": decision.action,
@@ -152,7 +143,7 @@ def get_content(decision: Decision) -> dict[str, object]:
 
 
 def _is_same_undo(sql: sqlite_utils.Database, decision_id: int, undo: Decision) -> bool:
-    """Return whether the stored row is this undo: same person and target. An undo without effect has no target."""
+    """Return whether the stored row is this undo (it may lack a target)."""
     action, annotator, target, batch = sql.execute(
         """SELECT u.action, u.annotator, t.uuid, t.batch FROM decision u LEFT JOIN decision t ON t.id = u.undoes
         WHERE u.id = ?""",

@@ -1,17 +1,17 @@
-"""Names of decision sources in SQL, built from the table in records.py."""
+"""SQL lists of decision sources, built from `SOURCES`."""
 
 from annotator.records import list_sources
 
 
 def format_source_list(**wanted: object) -> str:
-    """Return the sources with these properties (records.Source) as an SQL list for IN: "('grid', 'audit')"."""
+    """Return sources with these properties as an SQL list: "('grid', 'audit')"."""
     return f"({', '.join(repr(name) for name in list_sources(**wanted))})"
 
 
 def build_counted_view() -> str:
-    """Return the SQL of the view `counted`: the tallies in which a decision counts until it is taken back.
+    """Return the SQL of the view `counted`: the tallies per decision.
 
-    The view is part of the schema: a new source in records.py needs a schema step that creates the view again.
+    A new source needs a schema step that recreates it.
     """
     kind, scored = (
         "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END",

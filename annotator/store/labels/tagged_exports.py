@@ -1,7 +1,6 @@
-"""Tagged exports: a row for each tag, and a file with the exported cells, so that versions can be compared.
+"""Tagged exports: database rows plus safetensors files of exported cells.
 
-The file is a safetensors file that is written block by block and read through a memory map: `image_ids` (N,) int64,
-`values` and `states` (N, C) int8 as a view has them, and in its header the ids and names of the classes.
+Files have `image_ids` (N,) int64, `values` and `states` (N, C) int8, and the classes in the header.
 """
 
 import json
@@ -29,7 +28,7 @@ _HEADER_LENGTH_BYTES = 8  # bytes at the start of a safetensors file with the le
 
 @dataclass(frozen=True)
 class Tag:
-    """A tagged export; `choices` and `card` are JSON values, `tagged_at` is in unix seconds."""
+    """A tagged export (`tagged_at` in Unix seconds)."""
 
     id: int
     name: str
@@ -44,11 +43,11 @@ class Tag:
 
 @dataclass(frozen=True, eq=False)
 class TaggedCells:
-    """The cells of a tagged export, mapped from the disk.
+    """Memory-mapped cells of a tagged export.
 
     Attributes:
-        classes: (id, name) in the order of the columns.
-        image_ids: (N,) int64, ascending.
+        classes: (id, name) per column.
+        image_ids: (N,) int64.
         values, states: (N, C) int8.
     """
 
@@ -59,7 +58,7 @@ class TaggedCells:
 
 
 class TagWriter:
-    """A writer of one export's cells, block by block, into an open file."""
+    """A block writer of one export's cells."""
 
     def __init__(self, file: BinaryIO, image_ids: np.ndarray, classes: Sequence[Class]):
         count, columns = len(image_ids), len(classes)
@@ -96,16 +95,12 @@ def load_tags(db: Database) -> list[Tag]:
 
 
 def get_newest_tag_id(db: Database) -> int:
-    """Return the id of the newest tag, 0 without tags; tags never change."""
+    """Return the newest tag id, or 0."""
     return db.value("SELECT coalesce(max(id), 0) FROM export_tag")
 
 
 def find_tag(db: Database, name: str) -> Tag:
-    """Return the tag with this name.
-
-    Raises:
-        AnnotatorError: No tag has the name; the message suggests similar names.
-    """
+    """Return the tag with this name. Raises AnnotatorError if missing."""
     tags = {tag.name: tag for tag in load_tags(db)}
     if name not in tags:
         raise AnnotatorError(f"No export is tagged {name!r}. {did_you_mean(name, tags)}")
@@ -113,7 +108,7 @@ def find_tag(db: Database, name: str) -> Tag:
 
 
 def find_name_problem(db: Database, name: str) -> str:
-    """Return why an export cannot get this name, as a sentence; "" when it can."""
+    """Return why an export cannot get this name, or ""."""
     if not name.strip() or name != name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         return (
             f"A tag has 1 to {MAX_NAME_CHARACTERS} letters, digits and marks, without blanks around: {name!r} has not."
@@ -127,7 +122,7 @@ def find_name_problem(db: Database, name: str) -> str:
 def open_cell_writer(
     db: Database, image_ids: np.ndarray, classes: Sequence[Class]
 ) -> Generator[tuple[TagWriter, Path]]:
-    """Yield a writer of cells and the path of its file, which `keep` then moves to the tag. Raises DiskFull."""
+    """Yield a cell writer and its file, for `save_tag`. Raises DiskFull."""
     path = build_temporary_path(db.paths.tags / "cells", "new")
     make_folder_in_project(path.parent)
     remove_unfinished_files(path.parent, ".*")
@@ -136,10 +131,9 @@ def open_cell_writer(
 
 
 def save_tag(db: Database, new: Tag, cells: Path) -> Tag:
-    """Store a tag with the file of its cells, and return it with its new id.
+    """Store a tag with its cells file and return it with its id.
 
-    Raises:
-        AnnotatorError: The name is invalid or taken.
+    Raises AnnotatorError for an invalid or used name.
     """
     try:
         with db.writing(right=Right.REVIEW) as sql:
@@ -164,16 +158,12 @@ def save_tag(db: Database, new: Tag, cells: Path) -> Tag:
 
 
 def get_cells_path(db: Database, tag_id: int) -> Path:
-    """Return the path of the file with a tag's cells."""
+    """Return the path of a tag's cells file."""
     return db.paths.tags / f"{tag_id}.safetensors"
 
 
 def read_cells(path: Path) -> TaggedCells:
-    """Return the cells stored in a tag's file.
-
-    Raises:
-        AnnotatorError: The file is gone or damaged.
-    """
+    """Return a tag's cells. Raises AnnotatorError if unreadable."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(_HEADER_LENGTH_BYTES), "little")

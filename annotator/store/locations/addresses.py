@@ -1,8 +1,4 @@
-"""Addresses: which are allowed, and how they are shown and stored: never with a password, key or signature.
-
-A text that somebody gave becomes an Address or a Path once, where it comes in (`parse_location`): an argument of the
-command line, a field of a page, an argument of the Python interface. What an Address shows is never its secrets.
-"""
+"""URLs: which are allowed, and how to show and store them without secrets."""
 
 import ipaddress
 import re
@@ -37,14 +33,11 @@ _SECRET_PATTERN = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|sessi
 
 @dataclass(frozen=True, repr=False)
 class Address:
-    """An address that may be read: whoever holds one need not check it again.
-
-    As text, in an f-string or a log, it is `redacted`. Only what connects reads `plain`.
+    """An allowed URL that needs no further check. As text it is `redacted`.
 
     Attributes:
-        plain: The address in full, with what may be secret in it.
-        scheme: In small letters, one of PACKAGE_BY_SCHEME.
-        redacted: The address as people may see it.
+        plain: Full URL with secrets, only for connecting.
+        scheme: Lowercase, one of PACKAGE_BY_SCHEME.
     """
 
     plain: str
@@ -57,22 +50,22 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Return the address that a text is. Raises AnnotatorError for a text that is not an allowed address."""
+        """Parse a URL. Raises AnnotatorError unless allowed."""
         return cls(text)
 
     @property
     def is_web(self) -> bool:
-        """Return whether a web server answers there."""
+        """Return whether the scheme is HTTP(S)."""
         return self.scheme in ("http", "https")
 
     @property
     def is_s3(self) -> bool:
-        """Return whether it is a place in a store that speaks S3."""
+        """Return whether the scheme is S3."""
         return self.scheme in ("s3", "s3a")
 
     @property
     def host(self) -> str:
-        """Return its host or bucket."""
+        """Return the host or bucket."""
         return urlsplit(self.plain).hostname or ""
 
     def __str__(self) -> str:
@@ -83,18 +76,18 @@ class Address:
 
 
 def parse_location(text: str) -> Address | Path:
-    """Return the address or path that a person gave. Raises AnnotatorError for an address that is not allowed."""
+    """Parse a URL or path. Raises AnnotatorError unless allowed."""
     return Address.parse(text) if is_address(text) else Path(text)
 
 
 def is_address(named: str) -> bool:
-    """Return whether a text that a person gave is an address, of whatever scheme."""
+    """Return whether a text is a URL."""
     match = _SCHEME_PATTERN.match(named)
     return bool(match) and len(match[1]) > 1  # C:\ is a disk
 
 
 def _parse_scheme(named: str) -> str:
-    """Return the scheme of an address. Raises AnnotatorError for a text that is not an allowed address."""
+    """Return the scheme. Raises AnnotatorError unless allowed."""
     shown = redact_address(named)
     if "::" in named:
         shown = _USER_PATTERN.sub(f"//{REDACTION_MARK}@", shown)  # each address of a chain may have one
@@ -115,7 +108,7 @@ def _parse_scheme(named: str) -> str:
 
 
 def redact_address(address: str) -> str:
-    """Return the address without user and password, and with possible secrets in its query hidden."""
+    """Return the URL without credentials and query secrets."""
     try:
         parts = urlsplit(address)
         query = parse_qsl(parts.query, keep_blank_values=True)
@@ -132,7 +125,7 @@ def _format_parameter(name: str, value: str) -> str:
 
 
 def remove_secrets(text: str, address: Address) -> str:
-    """Return a library's message about this address without the secrets that `redacted` hides."""
+    """Remove this URL's secrets from a message."""
     text = text.replace(address.plain, address.redacted)
     parts = urlsplit(address.plain)
     secrets = {parts.query, *(value for _, value in parse_qsl(parts.query) if len(value) > 3)}
@@ -144,10 +137,9 @@ def remove_secrets(text: str, address: Address) -> str:
 
 
 def check_host(host: str, may_be_own: bool) -> None:
-    """Raise AnnotatorError for a host whose address is inside the cloud, or, unless may_be_own, inside this network.
+    """Raise AnnotatorError if a host resolves to a cloud-internal or, unless `may_be_own`, local address.
 
-    Never allowed are link-local addresses and those where clouds tell their machines about themselves. `may_be_own`
-    allows addresses of this machine and private ones. A host that cannot be resolved is not refused.
+    Unresolvable hosts pass.
     """
     try:
         found = {info[4][0] for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
@@ -158,13 +150,7 @@ def check_host(host: str, may_be_own: bool) -> None:
 
 
 def check_ip_address(host: str, text: str, may_be_own: bool) -> None:
-    """Raise AnnotatorError for one resolved address of a host, by the rules of `check_host`.
-
-    Args:
-        host: The name of the host in the message.
-        text: The IP address.
-        may_be_own: Whether it may be one of this machine or its network.
-    """
+    """Raise AnnotatorError for a forbidden IP address of a host."""
     try:
         address = _unwrap_ipv4(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:  # 127.1, 0x7f000001: whoever connects may read it in another way
@@ -176,7 +162,7 @@ def check_ip_address(host: str, text: str, may_be_own: bool) -> None:
 
 
 def _unwrap_ipv4(address: IPAddress) -> IPAddress:
-    """Return the IPv4 address that an IPv6 one stands for (RFC 4291, 2765, 3056, 6052), else the address itself."""
+    """Return the IPv4 address embedded in an IPv6 one (RFC 4291, 2765, 3056, 6052)."""
     if address.version == 4:
         return address
     inner = address.ipv4_mapped or address.sixtofour

@@ -1,9 +1,8 @@
-"""Files fetched from addresses, and copies made of them: named after their content, bounded by bytes.
+"""Size-bounded cache of fetched files and their copies, named by content.
 
-The index is a small SQLite file beside them, so that page and worker share one bound. Room is made and counted before a
-file is written: a kill leaves a row without a file, which counts until it is used or replaced, never a file that does
-not count. A file may be deleted a moment after its path was returned; the caller must then ask again. Only files named
-like those of the cache are deleted: the folder may be a link to one that holds other things too.
+A SQLite index lets page and worker share one bound. Space is reserved before a file is written: a crash
+leaves a row without a file, never an uncounted file. A returned file may be deleted soon, then callers must
+retry.
 """
 
 import os
@@ -36,10 +35,10 @@ CREATE INDEX IF NOT EXISTS kept_by_use ON kept (used, name, bytes);
 
 
 class FileCache:
-    """The files that one project has fetched; safe to share between threads, and between processes.
+    """One project's fetched files, safe across threads and processes.
 
     Attributes:
-        most: Returns the number of bytes that the cache may hold; called whenever a file is added.
+        most: Returns the current size limit in bytes.
     """
 
     def __init__(self, folder: Path, most: Callable[[], int]):
@@ -48,7 +47,7 @@ class FileCache:
         self._remove_leftovers()
 
     def find(self, name: str) -> Path | None:
-        """Return the file of this name and mark it as used; None where the cache does not hold it."""
+        """Return this file and mark it used, or None."""
         path, now = self._get_path(name), time.time()
         try:
             size = path.stat().st_size
@@ -67,10 +66,10 @@ class FileCache:
         return path
 
     def add(self, name: str, content: bytes) -> Path:
-        """Store a file, complete or not at all; the least recently used files are removed until it fits.
+        """Store a file atomically, evicting the least recently used.
 
         Raises:
-            DiskFull: It cannot be written.
+            DiskFull: The file cannot be written.
         """
         path = self._get_path(name)
         part = path.with_name(f".{name}.{secrets.token_hex(4)}{PART_SUFFIX}")
@@ -95,13 +94,13 @@ class FileCache:
         return path
 
     def measure_usage(self) -> tuple[int, int]:
-        """Return the number of files in the cache, and their bytes."""
+        """Return the numbers of files and bytes."""
         if not (self.folder / INDEX_FILE).exists():
             return 0, 0
         return self._get_connection().execute("SELECT count(*), coalesce(sum(bytes), 0) FROM kept").fetchone()
 
     def shrink(self) -> None:
-        """Remove the least recently used files until the cache fits its bound, after the bound was changed."""
+        """Evict least recently used files after the bound has changed."""
         if (self.folder / INDEX_FILE).exists():
             self._reserve("", 0)
 
@@ -146,10 +145,7 @@ class FileCache:
         return connection
 
     def _remove_leftovers(self) -> None:
-        """Remove half-written files of a killed process; all files where the index is gone or damaged.
-
-        Files that are not in the index would not count.
-        """
+        """Remove half-written files, or all files without a valid index."""
         if not self.folder.exists():
             return
         file = self.folder / INDEX_FILE
@@ -168,7 +164,6 @@ class FileCache:
         self._delete(parts, 3600 if parts != "*/*" else 0)
 
     def _reset(self) -> None:
-        """Delete the damaged index, and all files of the cache."""
         if connection := getattr(self._threads, "connection", None):
             connection.close()
             self._threads.connection = None
@@ -177,7 +172,7 @@ class FileCache:
         self._delete("*/*", 0)
 
     def _delete(self, files: str, seconds: float) -> None:
-        """Delete the cache's files that match a glob pattern and are older than `seconds`."""
+        """Delete older cached files matching a glob pattern."""
         for file in self.folder.glob(files):
             name = file.name.lstrip(".")
             with suppress(OSError):

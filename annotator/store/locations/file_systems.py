@@ -1,7 +1,6 @@
-"""File systems of object stores and web servers, read with fsspec: https://filesystem-spec.readthedocs.io.
+"""File systems of remote stores, read with fsspec: https://filesystem-spec.readthedocs.io.
 
-Credentials are found by each library's own ways (environment, settings files, the machine's role). addresses.py decides
-which addresses are allowed, web_servers.py where a web server may lead.
+Each library finds its own credentials.
 """
 
 import re
@@ -30,18 +29,14 @@ def open_file_system(
     tries: int = MAX_TRIES,
     connections: int = 0,
 ) -> Any:
-    """Return the file system of an address, for this address only.
+    """Return the file system of a URL.
 
     Args:
-        address: The address.
-        may_be_own: Whether the address may be one of this machine or its network.
-        connect: Seconds without a connection after which S3 is given up; 0: as for web servers.
-        read: Seconds without an answer after which S3 is given up; 0: as for web servers.
-        tries: Requests to S3 before it is given up.
-        connections: To S3 at a time; 0: the library's default.
+        connect, read: S3 timeouts in seconds, 0 for the defaults.
+        connections: Concurrent S3 connections, 0 for the default.
 
     Raises:
-        AnnotatorError: The address leads where it must not, or its package is missing.
+        AnnotatorError: The URL is forbidden, or its package is missing.
     """
     scheme = address.scheme
     try:
@@ -69,14 +64,13 @@ def open_file_system(
 
 
 def _has_s3_keys() -> bool:
-    """Return whether there are keys for S3 on this machine; public buckets need none."""
     return import_module("botocore.session").get_session().get_credentials() is not None
 
 
 def call_with_retry(call: Any, *values: Any, **options: Any) -> Any:
-    """Call a function of a file system; retry after a pause where the network failed.
+    """Call a file system function and retry network failures.
 
-    Raises the exception of the last try, or at once one that no retry can change, such as a missing file.
+    Raises the last exception, or at once a permanent one.
     """
     for attempt in range(1, MAX_TRIES + 1):
         try:
@@ -92,7 +86,7 @@ def call_with_retry(call: Any, *values: Any, **options: Any) -> Any:
 
 
 def find_first_cause(error: BaseException) -> BaseException:
-    """Return the original error behind an exception: fsspec turns many errors of web servers into "file not found"."""
+    """Return the original error (fsspec turns many into "file not found")."""
     chain = [error]
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
@@ -103,13 +97,7 @@ def find_first_cause(error: BaseException) -> BaseException:
 
 
 def build_read_error(address: Address, error: BaseException, again: str = RETRY_ADVICE) -> AnnotatorError:
-    """Return the error for a person: which address, what happened, what to do; never a secret.
-
-    Args:
-        address: The address.
-        error: What was raised while it was read.
-        again: How to try again.
-    """
+    """Return an error with URL, cause and advice (`again`), without secrets."""
     error = find_first_cause(error)
     if isinstance(error, AnnotatorError):
         return AnnotatorError(remove_secrets(str(error), address))
@@ -126,34 +114,34 @@ def build_read_error(address: Address, error: BaseException, again: str = RETRY_
 
 
 def _get_status(error: BaseException) -> int:
-    """Return the HTTP status in an exception (aiohttp, httpx); 0 where there is none."""
+    """Return an exception's HTTP status (aiohttp, httpx), or 0."""
     status: object = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
     return status if isinstance(status, int) else 0
 
 
 def is_missing(error: BaseException) -> bool:
-    """Return whether an error says that there is no file of this name."""
+    """Return whether an error means a missing file."""
     return isinstance(error, FileNotFoundError) or _get_status(error) == 404
 
 
 def is_bucket_missing(error: BaseException) -> bool:
-    """Return whether an error says that S3 does not have the bucket."""
+    """Return whether an error means a missing S3 bucket."""
     answer: Any = getattr(error.__cause__, "response", None) or {}
     return hasattr(answer, "get") and answer.get("Error", {}).get("Code") == "NoSuchBucket"
 
 
 def is_refused(error: BaseException) -> bool:
-    """Return whether an error says that access is refused."""
+    """Return whether an error means denied access."""
     return (
         isinstance(error, PermissionError) or _get_status(error) in (401, 403) or "Credentials" in type(error).__name__
     )
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Return whether an error says that the server has not answered: a timeout, or no connection."""
+    """Return whether an error means a timeout or no connection."""
     return is_timeout(error) or bool(_CONNECTION_ERROR_PATTERN.search(type(error).__name__))
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Return whether an error says that there was no answer in time."""
+    """Return whether an error means a timeout."""
     return isinstance(error, TimeoutError) or "Timeout" in type(error).__name__

@@ -1,4 +1,4 @@
-"""Listing the files at an address page by page, so that no listing holds all names."""
+"""Listing of remote files page by page."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,16 +20,16 @@ MAX_LINK_PAGES = 100_000  # of links, of a web server
 
 
 class RemoteFile(NamedTuple):
-    """One file of an address.
+    """One remote file.
 
     Attributes:
-        path: The path that fsspec uses.
-        name: The path below the address.
-        size: In bytes; -1: not known.
-        stamp: A text that changes with the content (ETag, checksum or time); "": not known.
-        modified_ns: Time of the last change, 0: not known.
-        has_sha256: Whether the store keeps a SHA-256 of the file, which a separate request returns.
-        sha256: Of the content where the listing tells it, "" where it does not.
+        path: As fsspec uses it.
+        name: Path below the URL.
+        size: Bytes, -1 if unknown.
+        stamp: Changes with the content, "" if unknown.
+        modified_ns: 0 if unknown.
+        has_sha256: Whether a separate request returns the SHA-256.
+        sha256: "" if not listed.
     """
 
     path: str
@@ -44,13 +44,11 @@ class RemoteFile(NamedTuple):
 def list_remote_files(
     files: Any, address: Address, is_file: Callable[[str], bool], after: str = ""
 ) -> Iterator[RemoteFile]:
-    """Yield every file below the address, or the one file that the address names.
+    """Yield every file below a URL, or the file it names.
 
     Args:
-        files: The file system of the address.
-        address: Of a folder or a file.
-        is_file: Returns whether a path is, by its name, that of a wanted file; else it is taken for a folder.
-        after: S3: only names after this one, in the order of their bytes.
+        is_file: Whether a path names a wanted file, else a folder.
+        after: Start after this name in byte order (S3 only).
     """
     if address.is_web:
         return _crawl_pages(files, address.plain, is_file)
@@ -61,12 +59,12 @@ def list_remote_files(
 
 
 def is_sorted(address: Address) -> bool:
-    """Return whether the files of an address are listed by name, so that a listing can go on after any of them."""
+    """Return whether files are listed by name, so that listing can resume."""
     return address.is_s3
 
 
 def _list_s3_keys(files: Any, base: str, after: str) -> Iterator[RemoteFile]:
-    """Yield the files of S3, from pages of PAGE_ENTRIES keys."""
+    """Yield S3 files page by page."""
     bucket, _, prefix = base.partition("/")
     prefix = f"{prefix}/" if prefix else ""
     start = {"StartAfter": prefix + after} if after else {}
@@ -93,7 +91,7 @@ def _list_s3_keys(files: Any, base: str, after: str) -> Iterator[RemoteFile]:
 
 
 def _walk_folders(files: Any, base: str) -> Iterator[RemoteFile]:
-    """Yield the files folder by folder; one folder is in memory at a time."""
+    """Yield files, with one folder in memory at a time."""
     files.invalidate_cache()  # some libraries keep what they have listed whatever they are told
     waiting = [base]
     while waiting:
@@ -109,7 +107,7 @@ def _walk_folders(files: Any, base: str) -> Iterator[RemoteFile]:
 
 
 def _crawl_pages(files: Any, named: str, is_file: Callable[[str], bool]) -> Iterator[RemoteFile]:
-    """Yield the files that index pages of a web server link to, by links that lead deeper, with the head of each."""
+    """Yield the files that index pages link to, following deeper links only."""
     base = urlsplit(named)._replace(query="", fragment="").geturl()
     if is_file(base):
         yield to_remote_file(files.info(named) | {"name": named}, unquote(PurePosixPath(urlsplit(base).path).name))
@@ -141,7 +139,7 @@ def _leads_deeper(link: str, base: str) -> bool:
 
 
 def to_remote_file(facts: dict[str, Any], name: str) -> RemoteFile:
-    """Return a file by the facts that its file system gives."""
+    """Build a file from file system metadata."""
     size = facts.get("size")
     versions = ("ETag", "etag", "Content-MD5", "md5Hash", "blob_id", "xet_hash")
     version = next((facts[key] for key in versions if facts.get(key)), "")

@@ -1,8 +1,4 @@
-"""One file of a registered folder or address, checked to hold its image still.
-
-A `Location` has all facts that are needed to read an image; it can be pickled, and read on another machine without the
-project.
-"""
+"""Registered image files with checked content."""
 
 import hashlib
 import io
@@ -21,13 +17,13 @@ READ_AHEAD_FILES = 32  # files read ahead
 
 
 class Location(NamedTuple):
-    """A registered file.
+    """A registered file, readable without the project.
 
     Attributes:
-        folder: The folder or address, escaped.
-        path: Below it, escaped.
-        state: The state of the file at registration.
-        sha256: Of the image's content.
+        folder: Folder or URL, escaped.
+        path: Below the folder, escaped.
+        state: At registration.
+        sha256: Of the content.
     """
 
     folder: str
@@ -37,12 +33,12 @@ class Location(NamedTuple):
 
     @property
     def is_remote(self) -> bool:
-        """Return whether the file lies at an address."""
+        """Return whether the file is remote."""
         return is_remote(self.folder)
 
     @property
     def address(self) -> Address:
-        """Return the address of its folder. Raises AnnotatorError where that is no address that is allowed."""
+        """Return the folder's URL. Raises AnnotatorError unless allowed."""
         return Address.parse(self.folder)
 
 
@@ -53,14 +49,13 @@ PendingRead = Callable[[], Path | io.BytesIO]
 
 
 def open_source(source: ImageSource, *, patient: bool = False) -> Path | io.BytesIO:
-    """Return what the decoder reads: a path, or the content that was read at an address, which is not stored.
+    """Return a path, or a remote file's content.
 
     Args:
-        source: A path, or the location of a registered file.
-        patient: Nobody waits for it: longer without an answer, and several tries.
+        patient: Use a longer timeout and retries.
 
     Raises:
-        AnnotatorError: The file is gone or holds something else; StorageTimeout where it cannot be read now.
+        AnnotatorError: The file is missing or changed. StorageTimeout if temporarily unreadable.
     """
     if isinstance(source, Path):
         return source
@@ -70,17 +65,14 @@ def open_source(source: ImageSource, *, patient: bool = False) -> Path | io.Byte
 
 
 def start_reading(source: ImageSource) -> PendingRead:
-    """Begin to read a source at an address in a thread, for callers that read several; return a call that waits for it.
-
-    For a path nothing is begun. The returned call raises as `open_source` does.
-    """
+    """Start reading a remote source in a thread and return a call that waits for it."""
     if isinstance(source, Path):
         return lambda: source
     return submit_read(partial(open_source, source, patient=True))
 
 
 def submit_read(read: PendingRead) -> PendingRead:
-    """Begin `read` in one of the threads for addresses; return a call that waits for its result or error."""
+    """Start `read` in a thread and return a call that waits."""
     return _get_reader_pool().submit(read).result
 
 
@@ -90,7 +82,7 @@ def _get_reader_pool() -> ThreadPoolExecutor:
 
 
 def read_remote_file(location: Location, *, patient: bool = False) -> bytes:
-    """Return the content of a file at an address, checked by its sha256. Raises as `open_source` does."""
+    """Return a remote file's checked content. Raises as `open_source` does."""
     content = get_remote_files(location.address).read(location.path, location.state.bytes, patient=patient)
     if hashlib.sha256(content).hexdigest() != location.sha256:
         raise AnnotatorError(

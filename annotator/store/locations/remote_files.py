@@ -1,11 +1,7 @@
-"""Reading files at an address where they lie: every wait has an end, and an address that does not answer is left alone.
+"""Remote file reads with timeouts that pause unresponsive URLs.
 
-After MAX_LATE_REQUESTS requests in a row without an answer an address counts as away: for AWAY_SECONDS every request
-is refused
-at once, then one caller tries again before the others do. Patient callers go on until MAX_LATE_PATIENT_REQUESTS
-requests have
-had no answer. Connections belong to the process, not to a project: other machines that embed images read them without a
-project.
+After MAX_LATE_REQUESTS unanswered requests (MAX_LATE_PATIENT_REQUESTS if patient), requests fail at once for
+AWAY_SECONDS, then one caller retries first.
 """
 
 import base64
@@ -46,7 +42,7 @@ UNREADABLE_NOW_PROBLEM = "its file cannot be read now"
 
 
 class RemoteFiles:
-    """The files at one address; safe to share between threads, and in processes that were forked."""
+    """The files at one URL, safe across threads and forks."""
 
     def __init__(self, address: Address):
         self.address = address
@@ -58,14 +54,12 @@ class RemoteFiles:
         """Return the content of a file.
 
         Args:
-            path: Below the address, escaped.
-            size: The registered size in bytes, -1: not known.
-            patient: Nobody waits for it: longer without an answer, and several tries.
+            path: Below the URL, escaped.
+            size: Registered bytes, -1 if unknown.
+            patient: Use a longer timeout and retries.
 
         Raises:
-            AnnotatorError: It is gone or too large; StorageTimeout where it cannot be read now, RequestSkipped where
-                the address
-                counts as away.
+            AnnotatorError: Missing or too large. StorageTimeout if temporarily unreadable, RequestSkipped if paused.
         """
         if size > MAX_IMAGE_BYTES:
             raise AnnotatorError(f"its file has {size:,} bytes, more than the {MAX_IMAGE_BYTES:,} of an image: {path}")
@@ -84,7 +78,7 @@ class RemoteFiles:
         return content
 
     def fetch_sha256(self, path: str) -> str:
-        """Return the SHA-256 that S3 keeps of a whole file, hexadecimal; "" where it keeps none. Raises as `read`."""
+        """Return the hex SHA-256 that S3 stores, or "". Raises as `read` does."""
         bucket, _, key = self._build_full_path(path).partition("/")
 
         def ask(files: Any) -> Any:
@@ -101,7 +95,7 @@ class RemoteFiles:
         return digits if len(digits) == SHA256_DIGITS else ""
 
     def is_reachable(self) -> bool:
-        """Return whether the address answers, by one request; it is made also while the address counts as away."""
+        """Return whether the URL answers one request, even if paused."""
         try:
             full = self._build_full_path("")
             return bool(self._call(lambda files: _call_exists(files, full), "", READ_TIMEOUT_SECONDS, is_probe=True))
@@ -110,11 +104,11 @@ class RemoteFiles:
 
     @property
     def is_late(self) -> bool:
-        """Return whether the last request had no answer; a refusal counts as an answer."""
+        """Return whether the last request had no answer."""
         return self._late > 0
 
     def get_file_system(self) -> Any:
-        """Return the file system. Raises AnnotatorError where its package is missing or the address is not allowed."""
+        """Return the file system. Raises AnnotatorError if unavailable or forbidden."""
         with self._lock:
             if self._made is None or self._made[0] != os.getpid():
                 files = file_systems.open_file_system(
@@ -129,7 +123,6 @@ class RemoteFiles:
             return self._made[1]
 
     def _build_full_path(self, path: str) -> str:
-        """Return the path of a file as fsspec names it."""
         name = unescape_path(path)
         if self.address.is_web:
             return f"{self.address.plain}/{quote(name)}"
@@ -137,7 +130,7 @@ class RemoteFiles:
         return f"{base}/{name}" if name else base
 
     def _fetch_content(self, files: Any, full: str, max_bytes: int) -> Any:
-        """Return the first bytes of a file, at most one more than `most`; an awaitable from an asynchronous `files`."""
+        """Return at most `max_bytes` + 1 bytes, or an awaitable if `files` is asynchronous."""
         if not files.async_impl:
             return files.cat_file(full, start=0, end=max_bytes + 1)
         if self.address.is_s3:
@@ -155,18 +148,7 @@ class RemoteFiles:
         patient: bool = False,
         is_probe: bool = False,
     ) -> Any:
-        """Return the answer of the file system to one call, retried for patient callers.
-
-        Args:
-            ask: Given the file system, returns the answer, or something to await where the file system is asynchronous.
-            path: Named in errors.
-            seconds: The time after which the call is given up.
-            patient: Try up to MAX_TRIES times.
-            is_probe: Ask also while the address counts as away.
-
-        Raises:
-            AnnotatorError: As `read` does.
-        """
+        """Call the file system, retrying if patient and ignoring pauses if a probe."""
         files = self.get_file_system()
         for attempt in range(1, MAX_TRIES + 1):
             if not is_probe and self._is_away(seconds, patient=patient):
@@ -191,11 +173,7 @@ class RemoteFiles:
         raise AssertionError("not reached")
 
     def _is_away(self, seconds: float, *, patient: bool) -> bool:
-        """Return whether a request must not be made now, because the address counts as away.
-
-        When AWAY_SECONDS are over, one caller that is not patient may ask, and the others are refused until it has an
-        answer.
-        """
+        """Return whether the URL is paused. After a pause, one impatient caller tries alone."""
         with self._lock:
             if self._late < (MAX_LATE_PATIENT_REQUESTS if patient else MAX_LATE_REQUESTS):
                 return False
@@ -207,10 +185,7 @@ class RemoteFiles:
             return False
 
     def _to_error(self, error: Exception, path: str, seconds: float) -> AnnotatorError:
-        """Return the error for a person, in the words of a file that cannot be opened.
-
-        A request without an answer is counted; after MAX_LATE_REQUESTS in a row the address counts as away.
-        """
+        """Return a user-facing error and count requests without an answer."""
         cause = file_systems.find_first_cause(error)
         shown = f"{self.address}/{path}"
         if isinstance(cause, AnnotatorError):
@@ -241,7 +216,7 @@ def _call_exists(files: Any, path: str) -> Any:
 
 
 async def _fetch_from_s3(files: Any, path: str, most: int) -> bytes:
-    """Return the first bytes of a file by one request; s3fs would ask for its head first."""
+    """Return the first bytes with one request."""
     bucket, _, key = path.partition("/")
     answer = await files._call_s3("get_object", Bucket=bucket, Key=key)
     async with answer["Body"] as body:
@@ -256,7 +231,7 @@ async def _fetch_from_web(files: Any, address: str, most: int) -> bytes:
 
 
 async def _read_beginning(stream: Any, most: int) -> bytes:
-    """Return the first bytes of a stream, at most one more than `most`."""
+    """Return at most `most` + 1 bytes of a stream."""
     content = bytearray()
     while len(content) <= most and (chunk := await stream.read(min(CHUNK_BYTES, most + 1 - len(content)))):
         content += chunk
@@ -265,10 +240,7 @@ async def _read_beginning(stream: Any, most: int) -> bytes:
 
 @cache
 def _get_wait_pool(process: int) -> ThreadPoolExecutor:
-    """Return threads that wait for libraries without an event loop.
-
-    A call that was given up ends by the library's own limits.
-    """
+    """Return threads for libraries without an event loop."""
     return ThreadPoolExecutor(MAX_CONNECTIONS, "address-wait")
 
 
@@ -278,17 +250,13 @@ _files_by_address: dict[Address, RemoteFiles] = {}
 
 
 def get_remote_files(address: Address) -> RemoteFiles:
-    """Return the files at the address of a registered folder, the same object at each call."""
+    """Return a URL's shared `RemoteFiles`."""
     with _objects_lock:
         return _files_by_address.setdefault(address, RemoteFiles(address))
 
 
 def to_folder_address(named: Address) -> Address:
-    """Return the address as a project stores it, for a folder of images that are read where they lie.
-
-    Raises:
-        AnnotatorError: The address has passwords or a query in it, which would be stored.
-    """
+    """Return the URL to store for images read in place. Raises AnnotatorError for credentials or a query."""
     address = named.plain.split("?")[0].split("#")[0].rstrip("/")
     if address != named.plain.rstrip("/") or "@" in address.partition("://")[2].partition("/")[0]:
         raise AnnotatorError(
@@ -301,14 +269,10 @@ def to_folder_address(named: Address) -> Address:
 
 
 def is_remote(folder: str) -> bool:
-    """Return whether a registered folder is an address."""
+    """Return whether a registered folder is a URL."""
     return is_address(folder)
 
 
 def parse_stored_folder(folder: str) -> Address | Path:
-    """Return the address or path of a registered folder, which the database stores as text.
-
-    Raises:
-        AnnotatorError: Its address is not allowed, as in a project that another program has changed.
-    """
+    """Parse a stored folder. Raises AnnotatorError for a forbidden URL."""
     return Address.parse(folder) if is_remote(folder) else Path(unescape_path(folder))

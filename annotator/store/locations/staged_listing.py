@@ -1,8 +1,6 @@
-"""The file names at an address, in a temporary SQLite file of the project while they are registered.
+"""Temporary SQLite files with the names at a URL during registration.
 
-Memory never holds all names. Each page of names is one transaction, so a killed listing continues after the last page
-where the store lists by name. A registration that was killed later does not list again for MAX_AGE_SECONDS, after which
-the listing is too old.
+Each page is one transaction, so that interrupted sorted listings resume, for up to MAX_AGE_SECONDS.
 """
 
 import hashlib
@@ -42,14 +40,13 @@ CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL
 
 
 class ListedFile(NamedTuple):
-    """One listed file that is new or has changed.
+    """A new or changed listed file.
 
     Attributes:
-        path: Below the address, escaped.
-        state: The state in the listing.
-        has_sha256: Whether the store keeps a checksum of it.
-        sha256: The checksum in the listing, "" for none.
-        was_sha256: Of the image that the path held before, "" for none.
+        path: Below the URL, escaped.
+        has_sha256: Whether the store has a checksum.
+        sha256: Listed checksum, or "".
+        was_sha256: Of the path's previous image, or "".
     """
 
     path: str
@@ -60,10 +57,10 @@ class ListedFile(NamedTuple):
 
 
 class StagedListing:
-    """The file names below one address, in a temporary SQLite file; `opened` makes one.
+    """The file names below one URL, created by `open_listing`.
 
     Attributes:
-        resumed_from: When an earlier attempt began to list, in seconds since 1970; None: this attempt did.
+        resumed_from: Unix seconds of the interrupted start, else None.
     """
 
     def __init__(self, file: Path):
@@ -82,22 +79,22 @@ class StagedListing:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all names below the address are stored."""
+        """Return whether all names are stored."""
         return bool(self._get_fact("complete"))
 
     @property
     def last_listed_name(self) -> str:
-        """Return the last name of the pages that are stored; "" for none."""
+        """Return the last stored name, or ""."""
         return str(self._get_fact("after") or "")
 
     @property
     def passed_over(self) -> int:
-        """Return the number of files that are no images by their names."""
+        """Return the number of non-image files."""
         return int(self._get_fact("passed_over") or 0)
 
     @property
     def left_out(self) -> SkippedFiles:
-        """Return the files that are left out by their names: leftovers, and pictures that are not read."""
+        """Return the skipped leftovers and unsupported images."""
         leftovers, unread = json.loads(self._get_fact("left_out") or "[{}, {}]")
         return SkippedFiles(leftovers, unread)
 
@@ -135,7 +132,7 @@ class StagedListing:
 
     @contextmanager
     def attach(self, sql: sqlite_utils.Database) -> Generator[None]:
-        """Attach this file as `listing` to a connection to the project, for the block."""
+        """Attach this file as `listing` to a project connection."""
         sql.conn.execute("ATTACH ? AS listing", [str(self.file)])
         try:
             sql.conn.execute(f"PRAGMA listing.cache_size = -{LISTING_CACHE_KB}")
@@ -156,18 +153,16 @@ class StagedListing:
 
 
 def is_listing_file(name: str) -> bool:
-    """Return whether a file in a project's folder belongs to a registration that runs or was killed."""
+    """Return whether a project file belongs to a registration."""
     return name.startswith(LISTING_PREFIX)
 
 
 @contextmanager
 def open_listing(project: Path, address: str) -> Generator[StagedListing]:
-    """Open the listing of an address, new or continued, locked for the block.
-
-    It is removed when the block ends without an exception, and when it holds no names.
+    """Open a new or resumed listing, locked. Delete it after success.
 
     Raises:
-        AlreadyRunning: Another process registers the same address.
+        AlreadyRunning: Another process registers the same URL.
         DiskFull: The file cannot be written.
     """
     file = project / f"{LISTING_PREFIX}{hashlib.sha256(address.encode()).hexdigest()[:16]}{LISTING_SUFFIX}"
@@ -215,10 +210,7 @@ def _to_disk_full(file: Path, error: Exception) -> DiskFull:
 
 
 def iterate_changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterator[list[ListedFile]]:
-    """Yield the names that are not registered in the state in which they were listed, `at_once` at a time, by name.
-
-    Call it inside of `attached`.
-    """
+    """Yield new or changed files by name, `at_once` at a time, inside `attach`."""
     after = ""
     while True:
         rows = sql.execute(
@@ -238,7 +230,7 @@ def iterate_changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) ->
 
 
 def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
-    """Return the number of names that `changed` yields; inside of `attached`."""
+    """Count what `iterate_changed` yields, inside `attach`."""
     return sql.execute(
         """SELECT count(*) FROM listing.listed l LEFT JOIN main.file f ON f.folder_id = ? AND f.path = l.path
         WHERE f.id IS NULL OR (f.bytes, f.modified_ns, f.stamp) != (l.bytes, l.modified_ns, l.stamp)""",
@@ -247,7 +239,7 @@ def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
 
 
 def load_still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
-    """Return the files that were kept out and are listed in the same state as then; inside of `attached`."""
+    """Return unchanged rejected files, inside `attach`."""
     rows = sql.execute(
         """SELECT f.path, f.reason FROM main.file f JOIN listing.listed l ON l.path = f.path
         WHERE f.folder_id = ? AND f.reason != ''
@@ -259,7 +251,7 @@ def load_still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
 
 
 def find_unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
-    """Return up to `at_once` registered files that are not listed any more; inside of `attached`."""
+    """Return registered but unlisted files, inside `attach`."""
     rows = sql.execute(
         """SELECT f.path FROM main.file f WHERE f.folder_id = ?
         AND NOT EXISTS (SELECT 1 FROM listing.listed l WHERE l.path = f.path) LIMIT ?""",
@@ -269,7 +261,7 @@ def find_unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int
 
 
 def is_invalid_path(name: str) -> bool:
-    """Return whether a key cannot be the path of a file below a folder, so that exports would write elsewhere."""
+    """Return whether a key would lead outside its folder."""
     return bool({"", ".", ".."} & set(name.split("/"))) or "\0" in name
 
 

@@ -1,9 +1,7 @@
-"""Web servers, which may be hostile: where a connection may lead, and how much they may send.
+"""Defenses against hostile web servers: allowed connections and size limits.
 
-Every socket is checked when it is made, by the address that it connects to: whether a name server, a redirect or a
-number in an address led there, an address outside of this machine and its network never leads into it. Redirects are
-followed here, and by no library; proxies of the environment are not used. The size of a page of links is bounded. A
-file may have no more bytes than were stated, and one whose size is not stated no more than MAX_MEMBER_BYTES.
+Every socket is checked at connection, so that no name server or redirect leads into the local network.
+Environment proxies are ignored. Files may not exceed their stated size, or MAX_MEMBER_BYTES.
 """
 
 import socket
@@ -25,22 +23,20 @@ MAX_REDIRECTS = 10
 
 
 def build_client_factory(aiohttp: Any, host: str, may_be_own: bool) -> Any:
-    """Return the function with which fsspec makes its session for an address of this host.
+    """Return the function that creates fsspec's session for a host.
 
     Args:
-        aiohttp: The module.
-        host: The host of the address.
-        may_be_own: Whether a connection may lead to this machine or its network.
+        may_be_own: Whether local network connections are allowed.
     """
 
     def connecting(info: Any) -> socket.socket:
-        """Return the socket for an address, whether resolved or written in numbers, after checking the address."""
+        """Check an address and return its socket."""
         family, kind, protocol, _, place = info
         check_ip_address(str(place[0]), str(place[0]), may_be_own)
         return socket.socket(family, kind, protocol)
 
     class Resolver(aiohttp.DefaultResolver):
-        """A resolver that checks each address it finds, and names the host in the error."""
+        """A resolver that checks each address."""
 
         async def resolve(self, host: str, *values: Any, **options: Any) -> Any:
             found: Any = await aiohttp.DefaultResolver.resolve(self, host, *values, **options)
@@ -77,25 +73,22 @@ def build_client_factory(aiohttp: Any, host: str, may_be_own: bool) -> Any:
 
 
 class CheckedSession:
-    """The part of aiohttp's session that fsspec needs for reading; it follows redirects itself, checking each hop.
-
-    aiohttp would follow more than `Location`, and would not check an address that is written in numbers.
-    """
+    """The part of aiohttp's session that fsspec needs, checking each redirect."""
 
     def __init__(self, session: Any):
         self._session = session
         self._connector = session.connector  # fsspec closes it where its loop has ended
 
     def get(self, address: Any, **options: Any) -> "_PendingAnswer":
-        """Return the answer to GET, to be awaited or entered."""
+        """Send GET. Await or enter the result."""
         return _PendingAnswer(self._request("GET", address, **options))
 
     def head(self, address: Any, **options: Any) -> "_PendingAnswer":
-        """Return the answer to HEAD, to be awaited or entered."""
+        """Send HEAD. Await or enter the result."""
         return _PendingAnswer(self._request("HEAD", address, **options))
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         await self._session.close()
 
     async def _request(self, method: str, address: Any, **options: Any) -> Any:
@@ -111,8 +104,6 @@ class CheckedSession:
 
 
 class _PendingAnswer:
-    """An answer that is awaited, or entered and then closed."""
-
     def __init__(self, asked: Coroutine[Any, Any, Any]):
         self._asked = asked
 
@@ -128,7 +119,7 @@ class _PendingAnswer:
 
 
 def _follow_redirect(place: Any, named: str) -> Any:
-    """Return the address that a redirect leads to. Raises AnnotatorError where that is no web address."""
+    """Return a redirect's target. Raises AnnotatorError unless HTTP(S)."""
     try:
         target = place.join(_to_url(named))
     except ValueError:
@@ -149,10 +140,9 @@ def _to_url(address: Any) -> Any:
 
 
 def is_own_host(host: str) -> bool:
-    """Return whether all addresses of a host are of this machine or its network.
+    """Return whether all addresses of a host are local.
 
-    A stranger's host name that has such an address beside others does not open this network to it. False for a host
-    that cannot be resolved.
+    Mixed local and foreign addresses must not open this network.
     """
     try:
         found = {str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
@@ -226,7 +216,7 @@ def download(
 
 
 def _open_at(files: Any, address: str, start: int) -> Any:
-    """Return the answer from byte `start` on; None where the server says that there is no such byte."""
+    """Return the answer from byte `start`, or None if out of range."""
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=READ_TIMEOUT_SECONDS)
@@ -240,7 +230,7 @@ def _open_at(files: Any, address: str, start: int) -> Any:
 
 
 def _parse_first_byte(answer: Any) -> int:
-    """Return the first byte of a partial answer, -1 where the answer does not say."""
+    """Return the first byte of a partial answer, or -1."""
     unit, _, span = answer.headers.get("Content-Range", "").partition(" ")
     first = span.partition("-")[0]
     return int(first) if unit == "bytes" and first.isdecimal() else -1

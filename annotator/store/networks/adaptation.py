@@ -1,13 +1,7 @@
-"""Adapting the network of a project: the process that does it and its progress, people's requests, and the result.
+"""Adaptation of a project's backbone: running process, requests and last result.
 
-Three settings. `adapting` is the state of the process that is at work, with heartbeats; one at a time.
-`adapting_wanted` is what people ask for: the worker starts the process for "run" and "estimate", again after a kill,
-and the process ends for "pause". `adapting_result` is the result of the last one and stays until the next one begins.
-
-Once the project has twice as many answers as the last time, the advice is to adapt again (`find_reason_to_readapt`).
-It is
-only shown, and followed by the worker where somebody has asked for that (setting `adapting_again`). An automatic start
-is stored with the number of answers at that moment, so that one that fails is not started again at once.
+The setting `adapting` is the heartbeat state of the one process. The worker starts it for `adapting_wanted`
+"run" and "estimate", also after a crash, and it ends for "pause".
 """
 
 from dataclasses import dataclass
@@ -49,7 +43,7 @@ report, release, get_running = _ADAPTATION_CLAIM.report, _ADAPTATION_CLAIM.relea
 
 
 def claim(db: Database, on: str) -> AdaptationState:
-    """Claim the adapting of this project's network. Raises AlreadyRunning when another process has it."""
+    """Claim the adaptation. Raises AlreadyRunning if another process has it."""
 
     def describe_running(other: AdaptationState) -> str:
         return (
@@ -61,35 +55,35 @@ def claim(db: Database, on: str) -> AdaptationState:
 
 
 def get_request(db: Database) -> AdaptationRequest:
-    """Return what people last asked for: "run", "estimate" or "pause"; "" for nothing."""
+    """Return the requested action: "run", "estimate", "pause" or ""."""
     value = db.get_setting(REQUEST_SETTING, "")
     return cast(AdaptationRequest, value) if value in ("run", "estimate", "pause") else ""
 
 
 def set_request(db: Database, request: AdaptationRequest) -> None:
-    """Store what people ask for; "" when it is done."""
+    """Store the requested action, "" when done."""
     db.set_setting(REQUEST_SETTING, request)
 
 
 def get_result(db: Database) -> dict[str, Any]:
-    """Return the result of the last adapting: "kind" and the facts that belong to it; {} before the first."""
+    """Return the last result with its "kind", or {}."""
     value = db.get_setting(RESULT_SETTING, {})
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def set_result(db: Database, facts: dict[str, Any]) -> None:
-    """Store the result of an adapting, JSON values by name."""
+    """Store an adaptation result of JSON values."""
     db.set_setting(RESULT_SETTING, facts)
 
 
 @dataclass(frozen=True)
 class ReadaptationReason:
-    """The reason to adapt the network again.
+    """The reason to adapt the backbone again.
 
     Attributes:
-        network: The newest adapted network.
-        before: The project's answers when that network was made.
-        answers: The project's answers now.
+        network: Newest adapted backbone.
+        before: Answers at its creation.
+        answers: Answers now.
     """
 
     network: str
@@ -106,16 +100,13 @@ class ReadaptationReason:
 
 
 def count_answers(db: Database) -> int:
-    """Return the number of the project's answers, present and absent."""
+    """Count the present and absent answers."""
     counts = project_counts.count_labels_by_state(db)
     return counts["present"] + counts["absent"]
 
 
 def find_reason_to_readapt(db: Database) -> ReadaptationReason | None:
-    """Return the reason to adapt again; None where there is none.
-
-    None where too few answers were added since, no network was adapted yet, or an adapting is under way.
-    """
+    """Return the reason to adapt again, or None."""
     networks = adapted_networks.load_networks(db)
     if not networks or get_running(db) or get_request(db) or adapted_networks.get_next_backbone(db):
         return None
@@ -125,19 +116,19 @@ def find_reason_to_readapt(db: Database) -> ReadaptationReason | None:
 
 
 def is_automatic(db: Database) -> bool:
-    """Return whether the worker adapts again without being asked."""
+    """Return whether readaptation is automatic."""
     return db.get_setting(AUTOMATIC_SETTING, False) is True
 
 
 def set_automatic(db: Database, wanted: bool) -> None:
-    """Turn automatic re-adaptation by the worker on or off."""
+    """Turn automatic readaptation on or off."""
     db.set_setting(AUTOMATIC_SETTING, wanted)
 
 
 def request_if_due(db: Database) -> None:
-    """Ask for an adapting, where one is due and automatic re-adaptation is on.
+    """Request a due automatic adaptation.
 
-    Nothing is asked for after a pause, nor again before the answers have doubled since the last automatic start.
+    The start's answer count is stored, so that a failed start is not repeated at once.
     """
     due = find_reason_to_readapt(db) if is_automatic(db) and get_result(db).get("kind") != "paused" else None
     if due is None:

@@ -1,9 +1,4 @@
-"""The process that embeds the images of a project outside of its worker, and its progress: the setting `embedding`.
-
-`annotator embed` claims the project, so that two of them never do the same work; the worker, which embeds by itself,
-leaves the images alone meanwhile. A claim ends with its process: on this machine that is seen at once, for another
-machine by its heartbeats.
-"""
+"""The claim and progress of `annotator embed`, which keeps other processes from repeating work."""
 
 from dataclasses import dataclass
 
@@ -32,7 +27,7 @@ class EmbeddingState(Claim):
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds until all images have features; None while the rate is not known."""
+        """Return the remaining seconds, or None if the rate is unknown."""
         return (self.of - self.done) / self.images_a_second if self.images_a_second > 0 else None
 
 
@@ -41,7 +36,7 @@ report, release, get_running = _EMBEDDING_CLAIM.report, _EMBEDDING_CLAIM.release
 
 
 def claim(db: Database, on: str) -> EmbeddingState:
-    """Claim the embedding of the project's images. Raises AlreadyRunning when another process has it."""
+    """Claim the embedding. Raises AlreadyRunning if another process has it."""
 
     def describe_running(other: EmbeddingState) -> str:
         return (

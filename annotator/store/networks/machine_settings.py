@@ -1,8 +1,4 @@
-"""Settings of this machine and its user, not of a project: licences, speeds of networks, folders of the start page.
-
-One small JSON file in the user's data folder (XDG_DATA_HOME, else ~/.local/share; LOCALAPPDATA on Windows), or in the
-folder that the environment variable ANNOTATOR_HOME names.
-"""
+"""Settings of this machine and user, in one JSON file."""
 
 import json
 import os
@@ -26,7 +22,7 @@ APP_FOLDER_NAME = "multilabel-annotator"
 
 @dataclass(frozen=True)
 class NetworkSpeed:
-    """The speed of a network on this machine: images a second, the form in which it ran, and when it was measured."""
+    """A backbone's measured speed."""
 
     images_a_second: float
     setting: str
@@ -34,7 +30,7 @@ class NetworkSpeed:
 
 
 def get_folder() -> Path:
-    """Return the folder of the file; it may not exist yet."""
+    """Return the file's folder, which may not exist."""
     if own := os.environ.get("ANNOTATOR_HOME"):
         return Path(own)
     if platform.system() == "Windows" and (local := os.environ.get("LOCALAPPDATA")):
@@ -44,17 +40,17 @@ def get_folder() -> Path:
 
 
 def load_accepted_licenses() -> set[str]:
-    """Return the names of the licences that this user has accepted on this machine."""
+    """Return the licenses accepted by this user."""
     return set(_read_section("licences"))
 
 
 def accept_license(licence: str) -> None:
-    """Record that a licence was accepted, by whom and when. Raises AnnotatorError when that cannot be written."""
+    """Record a license acceptance. Raises AnnotatorError if unwritable."""
     _write_entry("licences", licence, {"by": get_login_name(), "at": time.time()})
 
 
 def load_speeds() -> dict[str, NetworkSpeed]:
-    """Return the measured speeds of networks on this machine, by name."""
+    """Return backbone speeds by name."""
     found: dict[str, NetworkSpeed] = {}
     for name, facts in _read_section("speeds").items():
         try:
@@ -65,19 +61,19 @@ def load_speeds() -> dict[str, NetworkSpeed]:
 
 
 def save_speed(name: str, speed: NetworkSpeed) -> None:
-    """Store the speed of a network on this machine. Raises AnnotatorError when that cannot be written."""
+    """Store a backbone's speed. Raises AnnotatorError if unwritable."""
     _write_entry("speeds", name, asdict(speed))
 
 
 def load_home_folders() -> list[Path]:
-    """Return the folders that the start page was opened with last; [] before the first time."""
+    """Return the start page's folders."""
     paths = _read_section("home").get("paths")
     kept = cast(list[object], paths) if isinstance(paths, list) else []
     return [Path(path) for path in kept if isinstance(path, str)]
 
 
 def save_home_folders(paths: Sequence[Path]) -> None:
-    """Store the folders of the start page. Raises AnnotatorError when that cannot be written."""
+    """Store the start page's folders. Raises AnnotatorError if unwritable."""
     _write_entry("home", "paths", [str(path) for path in paths])
 
 

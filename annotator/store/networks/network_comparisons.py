@@ -1,7 +1,4 @@
-"""Networks that are compared with the one in use: those still to be compared, and the stored comparisons.
-
-Their features lie beside those of the network in use (PROJECT/features/NAME), which stay; nothing is deleted unasked.
-"""
+"""Requested and stored comparisons of other backbones with the current one."""
 
 import shutil
 from dataclasses import asdict, dataclass, fields
@@ -21,14 +18,12 @@ TO_COMPARE_SETTING, COMPARISONS_SETTING, TO_MEASURE_SETTING = (
 
 @dataclass(frozen=True)
 class NetworkComparison(NetworkJudgement):
-    """A comparison of a network with the one in use, by cross-validation on this project's unbiased answers.
+    """A cross-validated comparison with the current backbone on unbiased answers.
 
     Attributes:
-        name, against: The network, and the one that was in use.
+        against: The current backbone at the time.
         at: Unix seconds.
-        log_loss_low, log_loss_high: The 95 % interval of the difference in log loss.
-        images, answers, classes: The numbers that they were compared on.
-        error: Why they were not compared; "" when they were.
+        log_loss_low, log_loss_high: 95% interval of the difference.
     """
 
     name: str
@@ -48,50 +43,50 @@ class NetworkComparison(NetworkJudgement):
 
     @property
     def verdict(self) -> str:
-        """Return the words between the two names in a sentence, such as "is better than"."""
+        """Return words such as "is better than"."""
         if self.is_better:
             return "is better than"
         return "is worse than" if self.ap_high < 0 else "is not clearly better than"
 
 
 def load_requested(db: Database) -> list[str]:
-    """Return the networks whose features are to be computed and compared, in this order."""
+    """Return the backbones to compare."""
     return _load_names(db, TO_COMPARE_SETTING)
 
 
 def request_comparison(db: Database, names: list[str]) -> None:
-    """Add networks to those that are to be compared."""
+    """Request comparisons of backbones."""
     with db.writing():
         db.set_setting(TO_COMPARE_SETTING, list(dict.fromkeys([*load_requested(db), *names])))
 
 
 def withdraw_request(db: Database, name: str) -> None:
-    """Remove a network from those that are to be compared."""
+    """Withdraw a comparison request."""
     with db.writing():
         db.set_setting(TO_COMPARE_SETTING, [other for other in load_requested(db) if other != name])
 
 
 def load_requested_speeds(db: Database) -> list[str]:
-    """Return the networks whose speed on this machine is to be measured (store/networks/machine_settings.py)."""
+    """Return the backbones to measure."""
     return _load_names(db, TO_MEASURE_SETTING)
 
 
 def request_speed(db: Database, name: str, wanted: bool = True) -> None:
-    """Ask for the speed of this network, measured when the worker is free; with wanted=False, withdraw the request."""
+    """Request or withdraw a speed measurement by the idle worker."""
     with db.writing():
         others = [other for other in load_requested_speeds(db) if other != name]
         db.set_setting(TO_MEASURE_SETTING, [*others, name] if wanted else others)
 
 
 def save_comparison(db: Database, compared: NetworkComparison) -> None:
-    """Store a comparison; its network is no longer to be compared."""
+    """Store a comparison and withdraw its request."""
     with db.writing():
         db.set_setting(COMPARISONS_SETTING, _load_stored(db) | {compared.name: asdict(compared)})
         withdraw_request(db, compared.name)
 
 
 def load_comparisons(db: Database) -> list[NetworkComparison]:
-    """Return all comparisons, the oldest first; those that cannot be read are left out."""
+    """Return all readable comparisons, oldest first."""
     found: list[NetworkComparison] = []
     for facts in _load_stored(db).values():
         try:
@@ -102,10 +97,10 @@ def load_comparisons(db: Database) -> list[NetworkComparison]:
 
 
 def delete_network(db: Database, name: str) -> bool:
-    """Delete the features, the map and the comparison of a network; return whether there were any. The weights stay.
+    """Delete a backbone's embeddings, map and comparison. Return whether any existed.
 
     Raises:
-        AnnotatorError: For the network in use, and the one that is used next.
+        AnnotatorError: The backbone is in use or next.
     """
     if name in (configuration.get_backbone(db), adapted_networks.get_next_backbone(db)):
         raise AnnotatorError(f"{name} is in use. Use another network first: annotator backbone PROJECT --use NAME")

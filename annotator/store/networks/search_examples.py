@@ -1,15 +1,11 @@
-"""Examples that are no images of the project: a picture from elsewhere, a part of an image, or words.
+"""Similarity search examples: an uploaded image, an image region, or words.
 
-The page writes a request, the worker answers it with what the network in use makes of it, and likeness is sorted by
-that (snapshot/similarity/image_similarity.py). Requests and answers are files, so that the page loads no network and a
-kill loses nothing:
+The page writes requests and the worker answers. Files keep the page free of models and survive crashes:
 
-    examples/<id>.json           what is asked for: the kind, its words, the image and box, when
-    examples/<id>.picture        the bytes of a picture from elsewhere, until the worker has read them
-    examples/<id>.safetensors    the answer: `vector` (D,), or of words `image_ids` (N,) and `values` (N,); the network
-    examples/<id>.error          why there is none
-
-An id stands in addresses, and is kept for MAX_AGE_SECONDS; of more than MAX_EXAMPLES the oldest are removed first.
+    examples/<id>.json           request
+    examples/<id>.picture        uploaded image, until read
+    examples/<id>.safetensors    answer: `vector` (D,), or `image_ids` (N,) and `values` (N,)
+    examples/<id>.error          failure reason
 """
 
 import json
@@ -47,11 +43,9 @@ class ExampleRequest:
     """A request for an example.
 
     Attributes:
-        key: Its id.
         kind: PICTURE, PART or WORDS.
-        name: The name of the picture or image, or the words themselves.
-        image_id: Of a part: the image.
-        box: Of a part: left, top, right, bottom as shares of the image's sides as people see it.
+        name: Image name, or the words.
+        box: Left, top, right, bottom as shares of the displayed image.
         at: Unix seconds.
     """
 
@@ -64,19 +58,18 @@ class ExampleRequest:
 
     @property
     def description(self) -> str:
-        """Return what all images are compared with, for people."""
+        """Return the example's displayed description."""
         return {PICTURE: self.name, PART: f"part of {self.name}", WORDS: f'"{self.name}"'}[self.kind]
 
 
 @dataclass(frozen=True, eq=False)
 class ExampleAnswer:
-    """What the network made of an example.
+    """The backbone's output for an example.
 
     Attributes:
-        network: The network.
-        vector: (D,) float32 features; None of words.
-        image_ids: Of words: (N,) int64, ascending; else None.
-        values: Of words: (N,) float32, the cosine of each image with them in the space of images and texts.
+        vector: (D,) float32 embedding, None for words.
+        image_ids: For words: (N,) int64, ascending.
+        values: For words: (N,) float32 cosine similarities.
     """
 
     network: str
@@ -86,12 +79,12 @@ class ExampleAnswer:
 
 
 def request_picture(db: Database, content: bytes, name: str) -> str:
-    """Ask for a picture from elsewhere, which the page has found to be an image; return the id."""
+    """Request a validated uploaded image and return the id."""
     return _write_request(db, ExampleRequest(secrets.token_hex(8), PICTURE, name, at=time.time()), content)
 
 
 def request_part(db: Database, image_id: int, box: Sequence[float]) -> str:
-    """Ask for a part of an image; return the id. Raises AnnotatorError for an unknown image or a part without area."""
+    """Request an image region and return the id. Raises AnnotatorError if invalid."""
     left, top, right, bottom = (min(max(float(side), 0.0), 1.0) for side in box)
     name = db.value("SELECT name FROM image WHERE id = ?", [image_id])
     if name is None:
@@ -104,7 +97,7 @@ def request_part(db: Database, image_id: int, box: Sequence[float]) -> str:
 
 
 def request_words(db: Database, words: str) -> str:
-    """Ask for words; return the id. Raises AnnotatorError for no words, and for too many."""
+    """Request words and return the id. Raises AnnotatorError if invalid."""
     cleaned = " ".join(words.split())
     if not cleaned or len(cleaned) > MAX_TEXT_CHARACTERS:
         raise AnnotatorError(f"{len(cleaned)} letters are no words to search for: type 1 to {MAX_TEXT_CHARACTERS}.")
@@ -133,7 +126,7 @@ def _write_request(db: Database, asked: ExampleRequest, content: bytes | None = 
 
 
 def load_waiting(db: Database) -> list[ExampleRequest]:
-    """Return the requests that nobody has answered yet, the newest first: somebody is looking at that one now."""
+    """Return unanswered requests, newest first."""
     try:
         names = {entry.name for entry in os.scandir(_get_folder(db))}
     except OSError:
@@ -144,7 +137,7 @@ def load_waiting(db: Database) -> list[ExampleRequest]:
 
 
 def load_request(db: Database, key: str) -> ExampleRequest | None:
-    """Return a request; None where there is none, or none any more."""
+    """Return a request, or None."""
     try:
         facts: dict[str, Any] = json.loads((_get_folder(db) / f"{key}{_REQUEST_SUFFIX}").read_text(encoding="utf-8"))
         left, top, right, bottom = map(float, facts["box"])
@@ -161,7 +154,7 @@ def load_request(db: Database, key: str) -> ExampleRequest | None:
 
 
 def read_picture(db: Database, asked: ExampleRequest) -> bytes:
-    """Return the bytes of a picture from elsewhere. Raises AnnotatorError when they are gone."""
+    """Return an uploaded image. Raises AnnotatorError if missing."""
     try:
         return (_get_folder(db) / f"{asked.key}{_PICTURE_SUFFIX}").read_bytes()
     except OSError as error:
@@ -169,7 +162,7 @@ def read_picture(db: Database, asked: ExampleRequest) -> bytes:
 
 
 def save_answer(db: Database, asked: ExampleRequest, found: ExampleAnswer) -> None:
-    """Store the answer to a request, and remove its picture. Raises DiskFull."""
+    """Store an answer and delete the uploaded image. Raises DiskFull."""
     arrays = {"vector": found.vector, "image_ids": found.image_ids, "values": found.values}
     content = save({name: array for name, array in arrays.items() if array is not None}, {"network": found.network})
     with replace_file_atomically(_get_folder(db) / f"{asked.key}{_ANSWER_SUFFIX}", sync=False) as part:
@@ -178,18 +171,14 @@ def save_answer(db: Database, asked: ExampleRequest, found: ExampleAnswer) -> No
 
 
 def save_error(db: Database, asked: ExampleRequest, reason: str) -> None:
-    """Store why a request cannot be answered, and remove its picture. Raises DiskFull."""
+    """Store a failure reason and delete the uploaded image. Raises DiskFull."""
     with replace_file_atomically(_get_folder(db) / f"{asked.key}{_ERROR_SUFFIX}", sync=False) as part:
         part.write_text(reason, encoding="utf-8")
     _delete_picture(db, asked.key)
 
 
 def load_answer(db: Database, key: str) -> ExampleAnswer:
-    """Return the answer to a request.
-
-    Raises:
-        AnnotatorError: It is not kept any longer, not answered yet, could not be answered, or is of another network.
-    """
+    """Return the answer to a request. Raises AnnotatorError if missing, failed or outdated."""
     asked = load_request(db, key)
     if asked is None:
         raise AnnotatorError(
@@ -216,12 +205,12 @@ def load_answer(db: Database, key: str) -> ExampleAnswer:
 
 
 def is_answered(db: Database, key: str) -> bool:
-    """Return whether there is an answer, or a reason why not."""
+    """Return whether an answer or failure is stored."""
     return any((_get_folder(db) / f"{key}{ending}").exists() for ending in (_ANSWER_SUFFIX, _ERROR_SUFFIX))
 
 
 def read_error(db: Database, key: str) -> str:
-    """Return why a request could not be answered, "" otherwise."""
+    """Return the failure reason, or ""."""
     try:
         return (_get_folder(db) / f"{key}{_ERROR_SUFFIX}").read_text(encoding="utf-8")
     except OSError:
@@ -229,7 +218,7 @@ def read_error(db: Database, key: str) -> str:
 
 
 def explain_delay(db: Database) -> str:
-    """Return why an answer takes longer than a moment, in a sentence; "" where it should not."""
+    """Return why an answer is delayed, or ""."""
     worker = heartbeat.load_worker_state(db)
     if not worker.alive:
         return "No worker is running, and only it has the network. Start the app, or run: annotator worker"
@@ -238,7 +227,7 @@ def explain_delay(db: Database) -> str:
 
 
 def delete_old(db: Database, now: float | None = None) -> None:
-    """Remove examples that were kept long enough, and pictures that no worker came for."""
+    """Delete expired examples and unread uploads."""
     now = time.time() if now is None else now
     ages: dict[str, float] = {}
     with suppress(OSError):

@@ -1,7 +1,6 @@
-"""Access tokens: secrets by which programs may do one thing each.
+"""Access tokens: secrets that grant programs one right each.
 
-Only the sha256 of a secret is stored; the members' log says who made and revoked tokens. A secret has 256 random bits
-and cannot be guessed, so a plain hash is enough.
+Only the sha256 is stored, which suffices for 256 random bits.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ MIN_USE_INTERVAL_SECONDS = 60.0  # shortest time between two records of a token'
 
 @dataclass(frozen=True)
 class Token:
-    """A token without its secret; `right_to` is the one thing it may do, times are in unix seconds."""
+    """A token without its secret (times in Unix seconds)."""
 
     name: str
     right_to: str
@@ -33,16 +32,16 @@ class Token:
 
 
 def load_tokens(db: Database) -> list[Token]:
-    """Return all tokens, including revoked ones, in the order in which they were made."""
+    """Return all tokens, even revoked, oldest first."""
     rows = db.tuples("SELECT name, right_to, annotator, made_at, used_at, revoked_at FROM access_token ORDER BY id")
     return [Token(*row) for row in rows]
 
 
 def make(db: Database, name: str, right_to: str, by: str) -> str:
-    """Make a token and return its secret, which cannot be read again.
+    """Create a token and return its secret, which is not stored.
 
     Raises:
-        AnnotatorError: The right is unknown, or the name is invalid or taken.
+        AnnotatorError: The right is unknown, or the name invalid or taken.
     """
     if right_to not in TOKEN_RIGHTS:
         raise AnnotatorError(f"A token cannot be for {right_to!r}. {did_you_mean(right_to, TOKEN_RIGHTS)}")
@@ -63,11 +62,7 @@ def make(db: Database, name: str, right_to: str, by: str) -> str:
 
 
 def revoke(db: Database, name: str, by: str) -> None:
-    """Revoke a token.
-
-    Raises:
-        AnnotatorError: No valid token has this name.
-    """
+    """Revoke a token. Raises AnnotatorError without such a valid token."""
     with db.writing() as sql:
         names = [row[0] for row in sql.execute("SELECT name FROM access_token WHERE revoked_at IS NULL").fetchall()]
         if name not in names:
@@ -77,10 +72,7 @@ def revoke(db: Database, name: str, by: str) -> None:
 
 
 def find_token_name(db: Database, secret: str, right_to: str) -> str | None:
-    """Return the name of the token with this secret and right; None for a wrong or revoked secret.
-
-    Records when the token was used, at most every MIN_USE_INTERVAL_SECONDS.
-    """
+    """Return the name of the valid token with this secret and right, or None. Records its use."""
     digest, name = _digest(secret), None
     rows = db.tuples(
         "SELECT name, secret_sha256, coalesce(used_at, 0) FROM access_token WHERE right_to = ? AND revoked_at IS NULL",

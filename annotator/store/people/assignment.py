@@ -1,10 +1,7 @@
-"""Fixed shares: images or classes that are assigned to some people and asked of nobody else.
+"""Assignments of images or classes to annotators, which other annotators do not get.
 
-A share of images is a folder or a list. People with such a share are given only its images; people without one are
-given the images that are assigned to nobody. A share of classes is a class: people with such a share are asked about
-their classes only, one class at a time, and nobody else is asked about these classes in that way. Two people with the
-same share divide its images between them. Earlier answers do not change, and images that a page shows already stay
-there until they are answered.
+Image assignments (folder or list) limit an annotator to these images, and others get the unassigned ones.
+Class assignments do the same for single-class questions.
 """
 
 import time
@@ -29,13 +26,13 @@ MAX_ASSIGNMENTS = 10_000  # shares of a project
 
 @dataclass(frozen=True)
 class Assignment:
-    """A share of the work that is assigned to one person.
+    """Work assigned to an annotator.
 
     Attributes:
         kind: FOLDER, IMAGES or CLASS.
-        what: The folder, the name of the list, or the name of the class.
-        images: Number of images in the share; 0 for a class.
-        answered: Number of these images that are complete.
+        what: Name of the folder, list or class.
+        images: 0 for a class.
+        answered: Complete images.
     """
 
     id: int
@@ -47,11 +44,11 @@ class Assignment:
 
 
 class WithheldImages:
-    """The images that a person is not given: those that wait for blind answers, and those of other people's shares.
+    """Images withheld from an annotator: waiting for blind answers, or assigned to others.
 
     Attributes:
-        own: Ids of the images in this person's share, (n,) int64; None for a person without a share of images.
-        holds_untouched: All images without an answer wait for blind answers, so no queue needs to look for one.
+        own: Assigned ids, (n,) int64, or None without an image assignment.
+        holds_untouched: Whether all unanswered images wait for blind answers.
     """
 
     def __init__(self, mask: np.ndarray, own: np.ndarray | None, *, holds_untouched: bool = False):
@@ -61,7 +58,7 @@ class WithheldImages:
         self._single: Collection[int] = ()
 
     def with_single(self, image_ids: Collection[int]) -> "WithheldImages":
-        """Return these images with a few more images set aside."""
+        """Return a copy that withholds these images, too."""
         if not image_ids:
             return self
         more = copy(self)
@@ -77,7 +74,7 @@ class WithheldImages:
         return self._count + len(self._single)
 
     def get_mask(self, image_ids: np.ndarray) -> np.ndarray:
-        """Return a mask of the `image_ids` that are set aside: (n,) bool."""
+        """Return which `image_ids` are withheld: (n,) bool."""
         known = image_ids < len(self._mask)
         aside = self._mask[np.where(known, image_ids, 0)] & known
         return aside | np.isin(image_ids, list(self._single)) if self._single else aside
@@ -87,10 +84,10 @@ NOTHING_WITHHELD = WithheldImages(np.zeros(1, bool), None)
 
 
 class UnavailableImages(Collection[int]):
-    """Images that are not given now: single ones, and those set aside.
+    """Single and withheld images that are unavailable now.
 
     Attributes:
-        ids: The single images; callers may add to them.
+        ids: Single images, extended by callers.
     """
 
     def __init__(self, ids: set[int], aside: WithheldImages):
@@ -106,15 +103,14 @@ class UnavailableImages(Collection[int]):
         raise TypeError("what is set aside is asked about image by image; it may be most of a project")
 
     def get_mask(self, image_ids: np.ndarray) -> np.ndarray:
-        """Return a mask of the `image_ids` that are not given: (n,) bool."""
+        """Return which `image_ids` are unavailable: (n,) bool."""
         return self.aside.get_mask(image_ids) | np.isin(image_ids, list(self.ids))
 
 
 def load_withheld_images(db: Database, annotator: str) -> WithheldImages:
-    """Return the images that this person is not given.
+    """Return the images withheld from this annotator.
 
-    Where the current member may not see blind answers, images with known answers that the person has not seen are
-    included. The result is kept in memory until shares, blind answers or images change.
+    Includes unseen reference images if the member may not see blind answers.
     """
     stamp = db.tuples(
         """SELECT (SELECT max(id) FROM assignment), (SELECT count(*) FROM assignment), (SELECT max(id) FROM image),
@@ -133,7 +129,7 @@ def load_withheld_images(db: Database, annotator: str) -> WithheldImages:
 
 
 def load_withheld_classes(db: Database, annotator: str) -> set[int]:
-    """Return the classes that this person is not asked about one at a time."""
+    """Return classes withheld from this annotator's single-class questions."""
     rows = db.tuples("SELECT CAST(what AS INTEGER), annotator FROM assignment WHERE kind = ?", [CLASS])
     own = {class_id for class_id, name in rows if name == annotator}
     if own:
@@ -142,18 +138,18 @@ def load_withheld_classes(db: Database, annotator: str) -> set[int]:
 
 
 def has_withheld_images(db: Database, annotator: str) -> bool:
-    """Return whether any image is set aside from this person."""
+    """Return whether any image is withheld from this annotator."""
     return len(load_withheld_images(db, annotator)) > 0
 
 
 def has_assigned_classes(db: Database, annotator: str) -> bool:
-    """Return whether this person has a share of classes, and so is never asked about whole images."""
+    """Return whether this annotator has assigned classes, and so never gets whole images."""
     statement = "SELECT EXISTS (SELECT 1 FROM assignment WHERE kind = ? AND annotator = ?)"
     return bool(db.value(statement, [CLASS, annotator]))
 
 
 def load_assignments(db: Database) -> list[Assignment]:
-    """Return all shares in the order in which they were given. Counts their images: too slow for frequent requests."""
+    """Return all assignments in creation order. Too slow for frequent requests."""
     complete = np.sort(db.integer_rows("SELECT id FROM image WHERE stage = 3")[:, 0])
     names = dict(db.tuples("SELECT id, name FROM class"))
     found: list[Assignment] = []
@@ -165,15 +161,13 @@ def load_assignments(db: Database) -> list[Assignment]:
 
 
 def assign_folder(db: Database, annotator: str, folder: str) -> int:
-    """Assign a folder of images to a person, including images added to it later; return the id of the share.
+    """Assign a folder, including future images, and return the assignment id.
 
     Args:
-        db: The project's database.
-        annotator: The name of the person.
-        folder: Path below the folder that was added to the project; "" for all images.
+        folder: Path below the added folder, "" for all images.
 
     Raises:
-        AnnotatorError: The folder has no images, or the person is unknown.
+        AnnotatorError: No images, or unknown annotator.
     """
     wanted = folder.strip().strip("/")
     if not len(_load_folder_image_ids(db, wanted)):
@@ -185,10 +179,10 @@ def assign_folder(db: Database, annotator: str, folder: str) -> int:
 
 
 def assign_class(db: Database, annotator: str, class_id: int) -> int:
-    """Assign a class to a person and return the id of the share.
+    """Assign a class and return the assignment id.
 
     Raises:
-        AnnotatorError: The class or the person is unknown.
+        AnnotatorError: Unknown class or annotator.
     """
     if not db.value("SELECT count(*) FROM class WHERE id = ? AND archived = 0", [class_id]):
         raise AnnotatorError(f"There is no class {class_id} in this project.")
@@ -196,26 +190,16 @@ def assign_class(db: Database, annotator: str, class_id: int) -> int:
 
 
 def assign_images(db: Database, annotator: str, list_name: str, names: Sequence[str]) -> int:
-    """Assign a list of images to a person and return the id of the share.
-
-    Args:
-        db: The project's database.
-        annotator: The name of the person.
-        list_name: Name of the list.
-        names: Names of images, as in image_lists.named.
+    """Assign a list of images and return the assignment id.
 
     Raises:
-        AnnotatorError: The list is empty, or images (all are named) or the person are unknown.
+        AnnotatorError: Empty list, or unknown images or annotator.
     """
     return _add_assignment(db, annotator, IMAGES, list_name, image_lists.resolve_image_names(db, names))
 
 
 def remove_assignment(db: Database, share_id: int) -> None:
-    """End a share: its images or class then belong to the other people who share them, or to everybody.
-
-    Raises:
-        AnnotatorError: The share is unknown.
-    """
+    """Delete an assignment. Raises AnnotatorError if unknown."""
     with db.writing() as sql:
         if not sql.execute("SELECT 1 FROM assignment WHERE id = ?", [share_id]).fetchone():
             raise AnnotatorError(f"There is no share {share_id}; somebody may have taken it back already.")

@@ -1,9 +1,6 @@
-"""Images that a person is still to answer blind: nothing that is known of them is shown to that person before.
+"""Images that an annotator must still answer blind, with their data hidden.
 
-Such images wait for answers of several people (image_overlap.py) or have known answers (reference_answers.py), and the
-person has not been shown what is known of them (answer_exposure.py). That others have answered is hidden, too. Callers
-decide for whom to
-hide images: people with the right to review see everything.
+They wait for overlap answers or are reference images, and the annotator has not seen their labels.
 """
 
 from collections.abc import Sequence
@@ -17,10 +14,7 @@ IDS_PER_QUERY = 10_000  # ids in one SELECT
 
 
 def find_hidden_images(db: Database, annotator: str, image_ids: Sequence[int]) -> set[int]:
-    """Return those `image_ids` that this person is still to answer blind.
-
-    Looks up each image, unless no image of the project is answered blind.
-    """
+    """Return the `image_ids` that this annotator must still answer blind."""
     if not _has_blind_images(db):
         return set()
     hidden: set[int] = set()
@@ -31,9 +25,9 @@ def find_hidden_images(db: Database, annotator: str, image_ids: Sequence[int]) -
 
 
 def reveal_visible_images(db: Database, annotator: str, image_ids: Sequence[int]) -> set[int]:
-    """Return those `image_ids` that are hidden from this person, and record that the person sees the others.
+    """Return the hidden `image_ids` and record the others as seen.
 
-    Images that a person has seen are never given to them to answer blind.
+    Seen images are never given for blind answers.
     """
     hidden = find_hidden_images(db, annotator, image_ids)
     answer_exposure.record_looking(db, annotator, [image_id for image_id in image_ids if image_id not in hidden])
@@ -41,10 +35,7 @@ def reveal_visible_images(db: Database, annotator: str, image_ids: Sequence[int]
 
 
 def has_hidden_images(db: Database, annotator: str) -> bool:
-    """Return whether any image is hidden from this person.
-
-    Of the waiting images, reads at most one more than the person has been shown.
-    """
+    """Return whether any image is hidden from this annotator."""
     statement = """SELECT EXISTS (SELECT 1 FROM reading r WHERE r.due > 0
         AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = r.image_id AND annotator IN (?, ?)))"""
     return bool(db.value(statement, [annotator, answer_exposure.EVERYBODY])) or bool(
@@ -53,7 +44,7 @@ def has_hidden_images(db: Database, annotator: str) -> bool:
 
 
 def find_all_hidden_images(db: Database, annotator: str) -> set[int]:
-    """Return all images that this person is still to answer blind. Reads every chosen image."""
+    """Return all images hidden from this annotator."""
     if not _has_blind_images(db):
         return set()
     chosen = "SELECT image_id FROM reading WHERE due > 0 UNION SELECT image_id FROM known_answer"
@@ -61,11 +52,7 @@ def find_all_hidden_images(db: Database, annotator: str) -> set[int]:
 
 
 def check_not_hidden(db: Database, annotator: str, image_id: int) -> None:
-    """Refuse to show predictions of an image that this person is still to answer blind.
-
-    Raises:
-        Forbidden: The image is hidden from the person.
-    """
+    """Raise Forbidden if the image is hidden from this annotator."""
     if find_hidden_images(db, annotator, [image_id]):
         raise Forbidden(
             f"What the model thinks of image {image_id} is hidden from {annotator} until they have answered it blind. "
@@ -74,7 +61,7 @@ def check_not_hidden(db: Database, annotator: str, image_id: int) -> None:
 
 
 def get_change_key(db: Database) -> tuple[int, int, float]:
-    """Return a value that changes when, other than by decisions, the set of hidden images may have changed."""
+    """Return a value that changes with the hidden images, except by decisions."""
     ((version, count),) = db.tuples("SELECT n, (SELECT count(*) FROM known_answer) FROM reading_version")
     return version, count, reference_answers.get_share(db)
 
@@ -85,7 +72,7 @@ def _has_blind_images(db: Database) -> bool:
 
 
 def _load_hidden_images(db: Database, annotator: str, which: str, ids: list[int]) -> set[int]:
-    """Return the hidden images among those that `which` selects (image ids in SQL, with `ids` as its parameters)."""
+    """Return the hidden images among those selected by the SQL `which`."""
     rows = db.tuples(
         f"""SELECT id FROM image WHERE id IN ({which}) AND (
             (EXISTS (SELECT 1 FROM reading WHERE image_id = image.id AND due > 0)

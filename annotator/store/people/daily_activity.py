@@ -1,8 +1,4 @@
-"""A person's work of today, for the line that says who is at work.
-
-The day begins at midnight of the server's clock. The first request of a person and day reads their decisions of today
-through an index; later requests read only decisions newer than the last request.
-"""
+"""An annotator's work since midnight, for the activity line."""
 
 import threading
 import time
@@ -30,15 +26,14 @@ _SUM_TIME_SQL = f"""SELECT coalesce(sum(taken), 0) FROM (
 
 @dataclass(frozen=True)
 class DailyActivity:
-    """A person's work of today, without what was taken back.
+    """An annotator's work today, without undone decisions.
 
     Attributes:
-        milliseconds: Sum of the measured times of their decisions; times longer than LONGEST, in which the person was
-            away, are left out.
-        images: Number of images that they answered.
-        labels: Number of image-class pairs labeled present by an answer they gave today.
-        newest: The newest decision counted: of two counts of the same day, the one with the larger number is newer.
-        midnight: Begin of the day, unix seconds.
+        milliseconds: Decision time without long absences.
+        images: Answered images.
+        labels: Present labels.
+        newest: Newest counted decision, to order counts.
+        midnight: Start of the day, Unix seconds.
     """
 
     milliseconds: int
@@ -49,13 +44,7 @@ class DailyActivity:
 
 
 def load_daily_activity(db: Database, annotator: str, midnight: float | None = None) -> DailyActivity:
-    """Return what this person has done since midnight.
-
-    Args:
-        db: The project's database.
-        annotator: The name of the person.
-        midnight: Unix seconds; None: the last midnight of the server's clock.
-    """
+    """Return an annotator's work since midnight (Unix seconds, None for the last)."""
     if midnight is None:
         midnight = _get_midnight(0)
     classes = db.value("SELECT changes FROM class_version")  # archiving a class removes labels without a decision
@@ -66,18 +55,18 @@ def load_daily_activity(db: Database, annotator: str, midnight: float | None = N
 
 
 def get_seconds_until_midnight() -> float:
-    """Return the seconds until the next midnight of the server's clock."""
+    """Return the seconds until the server's next midnight."""
     return _get_midnight(1) - time.time()
 
 
 def _get_midnight(days: int) -> float:
-    """Return the unix seconds of the midnight at which today began, or of the one `days` days later."""
+    """Return Unix seconds of today's start plus `days` days."""
     begins = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
     return begins.astimezone().timestamp()  # with the UTC offset of that day, which may differ
 
 
 class _DayCounter:
-    """One person's day as of the newest decision read; `read` brings it up to date."""
+    """An annotator's day, updated by `read`."""
 
     def __init__(self, annotator: str, midnight: float):
         self._annotator, self._midnight = annotator, midnight

@@ -1,6 +1,6 @@
-"""The names that members had before they were renamed, read from the log of access.
+"""Earlier names of renamed members, read from the access log.
 
-An earlier name stays its person's: what was given under it and comes late is theirs, and nobody else gets it.
+Late data under an earlier name belongs to that member, and no other member gets the name.
 """
 
 import sqlite_utils
@@ -9,7 +9,7 @@ RENAMED_ENTRY, DETAIL_PREFIX = "renamed", "from "  # in the log: what, and the b
 
 
 def load_earlier_names(sql: sqlite_utils.Database) -> dict[str, str]:
-    """Return earlier name -> the name that this member has now."""
+    """Return earlier name -> current name."""
     statement = "SELECT detail, member FROM access_log WHERE what = ? ORDER BY id"
     now: dict[str, str] = {}
     for detail, new in sql.execute(statement, [RENAMED_ENTRY]).fetchall():

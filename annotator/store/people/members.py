@@ -1,8 +1,6 @@
-"""The members of a project that several people label: roles, ways to sign in, and a log of changes.
+"""Project members: roles, sign-in and the access log.
 
-A member's name is the annotator name on their decisions, which follow when it changes (renaming.py), and it is never
-given to another person. A person whose name at the login provider changes is recognised by the provider's subject. The
-row of a removed member stays, with the role `none`: their decisions remain under their name.
+A member's name is never reused. A removed member keeps the role `none`, so that decisions keep their name.
 """
 
 import hashlib
@@ -33,12 +31,12 @@ _MEMBER_COLUMNS_SQL = "id, name, role, subject, email, secret_sha256 IS NOT NULL
 
 @dataclass(frozen=True)
 class Member:
-    """A member of the project; times are in unix seconds.
+    """A project member (times in Unix seconds).
 
     Attributes:
-        subject: The login provider's identifier of the person, "issuer subject"; None before their first sign-in there.
-        has_link: The member has a valid invitation link.
-        sessions_since: Sessions begun before this time have ended.
+        subject: "issuer subject" of the login provider, or None.
+        has_link: Whether an invitation link is valid.
+        sessions_since: Earlier sessions have ended.
     """
 
     id: int
@@ -53,19 +51,18 @@ class Member:
 
     @property
     def highest_right(self) -> Right:
-        """Return the highest right of the member's role."""
+        """Return the role's highest right."""
         return self.role.highest_right
 
 
 @dataclass(frozen=True)
 class LogEntry:
-    """An entry of the log of sign-ins and changes of access.
+    """An entry of the access log.
 
     Attributes:
         at: Unix seconds.
-        by: The person who made the change.
-        what: The kind of the change.
-        member: The member concerned, "" for changes that concern no single member.
+        by: Author of the change.
+        member: Affected member, or "".
     """
 
     id: int
@@ -77,42 +74,34 @@ class LogEntry:
 
 
 def load_members(db: Database) -> list[Member]:
-    """Return all members in the order in which they were added, including those without access."""
+    """Return all members in creation order, even without access."""
     return [_to_member(row) for row in db.tuples(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member ORDER BY id")]
 
 
 def find_member(db: Database, name: str) -> Member:
-    """Return the member with this name.
-
-    Raises:
-        AnnotatorError: No member has this name.
-    """
+    """Return the member with this name. Raises AnnotatorError if unknown."""
     with db.reading() as sql:
         return load_member(sql, name)
 
 
 def get_current_name(db: Database, name: str) -> str:
-    """Return the name of the member who had this one before; the same where nobody had."""
+    """Return the current name of a renamed member, else the name."""
     return load_earlier_names(db.sql).get(name, name)
 
 
 def find_owner(db: Database) -> Member | None:
-    """Return the first owner; None while the project has no owner."""
+    """Return the first owner, or None."""
     return next((member for member in load_members(db) if member.role == Role.OWNER), None)
 
 
 def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
-    """Add a member and return them.
+    """Add a member.
 
     Args:
-        db: The project's database.
-        name: The member's name; blanks around it are removed.
-        role: The name of a role.
-        by: The person who adds them.
-        email: An address by which a login provider that has verified it recognises the member, who then needs no link.
+        email: Verified by a login provider, it replaces the link.
 
     Raises:
-        AnnotatorError: The name is invalid or taken, the role is unknown, or the address is invalid or taken.
+        AnnotatorError: The name, role or email is invalid or taken.
     """
     name, known = name.strip(), parse_role(role)
     email = email.strip().lower()
@@ -130,18 +119,13 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
 
 
 def set_role(db: Database, name: str, role: str, by: str, expected: str | None = None) -> Member:
-    """Give a member another role; `none` also ends their sessions and revokes their link.
+    """Change a member's role. `none` also ends sessions and revokes the link.
 
     Args:
-        db: The project's database.
-        name: The member's name.
-        role: The name of the new role.
-        by: The person who gives it.
-        expected: The role that the caller has seen. If the member's role differs by now, an error is raised, so that
-            two owners who change the same member do not overwrite each other unknowingly.
+        expected: Role seen by the caller, so that owners do not overwrite each other.
 
     Raises:
-        AnnotatorError: The member or role is unknown, the role is not as expected, or no owner would remain.
+        AnnotatorError: Unknown member or role, unexpected role, or no owner would remain.
     """
     known = parse_role(role)
     with db.writing() as sql:
@@ -163,9 +147,9 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
 
 
 def create_link(db: Database, name: str, by: str) -> str:
-    """Return a new secret for a member's invitation link; the secret cannot be read again.
+    """Return a new invitation link secret, which is not stored.
 
-    An earlier link is no longer accepted; sessions begun with it go on.
+    Earlier links become invalid, but their sessions continue.
 
     Raises:
         AnnotatorError: The member is unknown or has no access.
@@ -183,24 +167,20 @@ def create_link(db: Database, name: str, by: str) -> str:
 
 
 def sign_out_everywhere(db: Database, name: str, by: str) -> None:
-    """End all sessions of a member and revoke their invitation link.
-
-    Raises:
-        AnnotatorError: The member is unknown.
-    """
+    """End a member's sessions and revoke the link. Raises AnnotatorError if unknown."""
     with db.writing() as sql:
         _end_sessions(sql, load_member(sql, name).id, unlink=True)
         add_log_entry(sql, by, "signed out everywhere", name, "")
 
 
 def end_session(db: Database, name: str, session: str) -> None:
-    """End one session for everybody who has its cookies, by an entry in the log, which nobody can change."""
+    """End one session for all holders of its cookies."""
     with db.writing(right=Right.NOTHING) as sql:
         add_log_entry(sql, name, SIGNED_OUT_ENTRY, name, f"session {session}")
 
 
 def load_ended_sessions(db: Database, after: int = 0) -> tuple[set[str], int]:
-    """Return the sessions ended by log entries after the id `after`, and the id of the last log entry."""
+    """Return sessions ended after log entry `after`, and the last entry id."""
     rows = db.tuples("SELECT id, what, detail FROM access_log WHERE id > ? ORDER BY id", [after])
     ended = {detail.removeprefix("session ") for _, what, detail in rows if what == SIGNED_OUT_ENTRY}
     return ended, rows[-1][0] if rows else after
@@ -213,10 +193,7 @@ def has_session_ended(db: Database, session: str) -> bool:
 
 
 def sign_in_by_link(db: Database, secret: str) -> Member | None:
-    """Return the member whose invitation link has this secret, and log the sign-in.
-
-    None for a wrong or revoked secret, and for a member without access.
-    """
+    """Sign in the member with this link secret, or return None."""
     # The time of an index lookup of a sha256 reveals nothing about a secret of 256 random bits.
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(
@@ -228,26 +205,19 @@ def sign_in_by_link(db: Database, secret: str) -> Member | None:
 
 
 def sign_in_by_key(db: Database, id_: int) -> Member | None:
-    """Return the member for whom the machine's owner made a one-time key, and log the sign-in.
-
-    None for an unknown member or one without access.
-    """
+    """Sign in the member of a one-time key, or return None."""
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE id = ? AND role != 'none'", [id_]).fetchone()
         return _record_sign_in(sql, _to_member(row), "by one-time key") if row is not None else None
 
 
 def sign_in_by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
-    """Return the member whom a login provider vouches for, a new one at their first sign-in; log the sign-in.
+    """Sign in the member identified by a login provider, creating newcomers.
 
-    A newcomer gets the role of the setting NEWCOMER_ROLE_SETTING (`none` unless an owner chose another). A member who
-    was added
-    with the same e-mail address keeps their role and is recognised, if the provider says that it has verified the
-    address. The name is the one that the provider gave at the first sign-in.
+    A member added with the same verified email keeps their role.
 
     Args:
-        db: The project's database.
-        claims: The checked claims of the ID token, with iss and sub at least.
+        claims: Checked ID token claims with iss and sub.
 
     Raises:
         AnnotatorError: The claims do not identify a person.
@@ -282,10 +252,10 @@ def sign_in_by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
 
 
 def build_subject(claims: Mapping[str, Any]) -> str:
-    """Return "issuer subject" of the claims: the only part that identifies a person and never changes.
+    """Return "issuer subject", the only permanent identification in the claims.
 
     Raises:
-        AnnotatorError: The issuer or the subject is missing, or they are too long.
+        AnnotatorError: A claim is missing or too long.
     """
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not (isinstance(issuer, str) and isinstance(subject, str) and issuer and subject):
@@ -299,23 +269,19 @@ def build_subject(claims: Mapping[str, Any]) -> str:
 
 
 def get_newcomer_role(db: Database) -> Role:
-    """Return the role given to a first-time sign-in; never owner."""
+    """Return the role for first sign-ins, never owner."""
     stored = db.get_setting(NEWCOMER_ROLE_SETTING, Role.NONE)
     return Role(stored) if stored in list(Role) and stored != Role.OWNER else Role.NONE
 
 
 def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = None) -> None:
-    """Set the role given to a first-time sign-in.
+    """Set the role for first sign-ins.
 
     Args:
-        db: The project's database.
-        role: The name of the role.
-        by: The person who sets it.
-        expected: The role that the caller has seen, as in set_role.
+        expected: As in `set_role`.
 
     Raises:
-        AnnotatorError: The role is unknown or not as expected, or is owner: everybody at the provider would be an
-            owner.
+        AnnotatorError: The role is unknown, unexpected, or owner.
     """
     known = parse_role(role)
     if known == Role.OWNER:
@@ -330,22 +296,19 @@ def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = N
 
 
 def get_hidden_views(db: Database) -> tuple[str, ...]:
-    """Return the views that guests and annotators do not see, a subset of HIDEABLE_PARTS."""
+    """Return the views hidden from guests and annotators."""
     stored = db.get_setting(HIDDEN_VIEWS_SETTING, [])
     return tuple(part for part in HIDEABLE_PARTS if isinstance(stored, list) and part in stored)
 
 
 def set_hidden_views(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | None = None) -> None:
-    """Set the views that guests and annotators do not see.
+    """Set the views hidden from guests and annotators.
 
     Args:
-        db: The project's database.
-        parts: The views; all others are shown.
-        by: The person who hides them.
-        expected: The hidden views that the caller has seen, as in set_role.
+        expected: Hidden views seen by the caller.
 
     Raises:
-        AnnotatorError: A view cannot be hidden, or the hidden views are not as expected.
+        AnnotatorError: A view cannot be hidden, or the current ones are unexpected.
     """
     if unknown := [part for part in parts if part not in HIDEABLE_PARTS]:
         raise AnnotatorError(f"{unknown[0]!r} cannot be hidden. {did_you_mean(unknown[0], HIDEABLE_PARTS)}")
@@ -360,7 +323,7 @@ def set_hidden_views(db: Database, parts: Sequence[str], by: str, expected: Sequ
 
 
 def load_log(db: Database, limit: int | None = None) -> list[LogEntry]:
-    """Return the log of sign-ins and changes of access, newest first, at most `limit` entries."""
+    """Return the access log, newest first."""
     statement = "SELECT id, at, by, what, member, detail FROM access_log ORDER BY id DESC LIMIT ?"
     return [LogEntry(*row) for row in db.tuples(statement, [-1 if limit is None else limit])]
 
@@ -371,7 +334,7 @@ def _to_member(row: tuple[Any, ...]) -> Member:
 
 
 def load_member(sql: sqlite_utils.Database, name: str) -> Member:
-    """Return the member with this name, in the transaction. Raises AnnotatorError where nobody has it."""
+    """Return the member with this name. Raises AnnotatorError if unknown."""
     row = sql.execute(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE name = ?", [name]).fetchone()
     if row is None:
         names = [known for (known,) in sql.execute("SELECT name FROM member ORDER BY name").fetchall()]
@@ -380,7 +343,7 @@ def load_member(sql: sqlite_utils.Database, name: str) -> Member:
 
 
 def check_name(sql: sqlite_utils.Database, name: str, own_id: int = 0) -> None:
-    """Raise AnnotatorError where a name is invalid, or another member than `but` (an id) has it, or had it before."""
+    """Raise AnnotatorError if a name is invalid or was ever another member's."""
     if not (name.isprintable() and 0 < len(name) <= MAX_NAME_CHARACTERS):
         raise AnnotatorError(f"A member's name has 1 to {MAX_NAME_CHARACTERS} printable characters, not {name[:80]!r}.")
     names: dict[int, str] = dict(sql.execute("SELECT id, name FROM member").fetchall())
@@ -402,7 +365,7 @@ def _is_same_name(name: str, other: str) -> bool:
 
 
 def _suggest_names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
-    """Yield names for a newcomer, the best first; never an e-mail address, because others see names."""
+    """Yield newcomer names, best first, never an email address."""
     for claim in ("name", "preferred_username", "nickname"):
         yield str(claims.get(claim) or "").partition("@")[0]
     yield email.partition("@")[0]
@@ -410,10 +373,9 @@ def _suggest_names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
 
 
 def _choose_free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
-    """Return the first non-blank name of `wanted`, with a number where another person has it.
+    """Return the first wanted name, numbered if taken.
 
-    Names without a member count as taken when decisions carry them: a newcomer must not become the owner of decisions
-    made before the project had members.
+    Names on decisions are taken: newcomers must not inherit them.
     """
     kept = "".join(character if character.isprintable() else " " for character in next(filter(str.strip, wanted)))
     name = " ".join(kept.split())[: MAX_NAME_CHARACTERS - 6] or "newcomer"
@@ -432,10 +394,7 @@ def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
 
 
 def _record_sign_in(sql: sqlite_utils.Database, member: Member, how: str) -> Member:
-    """Record and log the sign-in of a member; return the member with `signed_in_at` of this session.
-
-    The time never goes back, even where the clock was set back.
-    """
+    """Log a sign-in, whose time never decreases."""
     at = max(time.time(), member.sessions_since + SESSION_GAP_SECONDS, member.signed_in_at or 0)
     sql.execute("UPDATE member SET signed_in_at = ? WHERE id = ?", [at, member.id])
     add_log_entry(sql, member.name, "signed in", member.name, how)
@@ -443,7 +402,7 @@ def _record_sign_in(sql: sqlite_utils.Database, member: Member, how: str) -> Mem
 
 
 def add_log_entry(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:
-    """Add an entry to the log, in the transaction that makes the change."""
+    """Add a log entry in the current transaction."""
     sql.execute(
         "INSERT INTO access_log (at, by, what, member, detail) VALUES (?, ?, ?, ?, ?)",
         [time.time(), by, what, member, detail],

@@ -1,4 +1,4 @@
-"""Images that other people are to answer: what one person says of a whole event is not said of them."""
+"""Images reserved for other annotators, skipped by event answers."""
 
 from collections.abc import Collection
 
@@ -7,7 +7,7 @@ from annotator.store.people import assignment, leases
 
 
 def find_unavailable_images(db: Database, annotator: str, image_ids: Collection[int]) -> set[int]:
-    """Return those `image_ids` that others have open, that are assigned to others, or that wait for blind answers."""
+    """Return images that others have open or assigned, or that wait for blind answers."""
     if not image_ids:
         return set()
     aside = assignment.load_withheld_images(db, annotator)

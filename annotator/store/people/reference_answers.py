@@ -1,7 +1,6 @@
-"""Known answers: complete images that everybody is asked once more, to measure how well they answer.
+"""Reference images: complete images asked again to measure annotators.
 
-Answers to these images never change a label and are no disagreement. They are compared with the present labels: when
-labels are corrected, the comparison follows.
+Their answers never change labels.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,13 +19,12 @@ MAX_SHARE = 0.5
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """One person's answers to the images with known answers.
+    """An annotator's answers to reference images.
 
     Attributes:
-        images: Number of images answered.
-        found, present: Of the cells labeled present that the person answered with present or absent, the number called
-            present, and the number of such cells.
-        rejected, absent: The corresponding numbers for cells labeled absent: called absent, and all.
+        images: Answered images.
+        found, present: Present cells answered present, and all answered.
+        rejected, absent: The same for absent cells.
     """
 
     annotator: str
@@ -38,25 +36,24 @@ class ReferenceResult:
 
 
 def get_share(db: Database) -> float:
-    """Return the fraction of a person's actions that ask for known answers; 0 where no images are chosen."""
+    """Return the fraction of actions that show reference images."""
     return float(db.get_setting(_SHARE_SETTING, 0.0)) if count_images(db) else 0.0
 
 
 def count_images(db: Database) -> int:
-    """Return the number of chosen images."""
+    """Count the reference images."""
     return db.value("SELECT count(*) FROM known_answer")
 
 
 def choose_images(db: Database, names: Sequence[str], share: float) -> int:
-    """Ask everybody about these images, in place of those chosen before; return their number.
+    """Replace the reference images and return their number.
 
     Args:
-        db: The project's database.
-        names: Names of images as in image_lists.named; each must be complete: every class answered.
-        share: Fraction of each person's actions, 0 to MAX_SHARE.
+        names: Complete images only.
+        share: Fraction of actions, 0 to MAX_SHARE.
 
     Raises:
-        AnnotatorError: Images are unknown or not complete (all are named), or `part` is out of bounds.
+        AnnotatorError: Images are unknown or incomplete, or `share` is out of bounds.
     """
     _check_share(share)
     ids = image_lists.resolve_image_names(db, names)
@@ -77,17 +74,13 @@ def choose_images(db: Database, names: Sequence[str], share: float) -> int:
 
 
 def set_share(db: Database, share: float) -> None:
-    """Set the fraction of actions that ask for known answers; 0 stops asking.
-
-    Raises:
-        AnnotatorError: The fraction is out of bounds.
-    """
+    """Set the fraction of actions showing reference images. Raises AnnotatorError if out of bounds."""
     _check_share(share)
     db.set_setting(_SHARE_SETTING, share)
 
 
 def find_next_images(db: Database, annotator: str, excluded: Collection[int], limit: int) -> list[int]:
-    """Return chosen, still complete images that this person has not been shown the answers of, in random order."""
+    """Return complete reference images unseen by this annotator, in random order."""
     rows = db.tuples(
         """SELECT k.image_id FROM known_answer k JOIN image i ON i.id = k.image_id
         WHERE i.problem = '' AND i.stage = ?
@@ -99,7 +92,7 @@ def find_next_images(db: Database, annotator: str, excluded: Collection[int], li
 
 
 def find_hidden_images(db: Database, annotator: str) -> set[int]:
-    """Return the chosen images whose known answers this person has not been shown; none while nobody is asked."""
+    """Return reference images unseen by this annotator, if in use."""
     if not get_share(db):
         return set()
     statement = """SELECT image_id FROM known_answer k
@@ -108,17 +101,14 @@ def find_hidden_images(db: Database, annotator: str) -> set[int]:
 
 
 def find_chosen_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return those `image_ids` that are chosen."""
+    """Return the reference images among `image_ids`."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(f"SELECT image_id FROM known_answer WHERE image_id IN ({marks})", list(image_ids))
     return {image_id for (image_id,) in rows}
 
 
 def load_results(db: Database) -> list[ReferenceResult]:
-    """Return how each person first answered the presently chosen images, sorted by name.
-
-    Answers that were taken back count. Cells that are labeled unsure or were answered unsure do not count.
-    """
+    """Return each annotator's first answers to reference images, including undone ones."""
     rows = db.tuples(
         f"""SELECT d.annotator, count(DISTINCT d.image_id), sum(l.state = 1 AND d.state = 1),
             sum(l.state = 1 AND d.state != 0), sum(l.state = -1 AND d.state = -1), sum(l.state = -1 AND d.state != 0)

@@ -1,9 +1,4 @@
-"""Renaming a member: what they did stays theirs, under the new name.
-
-A name is how pages, figures and exports tell people apart, so all answers of a person carry the same one. The answers
-themselves, their order and times stay as they are. Exports that were written before, and logs (of access, classes,
-imports), keep the earlier name, which nobody else gets (earlier_names.py).
-"""
+"""Renaming of members. Decisions follow, but earlier exports and logs keep the old name."""
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
@@ -16,17 +11,10 @@ _SETTING_PREFIXES = ("labels_an_image/", "last_export:")  # of a person: labels/
 
 
 def rename(db: Database, name: str, new: str, by: str) -> Member:
-    """Give a member another name, and return them. Their answers, sessions and link go on.
-
-    Args:
-        db: The project's database.
-        name: The member's name.
-        new: Their new name; blanks around it are removed.
-        by: The person who renames them.
+    """Rename a member, keeping answers, sessions and link.
 
     Raises:
-        AnnotatorError: The member is unknown, the new name is invalid or taken, or decisions carry it: those of one
-            person would seem to be another's.
+        AnnotatorError: The member is unknown, or the name is invalid, taken or on decisions.
     """
     new = new.strip()
     with db.writing() as sql:

@@ -1,4 +1,4 @@
-"""Times of the speed test: short tasks of known sizes, of which only the time is stored."""
+"""Speed test times of short tasks."""
 
 import time
 
@@ -12,23 +12,17 @@ MAX_CELLS = 1000
 
 
 def load_newest_round(db: Database, annotator: str) -> tuple[int, dict[int, str]]:
-    """Return the number of the person's newest round of the test, 0 without one, and its tasks: task -> kind."""
+    """Return an annotator's newest round, or 0, and its tasks: task -> kind."""
     round_ = db.value("SELECT coalesce(max(round), 0) FROM speed_test WHERE annotator = ?", [annotator])
     tasks = db.tuples("SELECT task, kind FROM speed_test WHERE annotator = ? AND round = ?", [annotator, round_])
     return round_, dict(tasks)
 
 
 def store(db: Database, annotator: str, place: tuple[int, int], answer: TimedAnswer) -> None:
-    """Store the time of one task; storing the same task again changes nothing.
+    """Store a task's time once. Raises AnnotatorError for an impossible task.
 
     Args:
-        db: The project's database.
-        annotator: The person who took the test.
-        place: The round, and the task in it.
-        answer: The kind of the task, its cells, changes and seconds.
-
-    Raises:
-        AnnotatorError: The task is impossible: of an unknown kind, without cells, or longer than LONGEST.
+        place: Round, and task in it.
     """
     taken = round(answer.seconds * 1000)
     possible = (
@@ -49,7 +43,7 @@ def store(db: Database, annotator: str, place: tuple[int, int], answer: TimedAns
 
 
 def load_newest_tests(db: Database, annotator: str, tasks: int) -> list[TimedAnswer]:
-    """Return the answers of the newest `tasks` tasks; annotator "" for everybody's."""
+    """Return the newest `tasks` task times ("" for all annotators)."""
     rows = db.tuples(
         """SELECT kind, cells, changes, milliseconds FROM speed_test
         WHERE ? IN ('', annotator) ORDER BY tested_at DESC LIMIT ?""",
@@ -59,5 +53,5 @@ def load_newest_tests(db: Database, annotator: str, tasks: int) -> list[TimedAns
 
 
 def count_tests(db: Database, annotator: str) -> int:
-    """Count the tasks with a time; annotator "" for everybody's."""
+    """Count the timed tasks ("" for all annotators)."""
     return db.value("SELECT count(*) FROM speed_test WHERE ? IN ('', annotator)", [annotator])

@@ -1,9 +1,6 @@
-"""How a picture looks, in five numbers that are measured on its pixels while the network reads them.
+"""Appearance numbers, measured on the pixels that the backbone reads.
 
-A field of `Appearance` is a column of the table `appearance`, and of the Gallery's memory. The numbers come from a grey
-copy of at most GRAY_SIDE_PIXELS x GRAY_SIDE_PIXELS pixels, so that they do not depend on the size of the file: an
-image is decoded once, at the
-size that the network takes, and that copy is made of what was decoded.
+A gray copy makes them independent of the file size.
 """
 
 from dataclasses import astuple, dataclass, fields
@@ -21,15 +18,14 @@ HASH_MARGIN = 2  # of 255: JPEG noise in flat parts must not decide a bit
 
 @dataclass(frozen=True)
 class Appearance:
-    """The numbers of one picture.
+    """The appearance numbers of one image.
 
     Attributes:
-        brightness: The mean grey, from 0 (black) to 1 (white).
-        sharpness: The variance of the Laplacian of the grey values 0 to 255: large where edges are sharp.
+        brightness: Mean gray, 0 (black) to 1 (white).
+        sharpness: Variance of the Laplacian of gray values 0 to 255.
             Source: Pech-Pacheco et al. 2000, "Diatom autofocusing in brightfield microscopy", ICPR.
-        overexposed: The share of pixels that are WHITE_LEVEL or brighter.
-        underexposed: The share of pixels that are BLACK_LEVEL or darker.
-        hash: The difference hash of 64 bits, as the signed integer that SQLite keeps (see `compute_difference_hash`).
+        overexposed, underexposed: Shares of pixels beyond WHITE_LEVEL and BLACK_LEVEL.
+        hash: Signed 64-bit difference hash.
     """
 
     brightness: float
@@ -39,7 +35,7 @@ class Appearance:
     hash: int
 
     def to_row(self) -> tuple[float | int, ...]:
-        """Return the values of the columns APPEARANCE_COLUMNS."""
+        """Return the values of APPEARANCE_COLUMNS."""
         return astuple(self)
 
 
@@ -47,7 +43,7 @@ APPEARANCE_COLUMNS = tuple(field.name for field in fields(Appearance))  # column
 
 
 def measure_appearance(picture: Image.Image) -> Appearance:
-    """Return the numbers of an RGB picture of at least GRAY_SIDE_PIXELS per side, if the file has that many."""
+    """Return the appearance of an RGB image."""
     gray = picture.convert("L")
     size = min(gray.width, GRAY_SIDE_PIXELS), min(gray.height, GRAY_SIDE_PIXELS)
     # An image that is smaller is not enlarged: that would blur it.
@@ -64,7 +60,7 @@ def measure_appearance(picture: Image.Image) -> Appearance:
 
 
 def compute_sharpness(values: np.ndarray) -> float:
-    """Return the variance of the Laplacian of grey values (H, W) int16; 0 for fewer than 3 pixels a side."""
+    """Return the variance of the Laplacian of gray values (H, W) int16."""
     if min(values.shape) < 3:
         return 0.0
     centre = values[1:-1, 1:-1]
@@ -73,11 +69,10 @@ def compute_sharpness(values: np.ndarray) -> float:
 
 
 def compute_difference_hash(gray: Image.Image) -> int:
-    """Return the difference hash of a grey picture: which of 8 x 8 points are brighter than their left neighbour.
+    """Return the hash of which 8 x 8 points exceed their left neighbor.
 
-    Pictures that differ in size, quality or light alone have hashes that differ in few bits.
-
-    Source: Krawetz 2013, "Kind of Like That", https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-That.html
+    Source: Krawetz 2013, "Kind of Like That", https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-
+    That.html
     """
     points = np.asarray(gray.resize((HASH_SIDE + 1, HASH_SIDE), Image.Resampling.BOX), np.int16)
     bits = (points[:, 1:] > points[:, :-1] + HASH_MARGIN).ravel()

@@ -1,4 +1,4 @@
-"""An image whose pixels another reader than Pillow's makes, in the shape of Pillow's images, for the one decoder."""
+"""Pillow-like images with pixels from other readers."""
 
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -11,15 +11,15 @@ STRETCH_KEY = "stretch"  # in the `info` of a loaded image: its Stretch
 
 
 class BadImage(ValueError):
-    """A file that cannot be used as an image; the message is one sentence that says why."""
+    """An unusable image file, with a one-sentence reason."""
 
 
 class ArrayImage(ImageFile.ImageFile):
-    """An opened file, of which only the header is read until `load` is called.
+    """An opened file whose pixels are read in `load`.
 
     Attributes:
-        cost: The most bytes that `load` takes besides the result.
-        bands: What is shown of an image of many bands (bands.py), "" for others.
+        cost: Maximum bytes for `load` besides the result.
+        bands: Displayed bands of a multi-band image, or "".
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class ArrayImage(ImageFile.ImageFile):
         self.cost, self.bands, self._read = cost, bands, read
 
     def _open(self) -> None:
-        """Do nothing: the header has been read."""
+        """Do nothing."""
 
     def load(self) -> Any:
-        """Read the pixels: mode L, LA, RGB or RGBA of 8 bits, upright where nothing in the file turns them later."""
+        """Read the pixels: 8-bit L, LA, RGB or RGBA."""
         if self._im is None:
             picture, stretch = self._read()
             picture.load()
@@ -55,10 +55,10 @@ class ArrayImage(ImageFile.ImageFile):
         return Image.Image.load(self)
 
     def draft(self, mode: str | None, size: tuple[int, int] | None) -> None:
-        """Do nothing: the pixels exist in one size only."""
+        """Do nothing."""
 
 
 def get_stretch(image: Image.Image) -> Stretch | None:
-    """Return how the values of a loaded image became 8 bits; None where they had 8 bits."""
+    """Return the 8-bit conversion, or None."""
     found = image.info.get(STRETCH_KEY)
     return found if isinstance(found, Stretch) else None

@@ -1,7 +1,6 @@
-"""Which bands of an image of many bands are shown as red, green and blue.
+"""Choice of the displayed bands of a multi-band image.
 
-A file of a satellite or a scanner may have 4, 13 or 224 bands in an order of its own. Where the file says which are
-red, green and blue, those are shown; else a person has to say it, once for a project. Never silently the first three.
+Without names in the file, a user must choose. The first three are never assumed.
 """
 
 from collections.abc import Mapping
@@ -23,11 +22,11 @@ BandTriple = tuple[int, int, int]  # numbers of bands from 1, in the order red, 
 
 @dataclass(frozen=True)
 class BandChoices:
-    """The bands that a person chose to show of a project's images.
+    """The chosen bands of a project.
 
     Attributes:
-        unknown: For images that do not say it themselves; None: not said.
-        by_count: Number of bands -> the bands to show of images of exactly so many, whatever they say themselves.
+        unknown: For images without own names, None if not chosen.
+        by_count: Number of bands -> bands, overriding the file.
     """
 
     unknown: BandTriple | None = None
@@ -39,12 +38,11 @@ NO_BAND_CHOICES = BandChoices()
 
 @dataclass(frozen=True)
 class ShownBands:
-    """The bands of one image that are shown.
+    """The displayed bands of one image.
 
     Attributes:
-        three: Numbers of bands from 1.
-        kind: Of how many bands, and who said it, such as "13:4,3,2", "4:rgb" or "3:order", "" for a usual picture; kept
-            with the image, so that it is known what a changed choice concerns.
+        three: Band numbers from 1.
+        kind: Band count and origin, such as "4:rgb", "" for ordinary images.
     """
 
     three: BandTriple
@@ -52,16 +50,14 @@ class ShownBands:
 
 
 def choose_shown_bands(count: int, known: BandTriple | None, by: str, bands: BandChoices) -> ShownBands | None:
-    """Return the bands to show of an image of `count` bands; None where nobody has said it.
+    """Return the bands to show, or None if unknown.
 
     Args:
-        count: The number of bands of the image.
-        known: The bands that the file itself gives as red, green and blue; None: it gives none.
-        by: How the file gives them: CHANNELS_PLAIN, CHANNELS_NAMED or CHANNELS_BY_ORDER.
-        bands: The choices of the project.
+        known: RGB bands named by the file, or None.
+        by: CHANNELS_PLAIN, CHANNELS_NAMED or CHANNELS_BY_ORDER.
 
     Raises:
-        AnnotatorError: The choice names a band that the image does not have.
+        AnnotatorError: The choice exceeds the image's bands.
     """
     chosen = bands.by_count.get(count)
     if chosen is None and known:
@@ -75,16 +71,12 @@ def choose_shown_bands(count: int, known: BandTriple | None, by: str, bands: Ban
 
 
 def format_bands(three: BandTriple) -> str:
-    """Return a choice as people write it, such as "4,3,2"."""
+    """Format a choice as "4,3,2"."""
     return ",".join(map(str, three))
 
 
 def parse_bands(text: str) -> BandTriple:
-    """Return a choice that a person wrote: three numbers of bands, or one, which is then shown as grey.
-
-    Raises:
-        AnnotatorError: It is none.
-    """
+    """Parse three band numbers, or one for gray. Raises AnnotatorError if invalid."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) not in (1, 3) or not all(
         part.isascii() and part.isdigit() and 1 <= int(part) <= MAX_BANDS for part in parts

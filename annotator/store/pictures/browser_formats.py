@@ -1,7 +1,7 @@
-"""The image files that browsers show exactly as the decoder reads them, so that the original can be sent.
+"""Detection of files that browsers show exactly as decoded.
 
-The file's header decides, never its name, and conservatively: a file with anything that a browser could read
-differently (orientation, profile, gamma, transparency, 16 bits, animation) needs a copy.
+The header decides conservatively: orientation, profile, gamma, transparency, 16 bits or animation need a
+copy.
 """
 
 import struct
@@ -25,11 +25,7 @@ MAX_TEXT_BYTES = 1_000_000
 
 
 def find_media_type(path: Path) -> str | None:
-    """Return the media type of a file that browsers show correctly as it is; None for all other files.
-
-    A file that has to be converted, or cannot be read, has none. The answer for a file of the same size and time is
-    remembered.
-    """
+    """Return the media type of a file that browsers show correctly, else None."""
     try:
         facts = path.stat()
         return _detect_media_type(str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
@@ -74,10 +70,7 @@ def _is_plain_jpeg(file: BinaryIO) -> bool:
 
 
 def _read_exif_orientation(block: bytes) -> int | None:
-    """Return the orientation, 1 to 8, that all readers find in an EXIF block.
-
-    None where the orientation is ambiguous, or browsers would stretch the image.
-    """
+    """Return the EXIF orientation, 1 to 8, or None if ambiguous."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
     if order is None:
         return None
@@ -128,7 +121,7 @@ def _is_plain_png(file: BinaryIO) -> bool:
 
 
 def _iterate_png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Yield name and length of each chunk up to the last one; the file then stands at the chunk's content."""
+    """Yield name and length per chunk, with the file at its content."""
     place = len(PNG_SIGNATURE)
     for _ in range(MAX_PNG_CHUNKS):
         file.seek(place)
@@ -143,7 +136,6 @@ def _iterate_png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
 
 
 def _is_upright_text(text: bytes) -> bool:
-    """Return whether a text chunk holds no orientation for certain; compressed XMP may hold one."""
     if not text.startswith(b"XML:com.adobe.xmp\0"):
         return True
     compressed = text[18:19] != b"\0"
@@ -151,7 +143,7 @@ def _is_upright_text(text: bytes) -> bool:
 
 
 def _is_plain_webp(head: bytes, size: int) -> bool:
-    """Return whether this is a WebP of one opaque still image and nothing else."""
+    """Return whether this WebP is one opaque still image."""
     kind, length = struct.unpack_from("<4sI", head, 12)
     if 12 + 8 + length + length % 2 != size:
         return False  # something follows

@@ -1,6 +1,6 @@
-"""Pixels as a file stores them -> sRGB: colour profiles, many bits, transparency.
+"""Conversion of stored pixels to sRGB: profiles, bit depths, transparency.
 
-A profile that gives sRGB anyway (most cameras embed one) is not applied: the values stay exactly as they are.
+Profiles equivalent to sRGB are skipped, so that values stay exact.
 """
 
 import io
@@ -21,17 +21,17 @@ ALPHA_MODES = frozenset({"RGBA", "LA", "PA", "La", "RGBa"})
 
 
 def has_many_bits(image: Image.Image) -> bool:
-    """Return whether the image has grey values of more than 8 bits."""
+    """Return whether gray values exceed 8 bits."""
     return image.mode in {"I", "F"} or image.mode.startswith("I;16")
 
 
 def is_transparent(image: Image.Image) -> bool:
-    """Return whether the image can be transparent anywhere."""
+    """Return whether any pixel can be transparent."""
     return image.mode in ALPHA_MODES or "transparency" in image.info
 
 
 def to_averageable_mode(image: Image.Image) -> Image.Image:
-    """Return the image in a mode that can be averaged: L, RGB, CMYK, LAB, LA or RGBA, still in its own colours."""
+    """Return the image as L, RGB, CMYK, LAB, LA or RGBA in its own colors."""
     if has_many_bits(image):
         return stretch_gray(image)
     if image.mode == "LA":
@@ -44,11 +44,11 @@ def to_averageable_mode(image: Image.Image) -> Image.Image:
 
 
 def to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
-    """Return a picture in sRGB: mode RGB, on white where it is transparent.
+    """Return an RGB image in sRGB, on white where transparent.
 
     Args:
-        picture: Of a mode that `to_averageable_mode` returns.
-        profile: The ICC profile of its colours; with None or an unusable one the colours are taken for sRGB.
+        picture: From `to_averageable_mode`.
+        profile: ICC profile. None or unusable means sRGB.
     """
     if picture.mode in {"LA", "RGBA"}:
         opaque = to_srgb(picture.getchannel("L") if picture.mode == "LA" else picture.convert("RGB"), profile)
@@ -67,7 +67,7 @@ def to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
 
 
 def is_srgb(profile: bytes | None, mode: str) -> bool:
-    """Return whether pictures of this mode (RGB or L) with this profile are sRGB to within MAX_COLOR_DIFFERENCE."""
+    """Return whether this mode (RGB or L) and profile are practically sRGB."""
     if not profile:
         return True
     if mode == "L" and _get_color_space(profile) == "RGB":
@@ -77,10 +77,9 @@ def is_srgb(profile: bytes | None, mode: str) -> bool:
 
 
 def stretch_gray(image: Image.Image) -> Image.Image:
-    """Return a grey image of many bits as 8 bits, its own darkest value black and its own brightest white.
+    """Scale a gray image to 8 bits, from its darkest to its brightest value.
 
-    An image of one value, or without finite values, becomes medium grey. It is read in strips: whole arrays of floats
-    would take 30 bytes a pixel.
+    Constant and non-finite images become medium gray.
     """
     low, high, kind = _find_value_range(image)
     if high <= low or not np.isfinite([low, high]).all():
@@ -93,14 +92,14 @@ def stretch_gray(image: Image.Image) -> Image.Image:
 
 
 def compute_gray_stretch(image: Image.Image) -> Stretch:
-    """Return how `stretch` makes 8 bits of a grey image of many bits."""
+    """Return the stretch of `stretch_gray`."""
     low, high, kind = _find_value_range(image)
     bits = 16 if image.mode.startswith("I;16") else 8 * kind.itemsize
     return Stretch(bits, low, high) if np.isfinite([low, high]).all() else Stretch(bits, 0.0, 0.0)
 
 
 def _find_value_range(image: Image.Image) -> tuple[float, float, np.dtype]:
-    """Return the lowest and the highest finite value, inf and -inf where there is none, and the type of values."""
+    """Return lowest and highest finite values (inf, -inf if none) and dtype."""
     low, high, kind = np.inf, -np.inf, np.dtype(np.uint16)
     for _, values in _iterate_strips(image):
         kind = values.dtype
@@ -118,7 +117,7 @@ def _iterate_strips(image: Image.Image) -> Iterator[tuple[int, np.ndarray]]:
 
 @lru_cache(maxsize=32)
 def _get_color_space(profile: bytes) -> str:
-    """Return the colour space of a profile: RGB, GRAY, CMYK, Lab ...; "" when it cannot be read."""
+    """Return a profile's color space (RGB, GRAY, CMYK, Lab), or ""."""
     try:
         return _open_profile(profile).profile.xcolor_space.strip()
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
@@ -127,7 +126,7 @@ def _get_color_space(profile: bytes) -> str:
 
 @lru_cache(maxsize=32)
 def _build_transform(profile: bytes, mode: str) -> tuple[ImageCms.ImageCmsTransform, str] | None:
-    """Return the transform from a mode's pixels to sRGB, and the mode it needs; None where none is needed."""
+    """Return the transform to sRGB and its input mode, or None if unneeded."""
     space = _get_color_space(profile) if profile else ""
     wanted = {"RGB": "RGB", "L": "GRAY", "CMYK": "CMYK", "LAB": "Lab"}[mode]
     if mode == "RGB" and space == "Lab":

@@ -1,13 +1,7 @@
-"""The only module that decodes image files.
+"""The only decoder of image files, which are not trusted.
 
-Files are not trusted: they may be empty, truncated, mislabelled, or made to fill the memory. Pillow raises a dozen
-kinds of exceptions for such files; all of them become a BadImage with a reason that people understand. Only the formats
-of PILLOW_FORMATS are tried, so rarely used decoders are out of reach, and the size in the header is checked before
-any pixel
-is decoded.
-
-Model and people see the same pixels: a browser gets an original only if it certainly shows it as it is decoded here
-(browser_formats.py). All threads together decode within a memory budget (decoding_budget.py).
+All errors become a BadImage with a clear reason. Only PILLOW_FORMATS are tried, and the size is checked
+before decoding. Models and users see the same pixels. All threads share a memory budget.
 """
 
 import contextlib
@@ -48,12 +42,12 @@ MAX_BYTES_READ_WHOLE = 16_000_000  # bytes; larger files are read while they are
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """Facts of a valid image file: its size in pixels as people see it, after its EXIF rotation, format and capture.
+    """Metadata of a valid image file. The size is after EXIF rotation.
 
     Attributes:
-        format: One of PILLOW_FORMATS, or HEIF, DICOM or RAW (extras.py).
-        stretch: How values of more than 8 bits became 8 bits; None where there are none.
-        bands: Which bands are shown of an image of many (bands.Shown.kind), "" for others.
+        format: One of PILLOW_FORMATS, or HEIF, DICOM or RAW.
+        stretch: Conversion to 8 bits, or None.
+        bands: Displayed bands (`ShownBands.kind`), or "".
     """
 
     width: int
@@ -65,16 +59,11 @@ class ImageFacts:
 
 
 def check_image(source: Path | BinaryIO, bands: BandChoices = NO_BAND_CHOICES) -> ImageFacts:
-    """Read the whole file, to check that it is neither truncated nor damaged, and return its facts.
+    """Check that a file is neither truncated nor damaged, and return its metadata.
 
-    For most JPEGs in memory only the tables are decoded (jpeg.py). Other files are decoded, JPEGs at an eighth of their
-    size, which reads every byte and is several times faster than at full size.
+    Reads every byte. For most in-memory JPEGs only the tables are decoded, other JPEGs at 1/8 size.
 
-    Args:
-        source: A path, or an open file.
-        bands: Which bands to show of an image of many (bands.py).
-
-    Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
+    Raises only BadImage.
     """
     whole = parse_whole_jpeg(source.getvalue()) if isinstance(source, io.BytesIO) else None
     if whole and whole.width * whole.height <= MAX_PIXELS:
@@ -106,16 +95,12 @@ def check_image(source: Path | BinaryIO, bands: BandChoices = NO_BAND_CHOICES) -
 
 @lru_cache(maxsize=64)
 def _decode_small(content: bytes) -> None:
-    """Decode an image of few bytes. Raises BadImage."""
     with _translate_errors(), open_image(io.BytesIO(content)) as image:
         image.load()
 
 
 def read_capture(path: Path) -> Capture:
-    """Return the facts of how a picture was taken (exif.py). Only the header of the file is read.
-
-    Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
-    """
+    """Return capture metadata from the file's header. Raises only BadImage."""
     with _translate_errors(), open_file(path) as file, open_image(file) as image:
         return exif.extract_capture(image)
 
@@ -123,22 +108,16 @@ def read_capture(path: Path) -> Capture:
 def open_rgb(
     source: Path | BinaryIO, at_least: tuple[int, int] | None = None, bands: BandChoices = NO_BAND_CHOICES
 ) -> Image.Image:
-    """Return the image as people see it: mode RGB in sRGB, upright, its first frame, on white where transparent.
+    """Return the first frame as displayed: upright RGB in sRGB, on white where transparent.
 
     Args:
-        source: A path, or a binary file that can seek.
-        at_least: (width, height) in pixels, as people see the image: the result may be smaller than the image, but not
-            smaller than this (a JPEG is then decoded at 1/2, 1/4 or 1/8, anything else averaged in blocks). None: full
-            size.
-        bands: Which bands to show of an image of many (bands.py); it is refused where nobody has said it.
+        at_least: Minimum (width, height) of the result, for faster decoding, or None for full size.
+        bands: Bands to show of multi-band images, which are refused without a choice.
 
-    Upright follows EXIF, or XMP where EXIF says nothing. Colours follow the ICC profile; without one, they are taken
-    for sRGB. Values of more than 8 bits (X-ray, depth, microscope, satellite) are stretched from the darkest to the
-    brightest value of the image, all channels alike, because few use the whole scale of 0 to 65535 (stretching.py).
+    Orientation follows EXIF, else XMP. Without an ICC profile, colors are assumed sRGB. Values above 8 bits are
+    stretched from the image's darkest to its brightest. Waits for DECODING_BUDGET.
 
-    Waits while other threads decode as much as the memory of DECODING_BUDGET allows.
-
-    Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
+    Raises only BadImage.
     """
     with _translate_errors(), _decode_image(source, lambda size: at_least, bands) as (picture, _):
         return picture
@@ -147,18 +126,12 @@ def open_rgb(
 def write_display(
     source: Path | BinaryIO, target: Path, longest: int, bands: BandChoices = NO_BAND_CHOICES
 ) -> tuple[int, int]:
-    """Write an upright copy for the browser, its longer side at most `longest` pixels; return its (width, height).
+    """Write an upright copy with a longer side of at most `longest` pixels, and return (width, height).
 
     Args:
-        source: A path, or an open file.
-        target: Its suffix decides: .webp, .png, or else JPEG. It is written beside its final name and renamed, so that
-            a reader never meets half a file; an existing file is replaced.
-        longest: Pixels of the longer side of the copy.
-        bands: As of `open_rgb`.
+        target: Suffix .webp, .png, else JPEG. Replaced atomically.
 
-    A copy of the original size is meant for pixel-level inspection, so it is written at a higher quality.
-
-    Raises BadImage when the source cannot be read, OSError when the target cannot be written.
+    Raises BadImage for the source, OSError for the target.
     """
     with contextlib.ExitStack() as stack:
         with _translate_errors():
@@ -175,11 +148,11 @@ def write_display(
 
 @contextlib.contextmanager
 def open_image(source: Path | BinaryIO, bands: BandChoices = NO_BAND_CHOICES) -> Generator[ImageFile.ImageFile]:
-    """Open an image file with its header read and its size checked; nothing is decoded yet.
+    """Open an image file and check its header and size, without decoding.
 
-    Of an open file only the header is read; files named by a path are read whole, up to MAX_BYTES_READ_WHOLE bytes.
+    Paths are read whole up to MAX_BYTES_READ_WHOLE.
 
-    Raises BadImage, or whatever Pillow raises.
+    Raises BadImage or Pillow errors.
     """
     with contextlib.ExitStack() as stack:
         if isinstance(source, str | os.PathLike):
@@ -216,7 +189,7 @@ def open_image(source: Path | BinaryIO, bands: BandChoices = NO_BAND_CHOICES) ->
 
 
 def _open_array_image(file: BinaryIO, bands: BandChoices) -> ArrayImage | None:
-    """Return the image of a file that is not left to Pillow: many bands or bits, and formats of extras."""
+    """Return an image that Pillow cannot read: many bands or bits, and extra formats."""
     file.seek(0)
     start = file.read(START_BYTES)
     if image := open_extra_image(file, start):
@@ -243,7 +216,7 @@ def _open_array_image(file: BinaryIO, bands: BandChoices) -> ArrayImage | None:
 
 
 def _check_not_cut(image: ImageFile.ImageFile, head: bytes) -> None:
-    """Raise BadImage for a loaded JPEG 2000 whose colours were cut to black, or whose fourth band nobody has named."""
+    """Raise BadImage for a JPEG 2000 with colors cut to black or an unnamed fourth band."""
     if image.format != "JPEG2000" or image.mode not in {"RGB", "RGBA"}:
         return
     if image.mode == "RGBA" and b"cdef" not in head:
@@ -259,7 +232,7 @@ def _check_not_cut(image: ImageFile.ImageFile, head: bytes) -> None:
 
 
 def _read_head(image: ImageFile.ImageFile) -> bytes:
-    """Return the first bytes of a JPEG 2000; b"" of other files, which nobody asks."""
+    """Return the first bytes of a JPEG 2000, else b""."""
     if image.format != "JPEG2000" or image.fp is None:
         return b""
     place = image.fp.tell()
@@ -270,10 +243,9 @@ def _read_head(image: ImageFile.ImageFile) -> bytes:
 
 
 def read_orientation(image: ImageFile.ImageFile) -> int:
-    """Return the EXIF orientation, 1 to 8, else that of XMP.
+    """Return the orientation, 1 to 8, from EXIF, else XMP, else 1.
 
-    1 (upright) where there is none, it cannot be read, or Pillow rotates the image itself. A PNG has to be loaded
-    before, because the orientation may be at its end.
+    Load a PNG first, as its orientation may be at the end.
     """
     if image.format in {"TIFF", "RAW", "DICOM", "HEIF"}:
         return 1
@@ -288,13 +260,7 @@ def read_orientation(image: ImageFile.ImageFile) -> int:
 def _decode_image(
     source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None], bands: BandChoices
 ) -> Generator[tuple[Image.Image, tuple[int, int]]]:
-    """Yield the picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
-
-    Args:
-        source: A path, or an open file.
-        choose: Size of the whole image -> the size that suffices; None: all of it.
-        bands: Which bands to show of an image of many (bands.py).
-    """
+    """Yield the image of `open_rgb` and its full size, with memory reserved."""
     with open_image(source, bands) as image:
         size, turn, wanted = image.size, 1, None
         if image.format in {"JPEG", "MPO"}:
@@ -325,7 +291,6 @@ def _decode_image(
 
 
 def _time_reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager[None]:
-    """Let this thread's clock run while a file that is not in memory is loaded."""
     return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else get_clock().restart()
 
 
@@ -352,12 +317,7 @@ def _write_picture(picture: Image.Image, target: Path, kind: str, quality: dict[
 
 
 def _estimate_load_bytes(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
-    """Return the most bytes that reading the pixels takes at the size of `image`, which draft() may have made smaller.
-
-    Args:
-        image: The opened image, not decoded yet.
-        whole: The size of the whole image.
-    """
+    """Return the maximum bytes for reading the pixels at the drafted size."""
     if isinstance(image, ArrayImage):
         return image.cost
     pixels, all_pixels = image.width * image.height, whole[0] * whole[1]
@@ -371,14 +331,13 @@ def _estimate_load_bytes(image: ImageFile.ImageFile, whole: tuple[int, int]) -> 
 
 
 def _estimate_decode_bytes(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
-    """Return the most bytes that decoding takes: the pixels, and the steps to RGB, two of which exist at a time."""
     steps = 14 if colors.is_transparent(image) else 6 if colors.has_many_bits(image) else 8
     return _estimate_load_bytes(image, whole) + steps * image.width * image.height
 
 
 @contextlib.contextmanager
 def _translate_errors() -> Generator[None]:
-    """Turn whatever Pillow raises into a BadImage that says why."""
+    """Turn Pillow errors into BadImage with a reason."""
     try:
         yield
     except BadImage:
@@ -404,7 +363,7 @@ def _get_first_line(error: BaseException) -> str:
 
 
 def _explain_too_large(file: BinaryIO) -> str:
-    """Return the reason for a file whose header Pillow refused; its format's own reader tells the size."""
+    """Return the reason for a header that Pillow refused, with the size if readable."""
     file.seek(0)
     prefix = file.read(16)
     for name in PILLOW_FORMATS:

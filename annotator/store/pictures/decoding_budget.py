@@ -1,4 +1,4 @@
-"""A budget of memory that the threads of a process share for decoding images; returning freed memory to the system."""
+"""The memory budget that decoding threads share."""
 
 import contextlib
 import ctypes
@@ -13,7 +13,7 @@ MAX_BUDGET_BYTES = 1_000_000_000  # bytes; on a small machine an eighth of its m
 
 
 class MemoryBudget:
-    """A number of bytes that threads share, first come, first served, so that a large request is not starved."""
+    """A number of bytes shared first come, first served, so that large requests do not starve."""
 
     def __init__(self, size: int):
         self.size = size
@@ -24,9 +24,9 @@ class MemoryBudget:
 
     @contextlib.contextmanager
     def reserve(self, amount: int) -> Generator[None]:
-        """Reserve `amount` bytes for the block, waiting for them; at most the whole budget.
+        """Wait for and reserve `amount` bytes, at most the whole budget.
 
-        A thread that holds a grant must not request another one: two such threads could deadlock.
+        A thread with a grant must not request another, as two could deadlock.
         """
         amount = min(amount, self.size)
         with get_clock().pause():
@@ -52,10 +52,7 @@ class MemoryBudget:
 
 
 def release_freed_memory() -> None:
-    """Give freed memory back to the system after a large operation; the C library of Linux keeps it otherwise.
-
-    After the Gallery's columns of a million images were read that is 38 MB.
-    """
+    """Return freed memory to the system, which Linux's C library keeps otherwise."""
     with contextlib.suppress(OSError, AttributeError, TypeError):  # other systems, other C libraries
         ctypes.CDLL(None).malloc_trim(0)
 

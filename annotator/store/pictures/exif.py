@@ -1,14 +1,8 @@
-"""Facts from the EXIF block of a file: when its picture was taken, and by which camera.
+"""Capture time and camera from a file's EXIF block.
 
-A field of `Capture` is a column of the table `image` and, in memory, of the Gallery: registration, cache and columns go
-over its fields by name.
-
-Blocks are not trusted. Pillow only finds the block: its own reader keeps whatever sizes the entries claim, so a few
-kilobytes can ask for gigabytes. Here at most MAX_ENTRIES entries of two directories are looked at, and of four tags a
-few bytes each are read.
-
-The time is DateTimeOriginal with its fraction of a second. With an offset from UTC it is exact; without one the clock
-of the camera is taken as UTC, which keeps the pictures of one camera in order.
+Each field of `Capture` is a column of the table `image`. Blocks are not trusted: Pillow's reader would
+allocate any claimed size, so only MAX_ENTRIES entries and a few bytes of four tags are read. Without a UTC
+offset, DateTimeOriginal counts as UTC.
 """
 
 import io
@@ -37,18 +31,18 @@ _OFFSET_PATTERN = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 @dataclass(frozen=True)
 class Capture:
-    """Facts of how a picture was taken. A number is None and a text "" where the file says nothing, or nonsense.
+    """Capture metadata, None or "" if unknown.
 
     Attributes:
-        captured_at: Seconds since 1970.
-        camera: The model of the camera.
+        captured_at: Unix seconds.
+        camera: Camera model.
     """
 
     captured_at: float | None = None
     camera: str = ""
 
     def to_row(self) -> tuple[float | str | None, ...]:
-        """Return the values of the columns CAPTURE_COLUMNS as the database keeps them; an unknown text is NULL, too."""
+        """Return the values of CAPTURE_COLUMNS, with unknown texts as NULL."""
         return tuple(None if value == "" else value for value in astuple(self))
 
 
@@ -57,10 +51,10 @@ UNKNOWN_CAPTURE = Capture()
 
 
 def extract_capture(image: ImageFile.ImageFile) -> Capture:
-    """Return the facts in the EXIF block of an image; UNKNOWN_CAPTURE without a readable block.
+    """Return an image's EXIF metadata, or UNKNOWN_CAPTURE.
 
     Args:
-        image: Opened and not yet loaded; of a PNG only a block before the pixels is known then.
+        image: Opened, not loaded. A PNG's block after the pixels is not found.
     """
     with suppress(Exception):  # whatever is wrong with the block, the picture is good
         file = _find_block(image)
@@ -69,7 +63,7 @@ def extract_capture(image: ImageFile.ImageFile) -> Capture:
 
 
 def parse_block(block: bytes) -> tuple[int, Capture] | None:
-    """Return orientation (1 to 8) and capture of an EXIF block; None where the orientation is uncertain."""
+    """Return orientation (1 to 8) and capture, or None if uncertain."""
     try:
         file = io.BytesIO(block.removeprefix(EXIF_PREFIX))
         order, entries = _read_first_directory(file)
@@ -90,7 +84,7 @@ def _build_capture(texts: dict[int, str]) -> Capture:
 
 
 def _find_block(image: ImageFile.ImageFile) -> IO[bytes] | None:
-    """Return the EXIF block of an image as a file; a TIFF is one itself. None without a block."""
+    """Return the EXIF block as a file (a TIFF is one), or None."""
     if image.format == "TIFF":
         return image.fp
     block = image.info.get("exif")
@@ -98,14 +92,14 @@ def _find_block(image: ImageFile.ImageFile) -> IO[bytes] | None:
 
 
 def _read_first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, bytes]]]:
-    """Return the byte order ("<" or ">") and the entries of the first directory."""
+    """Return the byte order ("<" or ">") and first directory entries."""
     order = {b"II*\0": "<", b"MM\0*": ">"}[_read_bytes(file, 0, 4)]
     (first,) = struct.unpack(f"{order}I", _read_bytes(file, 4, 4))
     return order, _read_entries(file, order, first)
 
 
 def _read_texts(file: IO[bytes]) -> dict[int, str]:
-    """Return the texts of those of the tags FIRST_DIRECTORY_TAGS and EXIF_TEXTS that exist, by tag."""
+    """Return the known text tags by tag number."""
     place = file.tell()
     try:
         order, first = _read_first_directory(file)
@@ -121,7 +115,7 @@ def _read_texts(file: IO[bytes]) -> dict[int, str]:
 
 
 def _read_entries(file: IO[bytes], order: str, start: int) -> dict[int, tuple[int, int, bytes]]:
-    """Return the entries of a directory: tag -> type, number of values, the four bytes of the value or of its place."""
+    """Return directory entries: tag -> type, count, four bytes of value or offset."""
     (count,) = struct.unpack(f"{order}H", _read_bytes(file, start, 2))
     content = _read_bytes(file, start + 2, 12 * min(count, MAX_ENTRIES))
     rows = struct.iter_unpack(f"{order}HHI4s", content[: len(content) // 12 * 12])

@@ -1,7 +1,7 @@
-"""Images that installed extras read: HEIC by pillow-heif, DICOM by pydicom, raw files of cameras by rawpy.
+"""Image formats of optional extras: HEIC, DICOM and camera raw files.
 
-A file is known by its content. Without the extra it is refused with the line that installs it; the small preview that
-most raw files carry is never taken for the picture.
+Content identifies a file. Without the extra, the refusal shows the install command. Raw previews are never
+used.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ DEFLATED_TRANSFER_SYNTAX = b"1.2.840.10008.1.2.1.99"
 
 @lru_cache(maxsize=1)
 def register_heic_formats() -> tuple[str, ...]:
-    """Return the formats that pillow-heif adds to Pillow's; none where it is not installed."""
+    """Register pillow-heif's formats and return them, if installed."""
     if not HEIC.is_read:
         return ()
     heif = import_module("pillow_heif")
@@ -37,14 +37,13 @@ def register_heic_formats() -> tuple[str, ...]:
 
 
 def open_extra_image(file: BinaryIO, start: bytes) -> ArrayImage | None:
-    """Return the image of a file that Pillow does not read, or reads as something else; None for all other files.
+    """Return an image that needs an extra, else None.
 
     Args:
-        file: The open file.
-        start: Its first 132 bytes or more.
+        start: At least the first 132 bytes.
 
     Raises:
-        BadImage: Its extra is not installed, or it is of a kind that is not read.
+        BadImage: The extra is missing, or the kind unsupported.
     """
     if start[128:132] == b"DICM":
         _check_installed(DICOM)
@@ -94,7 +93,7 @@ def _open_raw(file: BinaryIO) -> ArrayImage:
 
 
 def is_raw_turned(flip: int) -> bool:
-    """Return whether LibRaw turns a picture by a quarter: its flips are 0, 3 (half a turn), 5 and 6."""
+    """Return whether LibRaw's flip is a quarter turn (5 or 6)."""
     return flip in (5, 6)
 
 
@@ -152,7 +151,7 @@ def _decode_dicom_pixels(data: Any) -> tuple[Image.Image, Stretch | None]:
 
 
 def _parse_window(data: Any) -> tuple[float, float] | None:
-    """Return the values that become black and white by the first window (DICOM PS3.3 C.11.2.1.2); None without one."""
+    """Return the black and white values of the first window (DICOM PS3.3 C.11.2.1.2), or None."""
     with contextlib.suppress(TypeError, ValueError, AttributeError):
         centre, width = (_get_first_number(data.get(name)) for name in ("WindowCenter", "WindowWidth"))
         if str(data.get("VOILUTFunction") or "LINEAR") == "LINEAR":

@@ -1,10 +1,7 @@
-"""Finding image files in a folder, and opening the file of a registered image.
+"""Search for image files in folders, and checked access to registered files.
 
-Identity is the sha256 of the content. A file that has changed since it was registered is another image: it is never
-shown under the old one's decisions. Links are followed only while they stay inside the folder.
-
-Paths are stored as text. A name that is not UTF-8 is stored as `escaped` writes it; `unescaped` gives the name that
-opens the file.
+Content sha256 is the identity: a changed file is a different image. Links are followed only inside the
+folder. Non-UTF-8 paths are stored escaped.
 """
 
 import errno
@@ -37,11 +34,10 @@ MAX_SQLITE_INTEGER = 2**63 - 1  # that SQLite holds; some file systems allow tim
 
 
 class FileState(NamedTuple):
-    """The facts by which a file counts as unchanged without being read.
+    """File metadata that detects changes without reading.
 
     Attributes:
-        stamp: Inode and time of the last change of any kind, because a replacement can have the same size and time of
-            modification; older versions recorded "".
+        stamp: Inode and change time, as a replacement can keep the others. "" from older versions.
     """
 
     bytes: int = 0
@@ -53,7 +49,7 @@ UNREAD_STATE = FileState()
 
 
 class KnownFile(NamedTuple):
-    """The registered facts of a path: sha256 is "" for a file that was kept out."""
+    """A registered path (sha256 "" for a rejected file)."""
 
     state: FileState
     sha256: str = ""
@@ -61,12 +57,12 @@ class KnownFile(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundFile:
-    """One file of a folder: an image (sha256 and facts), or a file kept out for a reason.
+    """One file of a folder, either an image or rejected.
 
     Attributes:
-        path: Relative to the folder, with "/" on every system, escaped.
-        facts: None where the content is the registered one, or only its checksum is known.
-        reason: What kind of problem, then ": " and details of this file, if there are any.
+        path: Below the folder, escaped.
+        facts: None if already registered, or only hashed.
+        reason: Kind of problem, optionally ": " and details.
     """
 
     path: str
@@ -81,9 +77,9 @@ class FolderListing:
     """The files below a folder.
 
     Attributes:
-        paths: The paths of all files, escaped and sorted; hidden ones and leftovers (leftovers.py) are left out.
-        kept_out: Folders that could not be listed, and links to folders outside.
-        left_out: What is left out by its name, counted; pictures that are not read are among the paths, too.
+        paths: Escaped and sorted, without hidden files and leftovers.
+        kept_out: Unreadable folders and links outside.
+        left_out: Counts of files skipped by name.
     """
 
     paths: list[str]
@@ -91,21 +87,21 @@ class FolderListing:
     left_out: SkippedFiles = field(default_factory=SkippedFiles)
 
     def list_images(self) -> list[str]:
-        """Return the paths that end like those of images."""
+        """Return the paths with image suffixes."""
         return [path for path in self.paths if looks_like_image(path)]
 
 
 def escape_path(name: str) -> str:
-    r"""Return the text under which a file name is stored: bytes that are not UTF-8 are written as \xe9.
+    r"""Return a file name as stored, with non-UTF-8 bytes as \xe9.
 
-    A backslash that could be read as the beginning of such a byte is written as \x5c, so that `unescaped` is exact.
+    Ambiguous backslashes become \x5c for exact inversion.
     """
     plain = _ESCAPE_PATTERN.sub(lambda match: f"\\x5c{match[0][1:]}", name)
     return plain.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def unescape_path(path: str) -> str:
-    """Return the file name that `escaped` was given."""
+    """Return the file name behind an escaped path."""
     return _ESCAPE_PATTERN.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), path)
 
 
@@ -113,16 +109,13 @@ _ESCAPE_PATTERN = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 
 
 def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> FolderListing:
-    """Return all files below a folder, except `leave_out`, other projects, hidden files and folders, and leftovers.
+    """Return all files below a folder, without `leave_out`, projects, hidden files and leftovers.
 
     Args:
-        folder: The folder to list.
-        leave_out: A folder that is skipped, such as the project's own.
-        known: Registered files of the folder, escaped. Those that exist are listed, leftovers or not: a project keeps
-            the images that it has.
+        known: Registered files, escaped, always listed.
 
     Raises:
-        AnnotatorError: The folder is missing, is not a folder, or cannot be read.
+        AnnotatorError: The folder is missing or unreadable.
     """
     _check_folder(folder)
     inside, left_out = os.path.realpath(folder), os.path.realpath(leave_out)
@@ -171,15 +164,12 @@ def inspect_files(
     threads: int | None = None,
     bands: BandChoices = NO_BAND_CHOICES,
 ) -> Iterator[tuple[str, FoundFile | None]]:
-    """Read the files, several at a time, and yield (path, FoundFile) in order; (path, None) where nothing changed.
+    """Read files in parallel and yield (path, FoundFile, or None if unchanged) in order.
 
     Args:
-        folder: The folder that the paths are relative to.
         paths: Escaped.
-        known: Returns the registered facts of some paths, FILES_PER_LOOKUP at a time; files in the same state are not
-            opened.
-        threads: As many files are read at a time; None: as many as there are processors.
-        bands: Which bands are shown of images of many.
+        known: Returns registered metadata, FILES_PER_LOOKUP paths at a time.
+        threads: None selects the number of processors.
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
 
@@ -206,17 +196,13 @@ def inspect_files(
 
 
 def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> tuple[Path, FileState]:
-    """Return the real path of a registered image's file, checked to hold that image still, and its state.
+    """Return the real path and state of a registered file, checking its content if changed.
 
     Args:
-        folder: The image folder.
-        path: Relative to the folder, escaped.
-        recorded: The state at registration; when it differs, the content is hashed again.
-        sha256: Of the registered image.
+        path: Relative, escaped.
 
     Raises:
-        AnnotatorError: The file is gone, lies outside its folder, or holds something else now: what kind of problem,
-            then ": " and details.
+        AnnotatorError: The file is missing, outside its folder, or changed.
     """
     place = folder / unescape_path(path)
     shown = escape_path(str(place))
@@ -251,15 +237,12 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
 
 
 def path_exists(folder: str, path: str) -> bool:
-    """Return whether something of that name exists (for a link: its target).
-
-    Both arguments are escaped; path "" is the folder itself.
-    """
+    """Return whether an escaped path or its link target exists."""
     return _has_access(Path(unescape_path(folder), unescape_path(path)), os.F_OK)
 
 
 def read_file_state(folder: Path, path: str) -> FileState | None:
-    """Return the state of a file by its escaped path; None where the file cannot be looked at."""
+    """Return a file's state, or None if unreadable."""
     try:
         return _to_file_state((folder / unescape_path(path)).stat())
     except (OSError, ValueError):
@@ -267,7 +250,7 @@ def read_file_state(folder: Path, path: str) -> FileState | None:
 
 
 def compute_sha256(path: str | Path) -> str:
-    """Return the sha256 of a file, hexadecimal. Raises OSError."""
+    """Return a file's hex sha256. Raises OSError."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -275,16 +258,7 @@ def compute_sha256(path: str | Path) -> str:
 def _inspect_file(
     folder: str, inside: str, path: str, known: KnownFile | None, below: dict[str, str], bands: BandChoices
 ) -> FoundFile | None:
-    """Return the facts of one file; None when it is in the registered state.
-
-    Args:
-        folder: The image folder.
-        inside: Its real path.
-        path: The file, relative to the folder, escaped.
-        known: The registered file; None for a new one.
-        below: Subfolder -> its real path, for files looked at within milliseconds; filled here.
-        bands: Which bands to show of images of many (bands.py).
-    """
+    """Return one file's metadata, or None if unchanged."""
     state = UNREAD_STATE
     try:
         real, facts = _resolve_file(folder, unescape_path(path), below)
@@ -313,7 +287,7 @@ def _inspect_file(
 
 
 def _resolve_file(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.stat_result]:
-    """Return the real path of a file, and its stat. Raises OSError."""
+    """Return a file's real path and stat. Raises OSError."""
     subfolder, _, name = path.rpartition("/")
     if subfolder not in below:
         below[subfolder] = os.path.realpath(f"{folder}/{subfolder}", strict=True)
@@ -326,7 +300,7 @@ def _resolve_file(folder: str, path: str, below: dict[str, str]) -> tuple[str, o
 
 
 def _read_content(path: str) -> tuple[str, Path | io.BytesIO]:
-    """Return a file's sha256 and its bytes; its path if it is empty or over MAX_BYTES_READ_WHOLE."""
+    """Return sha256 and bytes, or the path of an empty or large file."""
     content = read_file(path, MAX_BYTES_READ_WHOLE)
     return (hashlib.sha256(content).hexdigest(), io.BytesIO(content)) if content else (compute_sha256(path), Path(path))
 
@@ -362,7 +336,6 @@ def _list_entries(place: Path) -> list[os.DirEntry[str]]:
 
 
 def _count_files(folder: os.DirEntry[str]) -> int:
-    """Return the number of files below a folder of leftovers; what cannot be listed counts as nothing."""
     return 0 if folder.is_symlink() else sum(len(names) for _, _, names in os.walk(folder.path))
 
 
@@ -391,5 +364,4 @@ def _exists(place: Path) -> bool:
 
 
 def _is_below(real: str | Path, folder: str) -> bool:
-    """Return whether a path is in a folder, both as os.path.realpath returns them."""
     return str(real).startswith(os.path.join(folder, ""))  # noqa: PTH118 - of every file of a folder

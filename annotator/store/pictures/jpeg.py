@@ -1,9 +1,7 @@
-"""Checking that a JPEG is whole without decoding its pixels, which is nine tenths of the cost of registering a photo.
+"""Validation of JPEGs without decoding pixels, which would be 90% of the registration cost.
 
-Of damage in the entropy-coded data of a scan, libjpeg only warns. Decoding fails for headers and tables that it cannot
-use, markers where none belong, and an end that comes too early. The first is found by decoding a tiny image under the
-same tables, which the photos of a camera share; the others by looking for markers in the scan. ISO/IEC 10918-1, annex
-B.
+libjpeg fails only for bad headers and tables, misplaced markers and an early end. Decoding a tiny image
+with the same tables tests the first, a marker search the others. ISO/IEC 10918-1, annex B.
 """
 
 from dataclasses import dataclass
@@ -23,13 +21,13 @@ TINY_SIDE = (16).to_bytes(2)  # pixels of a side
 
 @dataclass(frozen=True)
 class WholeJpeg:
-    """A JPEG that is not damaged if `tables` can be decoded.
+    """A JPEG that is valid if `tables` can be decoded.
 
     Attributes:
-        width, height: As the file has them: before its EXIF rotation.
-        tables: A JPEG of TINY_SIDE x TINY_SIDE pixels under the same tables.
+        width, height: Before EXIF rotation.
+        tables: Tiny JPEG with the same tables.
         head: The file up to its pixels.
-        exif: Its EXIF block, b"" without one; None where the file also has XMP, or more blocks.
+        exif: b"" without one, None if ambiguous.
     """
 
     width: int
@@ -40,11 +38,7 @@ class WholeJpeg:
 
 
 def parse_whole_jpeg(content: bytes) -> WholeJpeg | None:
-    """Return the facts of a JPEG by its markers; None where only decoding can tell whether the file is good.
-
-    That is so for a file that is not a JPEG of one sequential scan, which most cameras write, and for one that may be
-    damaged.
-    """
+    """Return a JPEG's structure, or None if only decoding can validate it."""
     if content[:2] != b"\xff\xd8":
         return None
     place, frame, more = 2, b"", list[bytes]()
@@ -83,7 +77,7 @@ def parse_whole_jpeg(content: bytes) -> WholeJpeg | None:
 
 
 def _has_clean_end(content: bytes, start: int) -> bool:
-    """Return whether the first marker after `start`, not counting restarts, is the end of the image."""
+    """Return whether the next marker, ignoring restarts, ends the image."""
     scan = np.frombuffer(content, np.uint8, offset=start)
     follow = scan[np.flatnonzero(scan[:-1] == 0xFF) + 1]
     markers = follow[(follow != 0) & ((follow & 0xF8) != 0xD0)]

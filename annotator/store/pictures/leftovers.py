@@ -1,8 +1,4 @@
-"""Files that servers and systems leave beside people's files: thumbnails, deleted files, notes of a file manager.
-
-They are left out of every source (folders, archives, addresses) and counted, because a thumbnail is another content
-than its photo, and a deleted photo was deleted on purpose. Their names are in this one table.
-"""
+"""Files left by servers and systems, such as thumbnails and deleted files."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,17 +26,16 @@ LEFTOVER_FILE_PREFIXES = ("._", ".trashed-")  # the other half of a Mac's file; 
 
 
 def is_leftover_folder(name: str) -> bool:
-    """Return whether a folder of this name holds leftovers only."""
+    """Return whether a folder name means leftovers only."""
     folded = name.casefold()
     return folded in LEFTOVER_FOLDERS or folded.startswith(LEFTOVER_FOLDER_PREFIXES)
 
 
 def find_leftover_part(path: str) -> str:
-    r"""Return the part of a path that makes it a leftover, as it is written; "" for a path that is none.
+    r"""Return the path part that makes a file a leftover, or "".
 
     Args:
-        path: With "/" or "\", as in archives of Windows. All files of a folder that holds leftovers are leftovers; of
-            files that begin like one ("._a.jpg") the beginning is returned, so that they are counted together.
+        path: With "/" or "\". For prefixes ("._a.jpg") only the prefix is returned.
     """
     *folders, name = path.replace("\\", "/").split("/")
     for folder in folders:
@@ -53,10 +48,10 @@ def find_leftover_part(path: str) -> str:
 
 
 def describe_leftovers(counts: Mapping[str, int]) -> Sequence[str]:
-    """Return a sentence about leftovers that were left out; none where there are none.
+    """Return a sentence about skipped leftovers, if any.
 
     Args:
-        counts: Part of the path, as `find_leftover_part` returns it -> the number of files.
+        counts: `find_leftover_part` -> number of files.
     """
     if not counts:
         return []

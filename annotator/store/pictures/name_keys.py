@@ -1,8 +1,6 @@
-"""The key by which images stand in the order of their files: folder by folder, numbers in names as numbers.
+"""Sort keys of images in file order, with numbers in names as numbers.
 
-SQLite compares text byte by byte, so a run of digits is preceded by its length: "img2" comes before "img10". A folder
-holds its own files first, then its subfolders. Capitals make no difference. registration.py keeps the key up to date;
-image.folder_key is its beginning, which all files of one folder share.
+SQLite compares bytes, so each run of digits is preceded by its length. Case is ignored.
 """
 
 import re
@@ -17,8 +15,8 @@ def build_name_key(folder_id: int, path: str) -> str:
     """Return the sort key of a file.
 
     Args:
-        folder_id: The folder that was added to the project; folders stand in the order in which they were added.
-        path: Below that folder, with "/" on every system.
+        folder_id: Added folder, in order of addition.
+        path: Below that folder, with "/".
     """
     folders, _, name = path.rpartition("/")
     return f"{folder_id:06d}{_build_folders_key(folders)}{_FILE_MARK}{_build_natural_key(name)}"

@@ -1,7 +1,6 @@
-"""The kinds of picture files by the endings of their names: what is read, what an extra reads, and what is no image.
+"""Kinds of image files by suffix: supported, supported by an extra, or not.
 
-A file is decoded by its content and never by its name (decoding.py); the ending decides which files of a folder are
-taken for images. Files that hold pictures and cannot be read are counted with what would help, in every door.
+Suffixes select files in a folder, but content decides decoding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,13 +14,12 @@ from annotator.humanize import format_count
 
 @dataclass(frozen=True)
 class PictureKind:
-    """One kind of picture files that is not always read.
+    """A kind of image files without built-in support.
 
     Attributes:
-        name: In words.
-        endings: Of file names, lower case.
-        package: The module that reads it; "" where none does.
-        advice: What to do, where it is not read.
+        endings: Lowercase suffixes.
+        package: Module that reads it, or "".
+        advice: What to do without support.
     """
 
     name: str
@@ -74,35 +72,31 @@ IMAGE_SUFFIXES = frozenset(
 
 
 def get_ending(path: str) -> str:
-    """Return the ending of a file's name in lower case, with its dot; "" for none, and for a name that is one."""
+    """Return a path's lowercase suffix with its dot, or ""."""
     name = path.rstrip("/").rpartition("/")[2]
     dot = name.rfind(".")
     return name[dot:].lower() if dot > 0 else ""
 
 
 def looks_like_image(path: str) -> bool:
-    """Return whether a path ends like that of an image that is read here."""
+    """Return whether a path has a supported image suffix."""
     return get_ending(path) in IMAGE_SUFFIXES
 
 
 def get_unread_ending(path: str) -> str:
-    """Return the ending of a file that holds pictures and is not read here; "" for any other file."""
+    """Return the suffix of an unsupported image file, or ""."""
     ending = get_ending(path)
     return ending if ending in _KIND_BY_ENDING and ending not in IMAGE_SUFFIXES else ""
 
 
 def get_advice(path: str) -> str:
-    """Return why a file that holds pictures is not read here and what helps, as "kind: advice"; "" for other files."""
+    """Return "kind: advice" for an unsupported image file, or ""."""
     ending = get_unread_ending(path)
     return f"{_KIND_BY_ENDING[ending].name} are not read here: {_KIND_BY_ENDING[ending].advice}" if ending else ""
 
 
 def describe_unread(counts: Mapping[str, int]) -> Sequence[str]:
-    """Return a sentence for each kind of files that hold pictures and were left out, with what would help.
-
-    Args:
-        counts: Ending -> the number of files.
-    """
+    """Return one sentence with advice per kind of skipped image files."""
     said: list[str] = []
     for kind in PICTURE_KINDS:
         these = {ending: counts[ending] for ending in sorted(kind.endings) if counts.get(ending)}

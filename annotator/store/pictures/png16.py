@@ -1,6 +1,6 @@
-"""PNGs of 16 bits in colour: Pillow reads only the high byte of each value, which makes 12-bit pictures nearly black.
+"""Reading of 16-bit color PNGs, of which Pillow reads only the high bytes.
 
-Its unpackers for the other byte order read the low bytes, so that two passes give the whole values.
+Its unpackers for the other byte order read the low bytes.
 """
 
 import io
@@ -17,7 +17,7 @@ BYTES_PER_PIXEL = 40  # a pixel: two images of 4 bytes, their values, and the st
 
 
 def open_png16(file: BinaryIO, image: ImageFile.ImageFile) -> ArrayImage | None:
-    """Return the image of an opened PNG of 16 bits in colour or with transparency; None for other files."""
+    """Return a 16-bit PNG with color or transparency, else None."""
     if image.format != "PNG" or not image.tile or str(image.tile[0][3]) not in LOW_BYTE_RAW_MODES:
         return None
     is_transparent = image.mode == "RGBA" or "transparency" in image.info
@@ -57,7 +57,7 @@ def _read_pixels(file: BinaryIO, image: ImageFile.ImageFile) -> tuple[Image.Imag
 
 
 def to_image(values: np.ndarray, alpha: np.ndarray | None) -> Image.Image:
-    """Return (H, W, 1 or 3) uint8 as an image, with its transparency (H, W) uint8 if it has any."""
+    """Convert (H, W, 1 or 3) uint8, with optional alpha (H, W) uint8, to an image."""
     picture = Image.fromarray(np.ascontiguousarray(values[..., 0] if values.shape[2] == 1 else values))
     if alpha is not None:
         picture.putalpha(Image.fromarray(np.ascontiguousarray(alpha)))

@@ -1,4 +1,4 @@
-"""Counting the files of a source that are left out by their names: leftovers, and pictures that are not read."""
+"""Counts of files skipped by name: leftovers and unsupported images."""
 
 from dataclasses import dataclass, field
 
@@ -8,18 +8,18 @@ from annotator.store.pictures.picture_kinds import describe_unread, get_unread_e
 
 @dataclass
 class SkippedFiles:
-    """The files of one source that are left out by their names.
+    """Counts of skipped files of one source.
 
     Attributes:
-        leftovers: Name of a leftover (leftovers.py) -> the number of files.
-        unread: Ending (picture_kinds.py) -> the number of files that hold pictures and are not read here.
+        leftovers: Leftover name -> files.
+        unread: Suffix -> files.
     """
 
     leftovers: dict[str, int] = field(default_factory=dict[str, int])
     unread: dict[str, int] = field(default_factory=dict[str, int])
 
     def count_if_skipped(self, path: str) -> bool:
-        """Count a file if it is left out by its name; return whether it is."""
+        """Count a file if its name excludes it and return whether it does."""
         if name := find_leftover_part(path):
             self.add_leftovers(name, 1)
         elif ending := get_unread_ending(path):
@@ -29,12 +29,12 @@ class SkippedFiles:
         return True
 
     def add_leftovers(self, name: str, files: int) -> None:
-        """Count so many files of a leftover."""
+        """Add to the count of a leftover name."""
         if files:
             self.leftovers[name] = self.leftovers.get(name, 0) + files
 
     def format_sentences(self) -> list[str]:
-        """Return sentences about the files that were counted, with what would help."""
+        """Return sentences about the skipped files, with advice."""
         return [*describe_unread(self.unread), *describe_leftovers(self.leftovers)]
 
     def __bool__(self) -> bool:

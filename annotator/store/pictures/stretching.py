@@ -1,9 +1,7 @@
-"""Values of more than 8 bits -> 8 bits: the darkest value becomes black and the brightest white, over all channels.
+"""Scaling of values above 8 bits, from the darkest to the brightest over all channels.
 
-Few files use the whole scale of 0 to 65535: cameras of 12 bits, satellites and scanners write 0 to 4,000 into 16 bits,
-and cut to their high bytes most pictures would be black. All channels of an image are stretched alike, so that colours
-stay. Values that are not finite, mean "no data", or are transparent do not count. No data and nan become black,
-and what is infinite becomes the end of the scale.
+Few files use all 16 bits, so high bytes alone would be black. Non-finite, no-data and transparent values do
+not count. No data and NaN become black.
 """
 
 from collections.abc import Iterator
@@ -17,12 +15,7 @@ MIDDLE_GRAY = 128  # grey of an image of one value
 
 @dataclass(frozen=True)
 class Stretch:
-    """The range of an image's values that became 8 bits.
-
-    Attributes:
-        bits: Of a value in the file.
-        low, high: The values that became black and white.
-    """
+    """The value range that became 8 bits."""
 
     bits: int
     low: float
@@ -32,14 +25,12 @@ class Stretch:
 def stretch_values(
     values: np.ndarray, nodata: float | None = None, counts: np.ndarray | None = None
 ) -> tuple[np.ndarray, Stretch]:
-    """Return values (H, W, C) of any numbers as (H, W, C) uint8, and the stretch.
+    """Scale numbers (H, W, C) to uint8 and return the stretch. Constant images become medium gray.
 
     Args:
-        values: (H, W, C) of any type of number.
-        nodata: The value that stands for "no data"; None: there is none.
-        counts: (H, W) bool, the pixels that count for the range; None: all.
-
-    An image of one value, or without a value that counts, becomes medium grey.
+        values: (H, W, C), any numeric dtype.
+        nodata: No-data value, or None.
+        counts: (H, W) bool, pixels that define the range, or None for all.
     """
     missing = _to_dtype_value(nodata, values.dtype)
     low, high = np.inf, -np.inf
@@ -68,7 +59,7 @@ def stretch_values(
 
 
 def scale_to_uint8(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return numbers as uint8: low and what is below become 0, high and what is above 255; nan becomes 0."""
+    """Scale [low, high] to uint8 with clipping. NaN becomes 0."""
     values = np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low)
     return np.round((values.clip(low, high) - low) / (high - low) * 255).astype(np.uint8)
 
@@ -85,7 +76,7 @@ def _get_known_mask(values: np.ndarray, missing: np.generic | None) -> np.ndarra
 
 
 def _to_dtype_value(nodata: float | None, dtype: np.dtype) -> np.generic | None:
-    """Return the value of the file's own type that stands for "no data"; None where that type cannot have it."""
+    """Return the no-data value in the file's dtype, or None."""
     if nodata is None or np.isnan(nodata):  # nan is never finite
         return None
     if dtype.kind == "f":

@@ -1,9 +1,7 @@
-"""TIFFs that Pillow does not read, or reads with their low bits cut off: many bands, 16 bits in colour, floats.
+"""Reading of TIFFs with many bands, 16-bit colors or floats, which Pillow cannot.
 
-Which bands are shown is decided here from the header (bands.py); only those are decoded. Decompression is Pillow's:
-the bytes of a strip or tile are given to it as a grey image of 8 bits in memory, so that no further decoder is in
-reach. Then predictors, byte order and layout are undone with numpy, by the specification (TIFF 6.0, and Adobe's
-technical note 3 for predictor 3). What is shown is stretched to 8 bits (stretching.py).
+Pillow decompresses each strip or tile as an 8-bit gray image, so that no further decoder is reachable.
+numpy undoes predictors, byte order and layout (TIFF 6.0, and Adobe's technical note 3).
 """
 
 import io
@@ -38,15 +36,14 @@ _SAMPLE_PATTERN = re.compile(r'\bsample="(\d{1,4})"', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class TiffLayout:
-    """The header of a TIFF that is read here.
+    """The header of a TIFF.
 
     Attributes:
-        dtype: Of one value, in the byte order of the file.
-        samples: Values of a pixel, transparency and others included.
-        alpha: The place of transparency among them; None: there is none.
-        names: Band (from 0) -> its name in the file, "" for none.
-        is_rgb: Whether the first three bands are red, green and blue by the file's own word.
-        pieces: (width, height) of a tile; a strip is as wide as the image.
+        samples: Values per pixel, including transparency.
+        alpha: Index of transparency, or None.
+        names: Name per band, or "".
+        is_rgb: Whether the file declares RGB bands.
+        pieces: Tile (width, height). Strips have full width.
     """
 
     tags: TiffTags
@@ -66,12 +63,12 @@ class TiffLayout:
 
     @property
     def colors(self) -> tuple[int, ...]:
-        """Return the places (from 0) of the values that are no transparency."""
+        """Return the indices of non-transparency values."""
         return tuple(place for place in range(self.samples) if place != self.alpha)
 
     @property
     def named_bands(self) -> tuple[BandTriple | None, str]:
-        """Return the bands (from 1, transparency not counted) that are red, green and blue, and by what (bands.py)."""
+        """Return the RGB bands (from 1) and how they are named."""
         found = [[number for number, name in enumerate(self.names, 1) if name in words] for words in _COLOR_WORDS]
         if all(len(numbers) == 1 for numbers in found):
             return (found[0][0], found[1][0], found[2][0]), CHANNELS_NAMED
@@ -84,11 +81,7 @@ _COLOR_WORDS = ({"red", "r"}, {"green", "g"}, {"blue", "b"})
 
 
 def read_layout(file: BinaryIO) -> TiffLayout | None:
-    """Return the layout of a TIFF that is read here; None where Pillow reads it, or says why nobody does.
-
-    Raises:
-        ValueError: It is one for here, and cannot be read; the message says why.
-    """
+    """Return a TIFF's layout, or None if left to Pillow. Raises ValueError if unreadable."""
     found = tiff_tags.read_tags(file)
     if found is None or found.get_number(tiff_tags.PHOTOMETRIC, 1) not in (*GRAY_PHOTOMETRICS, RGB_PHOTOMETRIC):
         return None
@@ -160,7 +153,7 @@ def _build_layout(found: TiffTags, samples: int, dtype: np.dtype, alpha: int | N
 
 
 def _read_band_names(found: TiffTags, samples: int, alpha: int | None) -> tuple[str, ...]:
-    """Return the name of each band that is no transparency: by GDAL, else by a description that lists them."""
+    """Return band names from GDAL metadata, else from the description."""
     names = [""] * samples
     for match in _BAND_PATTERN.finditer(found.texts.get(tiff_tags.GDAL_METADATA, "")):
         sample = _SAMPLE_PATTERN.search(match[0])
@@ -175,13 +168,10 @@ def _read_band_names(found: TiffTags, samples: int, alpha: int | None) -> tuple[
 
 
 def open_bands(file: BinaryIO, layout: TiffLayout, three: BandTriple | None, kind: str) -> ArrayImage:
-    """Return the image of a TIFF that is read here; its pixels are read by `load`.
+    """Return the image of a TIFF, whose pixels `load` reads.
 
     Args:
-        file: The open file.
-        layout: The size, the type and the places of its pixels.
-        three: The bands to show, from 1; None for an image of one band.
-        kind: What is noted with the image (bands.Shown).
+        three: Bands from 1, or None for a single band.
     """
     shown = [layout.colors[number - 1] for number in three] if three else [layout.colors[0]]
     width, height = layout.size
@@ -213,7 +203,7 @@ def _read_image(file: BinaryIO, layout: TiffLayout, shown: list[int]) -> tuple[I
 
 
 def _to_opacity(alpha: np.ndarray) -> np.ndarray:
-    """Return transparency as uint8: of whole numbers the type's largest is opaque, of floats 1."""
+    """Return transparency as uint8."""
     if alpha.dtype == np.uint8:
         return alpha
     most = 1.0 if alpha.dtype.kind == "f" else float(np.iinfo(alpha.dtype).max)
@@ -228,7 +218,7 @@ def _parse_nodata(layout: TiffLayout) -> float | None:
 
 
 def _read_values(file: BinaryIO, layout: TiffLayout, places: list[int]) -> np.ndarray:
-    """Return the values (H, W, n) of some of the samples, in this machine's byte order."""
+    """Return samples as values (H, W, n) in native byte order."""
     width, height = layout.size
     wide, high = layout.pieces
     values = np.zeros((height, width, len(places)), layout.dtype.newbyteorder("="))
@@ -261,7 +251,6 @@ def _read_piece(
     *,
     is_strip: bool,
 ) -> None:
-    """Read one strip or tile into its place (h, w, n) in the values."""
     rows, wide = target.shape[0], layout.pieces[0]
     bytes_a_row = wide * samples * layout.dtype.itemsize
     # The last strip may be shorter than the others; a tile never is.
@@ -290,7 +279,7 @@ def _read_bytes_at(file: BinaryIO, offset: int, length: int) -> bytes:
 
 
 def _decode_rows(content: bytes, layout: TiffLayout, rows: int, wide: int, samples: int) -> np.ndarray:
-    """Return bytes of whole rows as values (rows, wide, samples), with the predictor undone."""
+    """Return rows as values (rows, wide, samples) without the predictor."""
     if layout.predictor == 3:
         planes = np.frombuffer(content, np.uint8).reshape(rows, -1, samples)
         planes = np.cumsum(planes, axis=1, dtype=np.uint8).reshape(rows, layout.dtype.itemsize, wide * samples)
@@ -306,7 +295,7 @@ def _decode_rows(content: bytes, layout: TiffLayout, rows: int, wide: int, sampl
 
 
 def _decompress(content: bytes, compression: int, width: int, height: int) -> bytes:
-    """Return decompressed bytes of `height` rows of `width` bytes, by Pillow."""
+    """Decompress `height` rows of `width` bytes with Pillow."""
     entries = [
         (tiff_tags.WIDTH, 4, 1, width),
         (tiff_tags.HEIGHT, 4, 1, height),

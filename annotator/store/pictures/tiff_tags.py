@@ -1,7 +1,6 @@
-"""The tags of the first image of a TIFF or BigTIFF, as far as reading its bands needs them.
+"""TIFF and BigTIFF tags of the first image.
 
-Files are not trusted: of at most MAX_ENTRIES entries the wanted tags are read, each up to MAX_TAG_BYTES, which a file
-that claims more does not have. Pillow's own reader keeps whatever all entries claim.
+Files are not trusted: MAX_ENTRIES and MAX_TAG_BYTES limit reading.
 """
 
 import struct
@@ -40,12 +39,10 @@ _BYTE_ORDER_MARKS = {b"II*\0": ("<", False), b"MM\0*": (">", False), b"II+\0": (
 
 @dataclass(frozen=True)
 class TiffTags:
-    """The wanted tags of one image.
+    """The needed tags of one image.
 
     Attributes:
-        order: "<" or ">", of the bytes of all numbers in the file, pixels too.
-        numbers: Tag -> its values.
-        texts: Tag -> its text.
+        order: "<" or ">".
     """
 
     order: str
@@ -58,12 +55,12 @@ class TiffTags:
 
 
 def is_tiff(start: bytes) -> bool:
-    """Return whether a file that begins so is a TIFF."""
+    """Return whether these bytes start a TIFF."""
     return start[:4] in _BYTE_ORDER_MARKS
 
 
 def read_tags(file: BinaryIO) -> TiffTags | None:
-    """Return the wanted tags of the first image; None where the file has none that can be read."""
+    """Return the first image's needed tags, or None if unreadable."""
     place = file.tell()
     try:
         return _parse_tags(file)

@@ -1,6 +1,6 @@
-"""Relations of classes as people declare, preview, remove and undo them.
+"""Declaration, preview, removal and undo of class relations.
 
-Each change is one transaction: the edit, what follows from all relations, and every implied cell, derived anew.
+Each change is one transaction with all implied cells.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ MAX_GROUP_CLASSES = 500  # what follows from a group grows with the square of it
 
 @dataclass(frozen=True)
 class RelationEffect:
-    """What a change of relations does to existing answers.
+    """The effect of a relation change on existing answers.
 
     Attributes:
-        present, absent: Cells that will be implied, of all relations.
-        contradicted: Answers that contradict what other answers imply.
-        reopened: Cells that "nothing else here" answered, and that it spares now: they are implied, or open again.
+        present, absent: Implied cells.
+        contradicted: Answers that conflict with implications.
+        reopened: "Nothing else here" cells now implied or unanswered.
     """
 
     present: int
@@ -44,7 +44,7 @@ class _PreviewRollbackError(Exception):
 
 
 def load_relations(db: Database) -> Relations:
-    """Return the relations of the project's classes."""
+    """Return the project's class relations."""
     with db.reading() as sql:
         return read_relations(sql)
 
@@ -56,27 +56,19 @@ def read_relations(sql: sqlite_utils.Database) -> Relations:
 
 
 def declare(db: Database, declarations: Sequence[Declaration], by: str, uuid: str | None = None) -> RelationEffect:
-    """Declare relations, all or none, and return what they do to existing answers.
+    """Declare relations, all or nothing, and return their effect.
 
     Args:
-        db: The project's database.
-        declarations: The relations; one that holds already changes nothing.
-        by: The person who declares them.
-        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
+        uuid: From the client, so that a resend changes nothing.
 
     Raises:
-        AnnotatorError: A circle, a class that could never be present, a group of one class, or a name in use; all of
-            these at once.
+        AnnotatorError: Lists all cycles, impossible classes, single-class groups and used names.
     """
     return _apply_change(db, lambda sql: _append_declarations(sql, declarations, by, uuid), uuid)
 
 
 def preview_declaration(db: Database, declarations: Sequence[Declaration]) -> RelationEffect:
-    """Return what `declare` would do, and change nothing.
-
-    Raises:
-        AnnotatorError: As `declare`.
-    """
+    """Return the effect or errors of `declare`, without changes."""
     effects: list[RelationEffect] = []
     with suppress(_PreviewRollbackError), db.writing(right=Right.OWN) as sql:
         _append_declarations(sql, declarations, "", None)
@@ -86,11 +78,7 @@ def preview_declaration(db: Database, declarations: Sequence[Declaration]) -> Re
 
 
 def remove(db: Database, relation_id: int, by: str, uuid: str | None = None) -> RelationEffect:
-    """Remove a relation; what it implied is taken back.
-
-    Raises:
-        AnnotatorError: No such relation holds.
-    """
+    """Remove a relation and its implications. Raises AnnotatorError."""
 
     def append(sql: sqlite_utils.Database) -> None:
         if relation_id not in {relation.id for relation in relation_edits.load_active(sql)}:
@@ -101,10 +89,9 @@ def remove(db: Database, relation_id: int, by: str, uuid: str | None = None) -> 
 
 
 def undo(db: Database, by: str, uuid: str | None = None) -> str | None:
-    """Undo the newest change of relations, and return it in words; None where this uuid is stored already.
+    """Undo the newest change and return its description, or None for a stored uuid.
 
-    Raises:
-        AnnotatorError: There is none.
+    Raises AnnotatorError if none is left.
     """
     said: list[str] = []
 
@@ -123,13 +110,13 @@ def undo(db: Database, by: str, uuid: str | None = None) -> str | None:
 
 
 def update_after_class_change(sql: sqlite_utils.Database) -> None:
-    """Derive everything anew after classes were archived or restored, in their transaction."""
+    """Rebuild implications after classes were archived or restored."""
     if relation_edits.load_active(sql):
         _derive_implications(sql)
 
 
 def describe_relation(declared: Declaration, names: dict[int, str]) -> str:
-    """Return a relation as people say it: "spaniel is a kind of dog", "time: exactly one of day, night"."""
+    """Return a relation in words: "time: exactly one of day, night"."""
     words = [names.get(one, f"class {one}") for one in declared.class_ids]
     if declared.kind == IS_A:
         return f"{words[0]} is a kind of {words[1]}"
@@ -139,7 +126,7 @@ def describe_relation(declared: Declaration, names: dict[int, str]) -> str:
 
 
 def describe_effect(effect: RelationEffect, are: str) -> str:
-    """Return what a change of relations does to existing answers, in sentences."""
+    """Return sentences about the effect of a relation change."""
     told = f"{format_count(effect.present, 'cell')} {are} implied to be present, {effect.absent:,} to be absent."
     if effect.reopened:
         told += (
@@ -151,7 +138,7 @@ def describe_effect(effect: RelationEffect, are: str) -> str:
 
 
 def find_contradictions(db: Database, limit: int) -> list[tuple[str, str, str, str]]:
-    """Return answers that contradict what others imply: (image, class, the other class, the relation in words)."""
+    """Return conflicting answers: (image, class, other class, relation in words)."""
     with db.reading() as sql:
         names = _load_class_names(sql)
         held = {relation.id: relation.declared for relation in relation_edits.load_active(sql)}
@@ -182,7 +169,7 @@ def _append_declarations(
 
 
 def _build_key(declared: Declaration) -> tuple[object, ...]:
-    """Return what makes two relations the same: the name of a group and the order of its classes do not."""
+    """Return the identity of a relation, without group name and order."""
     return declared.kind, declared.class_ids if declared.kind == IS_A else frozenset(declared.class_ids)
 
 
@@ -207,7 +194,7 @@ def _apply_change(db: Database, append: Callable[[sqlite_utils.Database], None],
 
 
 def _derive_implications(sql: sqlite_utils.Database) -> RelationEffect:
-    """Write what follows from the relations that hold, and derive all cells anew."""
+    """Store all implications and rebuild implied cells."""
     now = read_relations(sql)
     before = sql.execute("SELECT count(*) FROM label").fetchone()[0]
     _write_implications(sql, now.made, now.build_implications())
@@ -233,7 +220,6 @@ def _write_implications(
 
 
 def _find_reopenable_images(sql: sqlite_utils.Database) -> list[tuple[int, int]]:
-    """Return images of which somebody said "nothing else here" and a class is open: a relation may have spared it."""
     return sql.execute(
         f"""SELECT d.image_id, max(d.id) FROM decision d WHERE d.action = 'done'
         AND {NOT_UNDONE_SQL}

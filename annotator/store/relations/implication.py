@@ -1,8 +1,7 @@
-"""What one answer implies by the relations of classes, as a pure function.
+"""Implications of one answer through class relations, as pure functions.
 
-Present goes up: whoever is a spaniel is a dog, and an animal. Absent goes down: no dog is no spaniel. In a group one
-present class means that the others, and what is one of these, are absent; this concerns whatever the present class is,
-too. Of a group of which exactly one is present, the last one is present once all others are answered absent.
+Present goes up to parents and absent down to children. A present class makes the rest of its group absent,
+and all but one absent make the last of an exactly-one group present.
 """
 
 from collections.abc import Sequence
@@ -15,13 +14,12 @@ from annotator.store.relations.relation_edits import EXACTLY_ONE, IS_A, Declarat
 
 
 class Implication(NamedTuple):
-    """An answer to a class means an answer to another one.
+    """An answer to one class that implies an answer to another.
 
     Attributes:
         class_id, state: The answer.
-        other_id, other_state: What it means.
-        relation_id: The relation to name as the reason; of a chain its last one.
-        needed: How many answers of this relation must mean it together: 1 but for "all others are absent".
+        relation_id: Last relation of the chain.
+        needed: Answers needed together, 1 unless all others must be absent.
     """
 
     class_id: int
@@ -34,14 +32,7 @@ class Implication(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassGroup:
-    """A group of classes of which at most one, or exactly one, is present.
-
-    Attributes:
-        id: Of the relation.
-        name: For people.
-        class_ids: Its classes.
-        exactly_one: One of them is always present.
-    """
+    """A group with at most or exactly one present class."""
 
     id: int
     name: str
@@ -54,8 +45,7 @@ class Relations:
     """The relations of the active classes.
 
     Attributes:
-        made: All relations that hold, those of archived classes, too, in the order in which they were declared.
-        class_ids: The active classes.
+        made: All active relations in declaration order.
     """
 
     made: tuple[Relation, ...]
@@ -63,7 +53,7 @@ class Relations:
 
     @cached_property
     def parents(self) -> dict[int, dict[int, int]]:
-        """Class id -> its direct parents -> the relation that says so."""
+        """Class id -> direct parent -> relation."""
         result: dict[int, dict[int, int]] = {}
         for relation in self.made:
             if relation.declared.kind == IS_A and self.class_ids.issuperset(relation.declared.class_ids):
@@ -73,7 +63,7 @@ class Relations:
 
     @cached_property
     def groups(self) -> tuple[ClassGroup, ...]:
-        """The groups of two or more active classes; a group that has lost a class is only one of at most one."""
+        """Groups of at least two active classes, at-most-one if incomplete."""
         result: list[ClassGroup] = []
         for relation in self.made:
             declared = relation.declared
@@ -84,7 +74,7 @@ class Relations:
         return tuple(result)
 
     def find_ancestors(self, class_id: int) -> dict[int, int]:
-        """Return all that a class is, near ones first: class id -> the last relation on the way."""
+        """Return a class's ancestors, nearest first: class id -> last relation."""
         found: dict[int, int] = {}
         waiting = [class_id]
         while waiting:
@@ -96,7 +86,7 @@ class Relations:
 
     @cached_property
     def descendants(self) -> dict[int, dict[int, int]]:
-        """Class id -> all classes that are one -> the last relation on the way up."""
+        """Class id -> descendant -> relation."""
         result: dict[int, dict[int, int]] = {}
         for child in self.parents:
             for ancestor, relation_id in self.find_ancestors(child).items():
@@ -104,7 +94,7 @@ class Relations:
         return result
 
     def build_implications(self) -> list[Implication]:
-        """Return everything that one answer implies; of several reasons for the same one, the first."""
+        """Return all implications of single answers."""
         found: dict[tuple[int, int, int, int], Implication] = {}
 
         def add(implication: Implication) -> None:
@@ -136,11 +126,7 @@ class Relations:
         return [*found.values(), *last]
 
     def compute_implied(self, answers: dict[int, int]) -> dict[int, int]:
-        """Return what the answers of an image imply of its other classes: class id -> state. From scratch, for tests.
-
-        Args:
-            answers: Class id -> state; unsure ones imply nothing.
-        """
+        """Return implied states of an image's other classes (for tests)."""
         support: dict[tuple[int, int, int], int] = {}
         needed: dict[tuple[int, int, int], int] = {}
         for one in self.build_implications():
@@ -156,13 +142,7 @@ class Relations:
 
 
 def find_problems(relations: Relations, added: Sequence[Declaration], names: dict[int, str]) -> list[str]:
-    """Return what is wrong with relations after some were added: circles, and classes that could never be present.
-
-    Args:
-        relations: With the added ones.
-        added: The added ones.
-        names: Of all classes.
-    """
+    """Return problems of added relations: cycles and impossible classes."""
     found: list[str] = []
     for one in added:
         if one.kind == IS_A:
@@ -192,7 +172,6 @@ def find_problems(relations: Relations, added: Sequence[Declaration], names: dic
 
 
 def _find_path(relations: Relations, start: int, end: int) -> list[int]:
-    """Return the classes from `start` up to `end`, along "is a"; empty where there is no way."""
     ways: list[list[int]] = [[start]]
     seen = {start}
     while ways:

@@ -1,4 +1,4 @@
-"""What people declare of classes: "is a", "at most one of", "exactly one of". Appended; an undo is one more edit."""
+"""Append-only edits of class relations, such as "is a"."""
 
 import json
 import time
@@ -17,12 +17,11 @@ GROUP_KINDS = (AT_MOST_ONE, EXACTLY_ONE)
 
 @dataclass(frozen=True)
 class Declaration:
-    """A relation that somebody wants to declare.
+    """A relation to declare.
 
     Attributes:
-        kind: IS_A, AT_MOST_ONE or EXACTLY_ONE.
-        class_ids: Of IS_A the child and its parent; of a group its classes, each once.
-        name: Of a group; "" else.
+        class_ids: Child and parent for IS_A, else the group.
+        name: Group name, or "".
     """
 
     kind: str
@@ -32,14 +31,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation that holds.
-
-    Attributes:
-        id: Of the edit that declared it.
-        declared: What was declared.
-        annotator: Who did it.
-        edited_at: Unix seconds.
-    """
+    """An active relation (`edited_at` in Unix seconds)."""
 
     id: int
     declared: Declaration
@@ -54,7 +46,7 @@ _IN_FORCE_SQL = f"""{build_not_undone_sql("e.id", "relation_edit")}
 
 
 def load_active(sql: sqlite_utils.Database) -> list[Relation]:
-    """Return the relations that hold, in the order in which they were declared."""
+    """Return active relations in declaration order."""
     rows = sql.execute(
         f"""SELECT id, action, class_ids, name, annotator, edited_at FROM relation_edit e
         WHERE action IN ('{IS_A}', '{AT_MOST_ONE}', '{EXACTLY_ONE}') AND {_IN_FORCE_SQL} ORDER BY id"""
@@ -63,7 +55,7 @@ def load_active(sql: sqlite_utils.Database) -> list[Relation]:
 
 
 def append(sql: sqlite_utils.Database, declared: Sequence[Declaration], by: str, uuid: str | None) -> None:
-    """Store relations, which are undone as one."""
+    """Store relations, undone in one step."""
     batch = uuid or str(uuids.uuid4())
     for number, one in enumerate(declared):
         fields = {"action": one.kind, "name": one.name, "class_ids": json.dumps(one.class_ids), "batch": batch}
@@ -71,13 +63,13 @@ def append(sql: sqlite_utils.Database, declared: Sequence[Declaration], by: str,
 
 
 def append_removal(sql: sqlite_utils.Database, relation_id: int, by: str, uuid: str | None) -> None:
-    """Store that a relation does not hold any more."""
+    """Store the removal of a relation."""
     name = uuid or str(uuids.uuid4())
     _insert_edit(sql, {"action": REMOVE, "removes": relation_id, "batch": name}, by, name)
 
 
 def load_newest_edits(sql: sqlite_utils.Database) -> list[tuple[int, int | None]]:
-    """Return (id, the relation that it removed) of the edits that an undo would undo together; [] without any."""
+    """Return (id, removed relation) of the edits to undo next."""
     return sql.execute(
         f"""SELECT id, removes FROM relation_edit WHERE batch = (SELECT batch FROM relation_edit e
             WHERE action != 'undo' AND {build_not_undone_sql("e.id", "relation_edit")}
@@ -86,7 +78,7 @@ def load_newest_edits(sql: sqlite_utils.Database) -> list[tuple[int, int | None]
 
 
 def append_undo(sql: sqlite_utils.Database, edit_ids: Sequence[int], by: str, uuid: str | None) -> None:
-    """Store that these edits are undone."""
+    """Store an undo of these edits."""
     batch = uuid or str(uuids.uuid4())
     for number, edit_id in enumerate(edit_ids):
         fields = {"action": UNDO, "undoes": edit_id, "batch": batch}
@@ -94,7 +86,7 @@ def append_undo(sql: sqlite_utils.Database, edit_ids: Sequence[int], by: str, uu
 
 
 def load_relation(sql: sqlite_utils.Database, relation_id: int) -> Relation:
-    """Return a relation, whether it holds or not."""
+    """Return a relation, even if inactive."""
     row = sql.execute(
         "SELECT id, action, class_ids, name, annotator, edited_at FROM relation_edit WHERE id = ?", [relation_id]
     ).fetchone()
@@ -102,7 +94,7 @@ def load_relation(sql: sqlite_utils.Database, relation_id: int) -> Relation:
 
 
 def is_stored(sql: sqlite_utils.Database, uuid: str | None) -> bool:
-    """Return whether an edit with this uuid is stored."""
+    """Return whether the uuid is stored."""
     return bool(uuid and sql.execute("SELECT 1 FROM relation_edit WHERE uuid = ?", [uuid]).fetchone())
 
 

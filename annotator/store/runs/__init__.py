@@ -1,5 +1,1 @@
-"""The results of trainings: runs, their versions and probabilities, and predictions from elsewhere.
-
-A version writes only the columns that changed and names those that hold the others (probabilities.py). Begin with
-runs.py.
-"""
+"""Training results: runs, their versions and probabilities, and imported predictions."""

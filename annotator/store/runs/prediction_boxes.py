@@ -1,12 +1,8 @@
-"""The boxes of a source of predictions: where its model saw a class, kept as evidence beside its scores.
+"""Boxes of a prediction source, stored as evidence next to its scores.
 
-    predictions/<source>/<version>/boxes.npy    (n,) BOX_DTYPE, sorted by image, class and falling score; missing: no
-    boxes
+    predictions/<source>/<version>/boxes.npy    (n,) BOX_DTYPE, sorted by image, class, descending score
 
-Boxes belong to a version of a source (prediction_sources.py): they are replaced and removed with it. They are drawn
-where a person judges a suggestion, and are exported nowhere: nobody has drawn them. Of a cell the MAX_BOXES_PER_CELL
-surest are kept,
-so that a detector that keeps everything from a confidence of 0.005 on cannot fill the disk.
+They are never exported. MAX_BOXES_PER_CELL limits disk use.
 """
 
 from bisect import bisect_left, bisect_right
@@ -33,9 +29,8 @@ class CellBoxes:
     """The boxes of a block of scores.
 
     Attributes:
-        rows, columns: (n,) int: the cell of each box in the block.
-        places: (n, 4) float: left, top, width, height as fractions of the image; parts outside are cut off.
-        scores: (n,) float: the model's score of each.
+        rows, columns: (n,) int, cell in the block.
+        places: (n, 4) float, left, top, width, height as image fractions.
     """
 
     rows: np.ndarray
@@ -45,7 +40,7 @@ class CellBoxes:
 
 
 def to_stored_boxes(image_ids: np.ndarray, class_ids: np.ndarray, given: CellBoxes) -> np.ndarray:
-    """Return boxes as they are stored, (n,) BOX_DTYPE, of these images and classes, (n,) each."""
+    """Convert boxes of n images and classes to (n,) BOX_DTYPE."""
     boxes = np.zeros(len(image_ids), BOX_DTYPE)
     boxes["image_id"], boxes["class_id"], boxes["score"] = image_ids, class_ids, given.scores
     corners = np.clip(np.concatenate([given.places[:, :2], given.places[:, :2] + given.places[:, 2:]], 1), 0, 1)
@@ -55,13 +50,11 @@ def to_stored_boxes(image_ids: np.ndarray, class_ids: np.ndarray, given: CellBox
 
 
 def write(folder: Path, boxes: np.ndarray, before: np.ndarray) -> None:
-    """Write the boxes of a version, of each cell the MAX_BOXES_PER_CELL surest; no file where there are none. Raises
-        DiskFull.
+    """Write a version's most confident boxes per cell, if any. Raises DiskFull.
 
     Args:
-        folder: The folder of the version.
-        boxes: (n,) BOX_DTYPE, in any order.
-        before: (m,) BOX_DTYPE of the version before, of cells that have no newer score.
+        boxes: (n,) BOX_DTYPE, any order.
+        before: (m,) BOX_DTYPE of cells without newer scores.
     """
     kept = _select_surest(np.concatenate([boxes, before]) if len(before) else boxes)
     if len(kept):
@@ -69,7 +62,7 @@ def write(folder: Path, boxes: np.ndarray, before: np.ndarray) -> None:
 
 
 def open_boxes(folder: Path) -> np.ndarray:
-    """Return the boxes of a version, (n,) BOX_DTYPE mapped from the disk; none where the file is missing or damaged."""
+    """Return a version's memory-mapped boxes, (n,) BOX_DTYPE, or none."""
     try:
         boxes = open_array(folder / BOXES_FILE)
     except (OSError, ValueError, EOFError):
@@ -79,7 +72,7 @@ def open_boxes(folder: Path) -> np.ndarray:
 
 
 def drop_rescored(boxes: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return the boxes whose cells have no score in the blocks (prediction_sources.Block): those replace the others."""
+    """Return boxes of cells without a score in the blocks."""
     if not len(boxes):
         return boxes
     kept, ids = np.ones(len(boxes), bool), np.ascontiguousarray(boxes["image_id"])
@@ -94,13 +87,13 @@ def drop_rescored(boxes: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarr
 
 
 def find_image_boxes(boxes: np.ndarray, image_id: int) -> np.ndarray:
-    """Return an image's boxes, (k,) BOX_DTYPE, from a version's sorted boxes; reads a few pages of the file."""
+    """Return an image's boxes, (k,) BOX_DTYPE."""
     ids = boxes["image_id"]
     return np.asarray(boxes[bisect_left(ids, image_id) : bisect_right(ids, image_id)])
 
 
 def _select_surest(boxes: np.ndarray) -> np.ndarray:
-    """Return the boxes sorted by image, class and falling score, at most MAX_BOXES_PER_CELL of each image and class."""
+    """Return sorted boxes, at most MAX_BOXES_PER_CELL per cell."""
     ordered = boxes[np.lexsort((-boxes["score"], boxes["class_id"], boxes["image_id"]))]
     new_cell = np.ones(len(ordered), bool)
     new_cell[1:] = np.diff(ordered["image_id"]).astype(bool) | np.diff(ordered["class_id"]).astype(bool)

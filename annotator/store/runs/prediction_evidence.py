@@ -1,4 +1,4 @@
-"""What the sources of predictions say of single cells, in the form in which pages show it: scores and boxes."""
+"""Scores and boxes of prediction sources per cell."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ ModelBox = tuple[str, float, float, float, float, float]
 
 
 def load_score_texts(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
-    """Return the scores of some cells as pages show them: for each cell (name, score) of the sources with a score."""
+    """Return (source name, score) pairs per cell, for display."""
     result: list[tuple[tuple[str, float], ...]] = [()] * len(image_ids)
     for source, values in load_cell_scores(db, image_ids, class_ids):
         for place in np.flatnonzero(~np.isnan(values)).tolist():
@@ -29,15 +29,13 @@ def load_score_texts(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple
 
 
 def load_cell_boxes(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[ModelBox, ...]]:
-    """Return the boxes of some cells, the surest of each source first, without doubtful ones.
+    """Return the most confident boxes of cells, without doubtful ones.
 
     Args:
-        db: The project's database.
-        image_ids: (n,) the image of each cell.
-        class_ids: (n,) the class of each cell.
+        image_ids, class_ids: (n,) per cell.
 
     Returns:
-        For each cell at most MAX_DRAWN_BOXES boxes of each source.
+        Up to MAX_DRAWN_BOXES per cell and source.
     """
     result: list[tuple[ModelBox, ...]] = [()] * len(image_ids)
     merged = None

@@ -1,13 +1,11 @@
-"""Predictions from elsewhere: scores of a model that is not ours, one source a name, an array file a version.
+"""Scores of external models: one named source each, one set of array files per version.
 
-    predictions/<source>/<version>/image_ids.npy    (n,) int64, ascending: images of which the source says anything
-                                  /scores.npy       (n, C), nan where it says nothing; the classes are in the row,
-                                                    ascending. float16 for probabilities, float32 for other scores
-                                  /boxes.npy        where the model saw it (prediction_boxes.py)
+    predictions/<source>/<version>/image_ids.npy    (n,) int64, ascending
+                                  /scores.npy       (n, C), nan for none, classes ascending as in the row
+                                  /boxes.npy        optional
 
-A version is written beside the one before and published by one row, so that a reader sees all of it or nothing. Scores
-keep the class that they were given for; read, a class also has the scores of the classes that were merged into it (of
-several the highest), and an archived class has none.
+One row publishes a version, so readers see all or nothing. Classes also get scores of classes merged into
+them.
 """
 
 import json
@@ -48,15 +46,12 @@ ScoreBlock = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class PredictionSource:
-    """A model from elsewhere.
+    """An external model.
 
     Attributes:
-        scale: PROBABILITY: in [0, 1]; SCORE: any number, of which only the order within a class counts.
-        annotator: Who added the scores.
+        scale: PROBABILITY in [0, 1], or SCORE, which only orders within a class.
         added_at: Unix seconds.
-        version: The current one.
-        class_ids: The classes of its columns, ascending.
-        images, cells: The number of images and cells that it has a score for.
+        class_ids: Ascending, one per column.
     """
 
     id: int
@@ -72,10 +67,10 @@ class PredictionSource:
 
 @dataclass(frozen=True, eq=False)
 class SourceScores(CellIndex):
-    """One version of a source, mapped from the disk.
+    """One memory-mapped version of a source.
 
     Attributes:
-        scores: (n, C) as in the file, nan where there is no score.
+        scores: (n, C), nan for none.
     """
 
     scores: np.ndarray
@@ -87,7 +82,7 @@ _IS_LIVE_SQL = "version > 0 AND removed_at IS NULL"
 
 
 def load_sources(db: Database) -> list[PredictionSource]:
-    """Return the sources that were not removed, in the order in which they were added."""
+    """Return the current sources in order of addition."""
     rows = db.tuples(f"SELECT {_SOURCE_COLUMNS_SQL} FROM prediction_source WHERE {_IS_LIVE_SQL} ORDER BY id")
     return [
         PredictionSource(id_, name, scale, annotator, at, version, json.loads(class_ids), images, cells)
@@ -96,7 +91,7 @@ def load_sources(db: Database) -> list[PredictionSource]:
 
 
 def find(db: Database, name: str) -> PredictionSource:
-    """Return the source of this name. Raises AnnotatorError naming near ones."""
+    """Return this source. Raises AnnotatorError if unknown."""
     named = {source.name: source for source in load_sources(db)}
     if name not in named:
         raise AnnotatorError(f"No predictions are called {name!r}. {did_you_mean(name, named)}")
@@ -104,7 +99,7 @@ def find(db: Database, name: str) -> PredictionSource:
 
 
 def load_versions(db: Database) -> tuple[tuple[int, int], ...]:
-    """Return (source, version) of all sources: those that a training that begins now would use."""
+    """Return the (source, version) pairs for a new training."""
     return tuple(db.tuples(f"SELECT id, version FROM prediction_source WHERE {_IS_LIVE_SQL} ORDER BY id"))
 
 
@@ -178,9 +173,9 @@ def add(
 
 
 def remove_source(db: Database, name: str) -> PredictionSource:
-    """Remove a source and delete its arrays; its logged scores of answered cells stay. Raises AnnotatorError.
+    """Remove a source and its arrays. Raises AnnotatorError if unknown.
 
-    Removing CLASS_NAMES_SOURCE also switches guessing from names off.
+    CLASS_NAMES_SOURCE also turns off guessing from names.
     """
     with _lock_predictions(db):
         source = find(db, name)
@@ -193,16 +188,13 @@ def remove_source(db: Database, name: str) -> PredictionSource:
 
 
 def open_scores(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
-    """Return those of the sources `keys`, (source, version) each, whose arrays can be read; None: the current ones."""
+    """Return the readable sources of `keys`, (source, version) each, or the current ones."""
     keys = load_versions(db) if keys is None else keys
     return [scores for key in keys if (scores := _open_cached(db, key)) is not None]
 
 
 def load_cell_scores(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[PredictionSource, np.ndarray]]:
-    """Return every source with its scores of the cells (image_ids, class_ids), n each; takes microseconds.
-
-    Scores are (n,) float64, nan where the source has none.
-    """
+    """Return every source with its scores of these cells: (n,) float64, nan for none."""
     every = open_scores(db)
     if not every:
         return []
@@ -222,7 +214,7 @@ def load_cell_scores(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple
 
 
 def load_aligned_scores(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
-    """Return the scores of a source for these images and classes: (N, C) of the file's type, nan for none."""
+    """Return a source's scores: (N, C) in the file's dtype, nan for none."""
     merged = load_merged_classes(db)
     rows, known = scores.find_rows(image_ids)
     result = np.full((len(rows), len(class_ids)), np.nan, scores.scores.dtype)
@@ -240,12 +232,10 @@ def load_aligned_scores(db: Database, scores: SourceScores, image_ids: Ids, clas
 
 
 def log_scores(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, int, int]]) -> None:
-    """Store the sources' scores of cells that were just answered, inside the transaction of the decisions.
+    """Store the sources' scores of cells, in the transaction of their decisions.
 
     Args:
-        sql: The database, in a transaction.
-        db: The project's database.
-        answered: (decision, image, class) of each answer.
+        answered: (decision, image, class) per answer.
     """
     if not answered:
         return
@@ -260,7 +250,7 @@ def log_scores(sql: sqlite_utils.Database, db: Database, answered: Sequence[tupl
 
 
 def load_logged_scores(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
-    """Return the scores stored with the decisions about an image: decision -> [(name of a source, score)]."""
+    """Return logged scores: decision -> [(source name, score)]."""
     result: dict[int, list[tuple[str, float]]] = {}
     for decision_id, name, score in db.tuples(
         """SELECT p.decision_id, s.name, p.score FROM decision d JOIN prediction_score p ON p.decision_id = d.id
@@ -272,13 +262,13 @@ def load_logged_scores(db: Database, image_id: int) -> dict[int, list[tuple[str,
 
 
 def _find_columns(scores: SourceScores, class_id: int, merged: dict[int, list[int]]) -> list[int]:
-    """Return the columns that count for a class: its own, and those of the classes that were merged into it."""
+    """Return the columns of a class and its merged classes."""
     columns, known = scores.find_columns([class_id, *merged.get(class_id, ())])
     return columns[known].tolist()
 
 
 def load_merged_classes(db: Database) -> dict[int, list[int]]:
-    """Return class -> the classes that were merged into it, directly or by way of others."""
+    """Return class -> classes merged into it, directly or indirectly."""
     into = dict(db.tuples("SELECT id, merged_into FROM class WHERE archived = 1 AND merged_into NOT NULL"))
     result: dict[int, list[int]] = {}
     for class_id in into:
@@ -298,7 +288,7 @@ def _open_source(db: Database, source: PredictionSource) -> SourceScores | None:
 
 
 def _open_version(db: Database, key: tuple[int, int]) -> SourceScores | None:
-    """Return a version of a source; None where its arrays are gone or do not fit its row."""
+    """Return a version, or None if its arrays are unusable."""
     source = next((source for source in load_sources(db) if (source.id, source.version) == key), None)
     if source is None:
         return None
@@ -317,7 +307,7 @@ def _open_version(db: Database, key: tuple[int, int]) -> SourceScores | None:
 
 @contextmanager
 def _lock_predictions(db: Database) -> Generator[None]:
-    """Hold the lock on all predictions for the block: one process writes at a time; the others wait."""
+    """Lock all predictions for one writing process."""
     folder = db.paths.predictions(0).parent
     make_folder_in_project(folder)
     with FileLock(folder / ".lock"):
@@ -325,10 +315,7 @@ def _lock_predictions(db: Database) -> Generator[None]:
 
 
 def _begin_source(db: Database, name: str, scale: str, by: str, replace: bool) -> tuple[int, PredictionSource | None]:
-    """Return the id of a source, made where there is none yet, and the source as it is; None for a new one.
-
-    Raises AnnotatorError where the scores cannot be added.
-    """
+    """Return the id of a new or existing source and its current state."""
     if scale not in SCALES:
         raise AnnotatorError(f"There is no scale {scale!r}. {did_you_mean(scale, SCALES)}")
     if not (name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_CHARACTERS):
@@ -373,7 +360,7 @@ def _publish_version(
 
 
 def _write_version(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: SourceScores | None) -> None:
-    """Write the file of a version with the scores of the version before, nan elsewhere."""
+    """Write a version's file with the previous scores, nan elsewhere."""
     before = db.paths.predictions(old.source.id, old.source.version) / "scores.npy" if old else None
     if (
         old
@@ -430,7 +417,7 @@ def _apply_blocks(
 
 
 def _count_scored(path: Path, rows: np.ndarray) -> np.ndarray:
-    """Return how many of these images (rows) have a score in a file, and how many of their cells do: (2,)."""
+    """Return how many rows and cells have a score: (2,)."""
     count = np.zeros(2, np.int64)
     for start in range(0, len(rows), CHUNK_ROWS):
         known = ~np.isnan(open_array(path)[rows[start : start + CHUNK_ROWS]])
@@ -441,10 +428,7 @@ def _count_scored(path: Path, rows: np.ndarray) -> np.ndarray:
 def _count_all_scored(
     db: Database, path: Path, index: CellIndex, image_ids: np.ndarray, old: SourceScores | None
 ) -> list[int]:
-    """Return how many images and cells have a score in the new file.
-
-    Only `image_ids`, the images with added scores, are counted anew.
-    """
+    """Count scored images and cells, recounting only `image_ids`."""
     count = _count_scored(path, index.find_rows(image_ids)[0])
     if old is not None:
         rows, known = old.find_rows(image_ids)

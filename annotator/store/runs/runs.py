@@ -1,4 +1,4 @@
-"""Finished trainings: one row each; the arrays lie in runs/<id>/ and are deleted when newer runs have replaced them."""
+"""Finished trainings, with arrays in runs/<id>/ until newer runs replace them."""
 
 import json
 import shutil
@@ -28,10 +28,9 @@ def begin(
     last_decision_id: int,
     threshold: float,
 ) -> int:
-    """Add a run and return its id, which names the folder of its arrays. The run is invisible until it is published.
+    """Add an unpublished run and return its id, which names its folder.
 
-    Arrays and heat maps that lie there already are deleted: they are of another run, whose id is given again because an
-    older project.db was put back, and their images and classes may be others.
+    Deletes arrays already there: a restored older project.db can reuse a run id.
     """
     with db.writing() as sql:
         run = sql.execute(
@@ -65,17 +64,12 @@ def publish(
     threshold: float | None = None,
     sources: Sequence[tuple[int, int, dict[int, float]]] = (),
 ) -> None:
-    """Make the run the current one: its arrays are on disk and whole.
+    """Publish a run whose arrays are complete on disk.
 
     Args:
-        db: The project's database.
-        run_id: The id of the run.
-        epochs: The number of epochs.
-        seconds: How long the training took.
-        loss: The loss of each epoch.
-        calibration: The calibration as JSON values; None: none was fitted.
-        threshold: None: the one it began with.
-        sources: The predictions from elsewhere that the run used: source, version, and the weight by class.
+        calibration: JSON values, or None.
+        threshold: None keeps the initial one.
+        sources: Used predictions: source, version, weight by class.
     """
     loss_text = json.dumps([round(value, 6) for value in loss])
     calibration_text = "" if calibration is None else json.dumps(calibration)
@@ -92,7 +86,7 @@ def publish(
 
 
 def load_source_versions(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
-    """Return (source, version) of the predictions from elsewhere that a run used."""
+    """Return (source, version) of used external predictions."""
     return tuple(
         db.tuples(
             "SELECT prediction_source_id, version FROM run_source WHERE run_id = ? ORDER BY prediction_source_id",
@@ -102,19 +96,16 @@ def load_source_versions(db: Database, run_id: int) -> tuple[tuple[int, int], ..
 
 
 def load_source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]]:
-    """Return the weights that a run gave to the predictions from elsewhere that it used: source -> class -> weight."""
+    """Return external prediction weights: source -> class -> weight."""
     rows = db.tuples("SELECT prediction_source_id, weights FROM run_source WHERE run_id = ?", [run_id])
     return {source: {int(class_id): weight for class_id, weight in json.loads(text).items()} for source, text in rows}
 
 
 def publish_version(db: Database, run_id: int, version: int, last_decision_id: int) -> None:
-    """Make a later version of a run's probabilities the current one: its arrays are on disk and whole.
+    """Publish a later version of a run's probabilities, complete on disk.
 
     Args:
-        db: The project's database.
-        run_id: The id of the run.
-        version: The version that becomes the current one.
-        last_decision_id: The newest decision that they include; it may grow while the version stays.
+        last_decision_id: Newest included decision, which may grow within a version.
     """
     with db.writing() as sql:
         sql.execute(
@@ -129,23 +120,23 @@ def publish_version(db: Database, run_id: int, version: int, last_decision_id: i
 
 
 def load_current_run(db: Database) -> Run | None:
-    """Return the newest published run whose row can be read, None before the first."""
+    """Return the newest readable run, or None."""
     return next((run for row in _load_newest_rows(db) if (run := _to_run(row))), None)
 
 
 def find_damaged_runs(db: Database) -> list[int]:
-    """Return the ids of the newest published runs whose rows cannot be read; they are not used."""
+    """Return the newest published runs with unreadable rows."""
     return [row["id"] for row in _load_newest_rows(db) if _to_run(row) is None]
 
 
 def find_kept_run(db: Database, run_id: int) -> Run | None:
-    """Return a published run whose arrays still exist, None otherwise."""
+    """Return a published run with arrays, or None."""
     rows = db.rows(f"SELECT {RUN_COLUMNS_SQL} FROM run WHERE published = 1 AND id = ?", [run_id])
     return _to_run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
 
 
 def delete_old_runs(db: Database, limit: int = KEPT_RUN_COUNT) -> None:
-    """Delete the arrays and heat maps of all but the newest runs, and rows of runs that never got published."""
+    """Delete arrays and heat maps of old runs, and unpublished rows."""
     keep = {row["id"] for row in db.rows("SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [limit])}
     newest = max(keep, default=0)
     for room in (db.paths.runs, db.paths.heatmaps):
@@ -160,7 +151,7 @@ def delete_old_runs(db: Database, limit: int = KEPT_RUN_COUNT) -> None:
 
 
 def count_suggestion_answers(db: Database) -> list[dict[str, Any]]:
-    """Return for each run how its suggestions were answered so far: run, accepted, rejected, unsure."""
+    """Return suggestion answers per run: run, accepted, rejected, unsure."""
     return db.rows(
         """SELECT one AS run, sum(n * (two = 1)) AS accepted, sum(n * (two = -1)) AS rejected,
         sum(n * (two = 0)) AS unsure FROM tally WHERE kind = 'run' GROUP BY one HAVING sum(n) > 0 ORDER BY one"""
@@ -172,10 +163,7 @@ def _load_newest_rows(db: Database) -> list[dict[str, Any]]:
 
 
 def count_training_positives(db: Database, run_id: int, class_id: int, limit: int) -> int:
-    """Return the number of positives of the class that a run was trained on, at most `most`.
-
-    Answers taken back since do not count.
-    """
+    """Count a run's training positives, up to `limit`."""
     return db.value(
         """SELECT count(*) FROM (SELECT 1 FROM label WHERE class_id = ? AND state = 1 AND decision_id <=
         (SELECT trained_decision_id FROM run WHERE id = ?) LIMIT ?)""",
@@ -195,7 +183,6 @@ def _to_run(row: dict[str, Any]) -> Run | None:
 
 
 def _are_valid_ids(value: Any) -> bool:
-    """Return whether this is a list of different whole numbers, ascending."""
     if not isinstance(value, list):
         return False
     ids = cast(list[Any], value)

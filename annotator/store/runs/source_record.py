@@ -1,4 +1,4 @@
-"""How often sources of predictions were right, by the answers that people gave after they had been made."""
+"""Accuracy of prediction sources on later answers."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,10 @@ PRESENT_THRESHOLD = 0.5  # a probability from here on says "present"
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """The record of one source of predictions.
+    """The accuracy of one prediction source.
 
     Attributes:
-        name: Its name.
-        said_present, present_right: Answered pairs for which it said present, and those answered so.
+        said_present, present_right: Cells predicted present, and those answered so.
         said_absent, absent_right: The same for absent.
     """
 
@@ -26,10 +25,7 @@ class SourceRecord:
 
 
 def load_source_records(db: Database) -> list[SourceRecord]:
-    """Return the record of each source of probabilities, by standing answers to pairs that were not chosen by them.
-
-    Only answers count to which the source's score was noted when they were given.
-    """
+    """Return each probability source's accuracy on answers with a logged score, not chosen by it."""
     unbiased = list_sources(unbiased=True)
     marks = ",".join("?" * len(unbiased))
     rows = db.tuples(

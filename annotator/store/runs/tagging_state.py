@@ -1,8 +1,7 @@
-"""The tagger that is at work on a project: its claim, its progress, and what people ask for.
+"""Prelabeling of a project by a model: claim, progress and requests.
 
-Two settings. `tagging` is the state of the process that is at work, with heartbeats; one at a time. `tagging_wanted` is
-what people ask for on the Settings page: the worker starts the process, again after a kill, and the process ends when
-it is no longer wanted.
+The setting `tagging` is the heartbeat state. `tagging_wanted` is the user's request, which starts or ends the
+process.
 """
 
 from dataclasses import asdict, dataclass
@@ -47,12 +46,10 @@ class TaggingState(Claim):
 
 @dataclass(frozen=True)
 class TaggingRequest:
-    """What somebody asks for on the Settings page.
+    """A prelabeling request from the Settings page.
 
     Attributes:
-        url, model: The server and the model.
-        may_leave: The images may leave this machine.
-        by: Who asks.
+        may_leave: Whether images may leave this machine.
     """
 
     url: str
@@ -66,7 +63,7 @@ report, release, get_running = _TAGGING_CLAIM.report, _TAGGING_CLAIM.release, _T
 
 
 def claim(db: Database, url: str, model: str, name: str) -> TaggingState:
-    """Claim the tagging of this project. Raises AlreadyRunning when another process has it."""
+    """Claim the prelabeling. Raises AlreadyRunning if another process has it."""
 
     def describe_running(other: TaggingState) -> str:
         return (
@@ -82,7 +79,7 @@ def claim(db: Database, url: str, model: str, name: str) -> TaggingState:
 
 
 def get_request(db: Database) -> TaggingRequest | None:
-    """Return what somebody asked for last; None for nothing."""
+    """Return the last request, or None."""
     value = db.get_setting(REQUEST_SETTING)
     try:
         return TaggingRequest(**cast(dict[str, Any], value)) if isinstance(value, dict) else None
@@ -91,7 +88,7 @@ def get_request(db: Database) -> TaggingRequest | None:
 
 
 def set_request(db: Database, request: TaggingRequest | None) -> None:
-    """Store what is asked for; None: nothing any more, and a process that is at work ends soon."""
+    """Store a request. None stops the process soon."""
     db.set_setting(REQUEST_SETTING, request and asdict(request))
     if request is None and (state := get_running(db)) is not None:
         db.set_setting(STOP_SETTING, state.process)
@@ -100,17 +97,17 @@ def set_request(db: Database, request: TaggingRequest | None) -> None:
 
 
 def should_stop(db: Database, mine: TaggingState) -> bool:
-    """Return whether somebody wants this process to end."""
+    """Return whether this process must end."""
     return db.get_setting(STOP_SETTING) == mine.process
 
 
 def get_result(db: Database) -> dict[str, Any]:
-    """Return what the last tagger told at its end, {"name", "images", "without", "error", "at"}; {} before any."""
+    """Return the last result {"name", "images", "without", "error", "at"}, or {}."""
     value = db.get_setting(RESULT_SETTING)
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def set_result(db: Database, facts: dict[str, Any]) -> None:
-    """Store what a tagger tells at its end, JSON values by name, and that it is no longer wanted."""
+    """Store a JSON result and clear the request."""
     db.set_setting(RESULT_SETTING, facts)
     db.set_setting(REQUEST_SETTING, None)

@@ -1,4 +1,1 @@
-"""Upkeep of a project: backups, restoring them, checks of health and consistency.
-
-Begin with health.py (`annotator doctor`) and backup.py.
-"""
+"""Upkeep of a project: backups, health and consistency checks."""

@@ -1,8 +1,7 @@
-"""Checks of the array files in use: which are empty, cut off or overwritten, what is lost, and what makes them again.
+"""Checks of array files: damage, what is lost, and how to recreate them.
 
-Samples of audits (store/labels/audits.py), predictions of other models (prediction_sources.py) and tags hold people's
-work; a backup keeps them. A training or the worker makes all other arrays again. Each file is read once, in blocks;
-files that nothing reads any more (older versions of a run) are not checked.
+Audit samples, predictions and export tags hold users' work. Trainings or the worker recreate all other
+arrays.
 """
 
 import zipfile
@@ -33,14 +32,14 @@ ID_DTYPE = np.dtype(np.int64)
 
 @dataclass(frozen=True)
 class ArrayDamage:
-    """Files that cannot be used.
+    """Unusable files.
 
     Attributes:
-        what: A sentence that names the files and their problems.
-        lost: The consequence of the loss, as a sentence.
-        todo: The action for a person; for removable files, what makes them again.
-        removable: A repair may delete the files: they hold nobody's work and are made again.
-        from_training: A training makes the files.
+        what: Files and problems, as a sentence.
+        lost: Consequence, as a sentence.
+        todo: User action, or what recreates the files.
+        removable: Whether a repair may delete the files.
+        from_training: Whether a training recreates them.
     """
 
     what: str
@@ -52,7 +51,7 @@ class ArrayDamage:
 
 
 class _ExpectedFile(NamedTuple):
-    """A file and its expected content: dtype, shape and bounds of values; None where they are not known."""
+    """A file's expected dtype, shape and value bounds, None where unknown."""
 
     file: Path
     kind: np.dtype[Any] | None
@@ -62,7 +61,7 @@ class _ExpectedFile(NamedTuple):
 
 
 def find_damages(db: Database) -> Iterator[ArrayDamage]:
-    """Yield the damages of all arrays in use."""
+    """Yield all damages."""
     yield from find_suggestion_damages(db)
     yield from _find_head_damages(db)
     backbone = configuration.get_backbone(db)
@@ -99,7 +98,7 @@ def find_damages(db: Database) -> Iterator[ArrayDamage]:
 
 
 def remove_damaged(db: Database, damages: Sequence[ArrayDamage]) -> list[ArrayDamage]:
-    """Delete the files of removable damages, and ask for a training if one makes them; return these damages."""
+    """Delete and return removable damages, requesting a training if needed."""
     removed = [damage for damage in damages if damage.removable]
     for file in (file for damage in removed for file in damage.files):
         file.unlink(missing_ok=True)
@@ -113,12 +112,7 @@ def _list_orders(folder: Path) -> list[Path]:
 
 
 def find_suggestion_damages(db: Database, thorough: bool = True) -> Iterator[ArrayDamage]:
-    """Yield the damages of the current run's arrays that suggestions are read from.
-
-    Args:
-        db: The project's database.
-        thorough: Check every number, not only sizes.
-    """
+    """Yield damages of arrays that suggestions read. `thorough` checks every number."""
     run = runs.load_current_run(db)
     if run is None:
         return
@@ -156,7 +150,7 @@ def find_suggestion_damages(db: Database, thorough: bool = True) -> Iterator[Arr
 def _find_ranking_damages(
     folder: Path, newest: Path, classes: int, count: int | None, thorough: bool
 ) -> Iterator[ArrayDamage]:
-    """Yield the damage of a run's rankings, which pages read; a run of an older version has no rankings."""
+    """Yield the damage of a run's rankings."""
     half, whole, last = np.dtype(np.float16), np.dtype(np.int32), None if count is None else count - 1
     ranked = [
         _ExpectedFile(newest / "by_class.npy", whole, (classes, _ANY_SIZE), -1, last),
@@ -179,7 +173,6 @@ def _find_ranking_damages(
 
 
 def _find_head_damages(db: Database) -> Iterator[ArrayDamage]:
-    """Yield the damages of the current run's head and orders, which suggestions do not need."""
     run = runs.load_current_run(db)
     if run is None:
         return
@@ -303,7 +296,7 @@ def _find_wrong_files(parts: Sequence[_ExpectedFile], thorough: bool = True) -> 
 
 
 def _find_problem(part: _ExpectedFile, thorough: bool) -> str:
-    """Return the problem of an array, "" if it is sound. Probabilities may be nan where no model exists."""
+    """Return an array's problem, or ""."""
     file, kind, shape, low, high = part
     try:
         if not file.stat().st_size:

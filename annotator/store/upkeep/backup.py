@@ -1,11 +1,10 @@
-"""Backups of a project: a folder with content-addressed parts, and one manifest for each backup (see restoring.py).
+"""Backups of a project: content-addressed parts and one manifest per backup.
 
-    backup/parts/ab/<sha256>             a file of the project, stored once however many backups have it
-          /manifests/<time>.json         which part is which file; written last, so a backup is complete or absent
+    backup/parts/ab/<sha256>             a project file, stored once
+          /manifests/<time>.json         names of the parts, written last: a backup is complete or absent
 
-A folder, not one archive, so that a second backup stores only what changed, and each part can be checked by its name.
-project.db is copied first, by SQLite's online backup (database/database_copies.py). Files are written before the rows
-that name them, so the files named in the copy exist when they are copied, unless they are deleted at that moment.
+A second backup stores only changes. project.db is copied first: files are written before their rows, so
+files named in the copy exist unless just deleted.
 """
 
 import hashlib
@@ -57,7 +56,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class BackupPart:
-    """A file of a backup; `path` is relative to the project, with slashes, escaped (pictures/files.py)."""
+    """A backed-up file with its escaped path."""
 
     path: str
     sha256: str
@@ -66,12 +65,11 @@ class BackupPart:
 
 @dataclass(frozen=True)
 class BackupResult:
-    """The content of a backup, and the new files that it wrote.
+    """The content of a backup.
 
     Attributes:
-        files, bytes: Number and size of all files.
-        new_files, new_bytes: Number and size of the files that no earlier backup had.
-        left_out: Names in the project -> how to get them back.
+        new_files, new_bytes: Files new to the folder.
+        left_out: Project names -> how to restore them.
     """
 
     manifest: Path
@@ -83,13 +81,11 @@ class BackupResult:
 
 
 def create_backup(project: Path, target: Path, progress: StepCallback | None = None) -> BackupResult:
-    """Add a backup of the project to the folder `target`, while others go on working.
-
-    Earlier backups in the folder stay unchanged.
+    """Add a backup of a live project to a folder.
 
     Raises:
-        AnnotatorError: The project does not exist, or `target` is in it, contains it or holds other things.
-        AlreadyRunning: Another process backs up to `target`.
+        AnnotatorError: The project is missing, or `target` overlaps it or holds other files.
+        AlreadyRunning: Another process backs up.
         DiskFull: `target` cannot be written.
     """
     show = progress or ignore_steps
@@ -127,7 +123,7 @@ def _check_target(paths: Paths, target: Path) -> None:
 
 @contextmanager
 def lock_backup(target: Path) -> Generator[None]:
-    """Lock the backup folder against other backups and pruning during a block. Raises AlreadyRunning."""
+    """Lock a backup folder. Raises AlreadyRunning."""
     lock = FileLock(target / LOCK_FILE)
     try:
         lock.acquire(timeout=0)
@@ -176,7 +172,7 @@ def _write_backup(paths: Paths, target: Path, show: StepCallback) -> BackupResul
 
 
 def _iterate_files(project: Path) -> Iterator[Path]:
-    """Yield the files to back up beside the database, without links, which may lead anywhere, and temporary files."""
+    """Yield files to back up, except database, links and temporary files."""
     for name in BACKED_UP_FOLDERS:
         if (project / name).is_symlink():
             continue
@@ -197,7 +193,7 @@ def _is_regular(path: Path) -> bool:
 
 
 def _store_file(store: Path, path: Path, name: str) -> tuple[BackupPart | None, bool]:
-    """Return the file as a part, and whether it is new; (None, False) for a file that was deleted meanwhile."""
+    """Return the part and whether it is new, or (None, False)."""
     temporary = store / f".{uuid.uuid4().hex}.part"
     try:
         if path.suffix == ".db":  # of a running import (disk/fetched_manifest.py): copied at one moment
@@ -220,7 +216,7 @@ def _store_file(store: Path, path: Path, name: str) -> tuple[BackupPart | None, 
 
 
 def compute_digest(path: Path, copy: Path | None = None) -> tuple[str, int]:
-    """Return the sha256 and size of a file, and write its bytes to `copy` if given."""
+    """Return a file's sha256 and size, and optionally copy it."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file, (copy or Path(os.devnull)).open("wb") as written:
         while chunk := file.read(CHUNK_BYTES):
@@ -234,7 +230,7 @@ def compute_digest(path: Path, copy: Path | None = None) -> tuple[str, int]:
 
 
 def _move_to_part(store: Path, file: Path, digest: str) -> bool:
-    """Move a synced file to its part and return True; return False, and leave the file, if the part exists."""
+    """Move a synced file to its part. Return False if it exists."""
     part = store / digest[:2] / digest
     if part.exists():
         return False
@@ -257,12 +253,11 @@ def _write_manifest(path: Path, content: bytes) -> None:
 
 @dataclass(frozen=True)
 class PruneResult:
-    """The result of removing old backups.
+    """The result of pruning.
 
     Attributes:
-        backups: Number of backups removed.
-        parts, bytes: Number and size of the files that only they had.
-        kept: Names of the backups that stay.
+        parts, bytes: Removed files.
+        kept: Names of remaining backups.
     """
 
     backups: int
@@ -272,15 +267,13 @@ class PruneResult:
 
 
 def prune(target: Path, keep: int) -> PruneResult:
-    """Keep the newest `keep` backups of a folder; remove the others, and parts that only they name.
+    """Keep the newest `keep` backups and remove the others with unshared parts.
 
-    Manifests are removed before parts: if the removal is interrupted, each backup still listed is complete, and the
-    next call removes the rest.
+    Manifests are removed before parts, so that listed backups stay complete.
 
     Raises:
-        AnnotatorError: `keep` is below 1, or the manifest of a backup that stays cannot be read; nothing is removed
-            then.
-        AlreadyRunning: Another process backs up to the folder.
+        AnnotatorError: `keep` is below 1, or a kept manifest is unreadable.
+        AlreadyRunning: Another process backs up.
     """
     if keep < 1:
         raise AnnotatorError(f"At least the newest backup stays: {keep} cannot be kept.")

@@ -1,8 +1,6 @@
-"""Check that derived tables agree with the decisions, and derive them again where they do not.
+"""Checks that derived tables agree with the decisions, and their repair.
 
-Labels, stages, annotator disagreements and the counts of blind answers are rebuilt from all decisions in a temporary
-copy, and tallies are counted. The copy is a file that SQLite keeps in memory as far as its cache goes. A million images
-take minutes, so no page calls this; `annotator doctor` does, and tests and measurements that kill processes.
+A replay of all decisions takes minutes for a million images, so pages never call it.
 """
 
 import sqlite3
@@ -44,12 +42,11 @@ _SELECT_TALLY_SQL = "SELECT kind, one, two, n FROM tally WHERE n != 0"
 
 @dataclass
 class Differences:
-    """The inconsistencies found, as sentences.
+    """Inconsistencies, as sentences.
 
     Attributes:
-        integrity, foreign_keys: Rows that are damaged or refer to missing rows: they cannot be derived again.
-        derived: Differences of tallies, labels, stages and disagreements, and remains of archived classes.
-        images: Ids of images whose labels, stage, disagreements or counts of blind answers differ.
+        integrity, foreign_keys: Damage that cannot be rebuilt.
+        images: Images with different derived data.
     """
 
     integrity: list[str] = field(default_factory=list[str])
@@ -59,25 +56,21 @@ class Differences:
 
 
 def find_problems(db: Database) -> list[str]:
-    """Return all inconsistencies, one sentence each. Raises AnnotatorError for a file too damaged to be read."""
+    """Return all inconsistencies. Raises AnnotatorError if unreadable."""
     found = find_differences(db)
     return [*found.integrity, *found.foreign_keys, *found.derived]
 
 
 def find_differences(db: Database, progress: ProgressCallback | None = None) -> Differences:
-    """Compare the derived tables with the decisions, and check the integrity of the database.
+    """Compare derived tables with decisions and check database integrity.
 
-    The checks are SQLite's integrity check, foreign keys, tallies against counts, remains of archived classes, and
-    labels, stages and annotator disagreements against a rebuild from the decisions. Events are compared with what
-    follows from images and their edits, and groups of twins with themselves. After a failed integrity check the
-    others are left out.
+    A failed integrity check skips the rest.
 
     Args:
-        db: The project's database.
         progress: Called with (images done, all images).
 
     Raises:
-        AnnotatorError: The file is too damaged to be read.
+        AnnotatorError: The file is unreadable.
     """
     found = Differences()
     found.integrity = [f"integrity check: {row[0]}" for row in db.tuples("PRAGMA integrity_check") if row[0] != "ok"]
@@ -110,11 +103,10 @@ def find_differences(db: Database, progress: ProgressCallback | None = None) -> 
 
 
 def repair(db: Database, image_ids: set[int], progress: ProgressCallback | None = None) -> None:
-    """Derive the labels, stages and disagreements of these images again, and count all tallies, in one transaction.
+    """Rebuild derived data of these images, and all tallies, in one transaction.
 
-    Events are stored anew where they differ; groups of twins are forgotten, and the worker makes them again.
-
-    Decisions do not change. An image whose stage changes gets the place in the queue of its newest decision.
+    Near-duplicate groups are deleted for the worker. An image with a changed stage is queued by its newest
+    decision.
     """
     with db.writing() as sql:
         for done, image_id in enumerate(sorted(image_ids)):

@@ -1,8 +1,6 @@
-"""Restoring a backup (backup.py) into a new folder, which appears complete or not at all.
+"""Restoring of a backup into a new folder.
 
-A backup may come from anywhere. A manifest may name only files that backups hold; names that lead out of the folder,
-links in place of parts, and parts of another content or size are refused before the folder appears. Nothing is
-decompressed, so the restored files are as large as the parts.
+Backups are not trusted: names outside the folder, links and wrong content are refused first.
 """
 
 import json
@@ -42,23 +40,21 @@ _FORBIDDEN_CHARACTERS = frozenset("\0\\:" if os.name == "nt" else "\0")
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """The name of the restored backup, and the number of its files."""
+    """The restored backup."""
 
     name: str
     files: int
 
 
 def restore(source: Path, project: Path, name: str = "", progress: StepCallback | None = None) -> RestoreResult:
-    """Restore a backup into a new folder, which appears complete or not at all.
+    """Restore a backup into a new folder, all or nothing.
 
     Args:
-        source: The folder of the backup.
-        project: The folder of the restored project.
-        name: Name of a manifest; "" for the newest.
+        name: Manifest name, "" for the newest.
         progress: Called with (state, done, of).
 
     Raises:
-        AnnotatorError: `project` exists and is not empty, or the backup is incomplete, damaged or hostile.
+        AnnotatorError: `project` is not empty, or the backup is damaged.
         DiskFull: The folder cannot be written.
     """
     show = progress or ignore_steps
@@ -90,7 +86,7 @@ def restore(source: Path, project: Path, name: str = "", progress: StepCallback 
 
 
 def list_manifests(source: Path) -> list[Path]:
-    """Return the manifests of the backups in a folder, oldest first."""
+    """Return a backup folder's manifests, oldest first."""
     return sorted((source / MANIFESTS_FOLDER).glob("[0-9]*.json"))
 
 
@@ -111,7 +107,7 @@ def _find_manifest(source: Path, name: str) -> Path:
 
 
 def _read_parts(manifest: Path) -> list[BackupPart]:
-    """Return the parts of a backup, each with a path that stays in the folder. Raises AnnotatorError."""
+    """Return a backup's parts with safe paths."""
     try:
         if manifest.stat().st_size > MAX_MANIFEST_BYTES:
             raise ValueError("it is too long")
@@ -150,7 +146,7 @@ def _is_safe(part: BackupPart) -> bool:
 
 @contextmanager
 def _open_unfinished(project: Path) -> Generator[Path]:
-    """Yield an empty folder beside the project; it is removed at the end, and so is one of a killed process."""
+    """Yield an empty temporary folder, removed even after a crash."""
     folder = project.with_name(f".{project.name}.restoring")
     lock = FileLock(project.with_name(f".{project.name}.restoring.lock"))
     try:
@@ -170,7 +166,7 @@ def _open_unfinished(project: Path) -> Generator[Path]:
 
 
 def _copy_parts(source: Path, folder: Path, parts: list[BackupPart], show: StepCallback) -> None:
-    """Copy all parts and check their hashes meanwhile. Raises AnnotatorError naming all wrong parts."""
+    """Copy all parts and verify hashes. Raises AnnotatorError."""
     problems: list[str] = []
     for done, part in enumerate(parts):
         show("Restoring files", done, len(parts))

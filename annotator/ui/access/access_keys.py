@@ -1,4 +1,4 @@
-"""Keys that give a browser access, once each: the addresses that carry them, and the cookie they are exchanged for."""
+"""One-time keys that give a browser access, their URLs, and the access cookies."""
 
 import secrets
 import threading
@@ -19,10 +19,7 @@ STORAGE_NAME_SETTING = "storage_name"  # a setting; without it the name is deriv
 
 
 class AccessKeys:
-    """The one-time keys of one run of the server: each is accepted once.
-
-    Used keys are kept in memory only. A key names the run it was made for, so no key is valid after a restart.
-    """
+    """The one-time keys of one server run, not valid after a restart."""
 
     def __init__(self, tokens: Tokens, run: str):
         self._tokens, self._run = tokens, run
@@ -30,12 +27,7 @@ class AccessKeys:
         self._lock = threading.Lock()
 
     def redeem(self, key: str) -> tuple[bool, int | None]:
-        """Accept a key, which is used from then on.
-
-        Returns:
-            Whether the key was valid and unused, and the id of the member whose session it begins (None without
-            members).
-        """
+        """Use up a key and return (whether it was valid and unused, member id or None without members)."""
         content = self._tokens.read_key(key, self._run)
         if content is None:
             return False, None
@@ -47,10 +39,9 @@ class AccessKeys:
 
 
 def ensure_own_secret(db: Database, *, renew: bool = False) -> bool:
-    """Give the project a new secret when it is a copy of another one, or with `renew`. Return whether it got one.
+    """Give a copied project a new secret (any project with `renew`), and return whether it got one.
 
-    A copy has another path and other files. A renamed project keeps its files and one restored from a backup keeps its
-    path; both keep their secret.
+    A copy differs in path and files. A renamed or restored project keeps its secret.
     """
     secret, home = db.paths.secret, db.get_setting("secret_home")
     copied = secret.exists() and home is not None and _is_other_home(home, _read_secret_home(db))
@@ -66,10 +57,7 @@ def ensure_own_secret(db: Database, *, renew: bool = False) -> bool:
 
 
 def get_storage_name(db: Database) -> str:
-    """Return the name under which browsers store what they have not yet sent to this project.
-
-    It survives a new secret, since those decisions would be lost otherwise; a copy has its own.
-    """
+    """Return the name under which browsers store unsent decisions, which survives a new secret."""
     return db.get_setting(STORAGE_NAME_SETTING) or Tokens(db.paths.secret).project
 
 
@@ -82,14 +70,13 @@ def _is_other_home(home: list[Any], other: list[Any]) -> bool:
 
 
 def create_access_link(project: Path, name: str | None = None) -> str:
-    """Return an address that gives one more browser access, once, within ten minutes.
+    """Return a URL that gives one more browser access, once, within ten minutes.
 
     Args:
-        project: The project folder.
-        name: The member whose session it begins, where the project is served to members; None: the first owner's.
+        name: Member to sign in. None selects the first owner.
 
     Raises:
-        AnnotatorError: There is no such project or member, or it is not being served.
+        AnnotatorError: The project or member does not exist, or the project is not served.
     """
     db = Database(project)
     if db.read_only:
@@ -115,15 +102,15 @@ def create_access_link(project: Path, name: str | None = None) -> str:
 
 
 def build_key_url(address: str, key: str, page: str = "/") -> str:
-    """Return the address to open, with the key in it."""
+    """Return the page URL with an access key."""
     return f"{address}{page}?key={key}"
 
 
 def build_invitation_url(db: Database, secret: str) -> str:
-    """Return the address that begins a member's session, with the secret of their link in it.
+    """Return the URL of a member's invitation link.
 
     Raises:
-        AnnotatorError: For a project that was not served to its members yet, since then there is no address.
+        AnnotatorError: The project was never served to members.
     """
     if not db.get_setting(SERVED_TO_TEAM_SETTING, False):
         raise AnnotatorError(
@@ -134,32 +121,26 @@ def build_invitation_url(db: Database, secret: str) -> str:
 
 
 def cookie_name(port: int) -> str:
-    """Return the name of the cookie that gives access.
-
-    It contains the port, which browsers ignore: several projects can be open at once.
-    """
+    """Return the name of the access cookie, with the port because browsers share cookies between ports."""
     return f"annotator_{port}"
 
 
 def listing_cookie_name(port: int) -> str:
-    """Return the name of the cookie that the start page of several projects reads."""
+    """Return the name of the start page's cookie."""
     return f"annotator_listed_{port}"
 
 
 def build_access_cookie(project: Path, address: str) -> tuple[str, str]:
-    """Return name and value of the cookie that gives access to this address, for tests and measurements."""
+    """Return (name, value) of the access cookie, for tests and benchmarks."""
     port = int(address.split("/")[2].partition(":")[2])
     return cookie_name(port), Tokens(Paths(project).secret).create_cookie(port)
 
 
 def build_request_headers(project: Path, address: str, annotator: str, is_member: bool = False) -> dict[str, str]:
-    """Return the headers of a request to our routes, for tests and measurements without a browser.
+    """Return request headers for the app's routes, for tests and benchmarks without a browser.
 
     Args:
-        project: The project folder.
-        address: The address of the server.
-        annotator: The name of the person.
-        is_member: The annotator is a member, in whose session the token is valid; the cookie is not a member's.
+        is_member: Create a token of a member's session.
     """
     cookie = "=".join(build_access_cookie(project, address))
     token = Tokens(Paths(project).secret, of_members=is_member).mint(annotator)

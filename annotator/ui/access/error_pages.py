@@ -1,4 +1,4 @@
-"""The answers of middleware.py to a browser that is not let in, signs in or signs out: HTML without Streamlit."""
+"""Responses to browsers without access and to sign-in and sign-out: HTML without Streamlit."""
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -45,7 +45,7 @@ RATE_LIMIT_MESSAGE = "More requests than one person can cause. Wait a few second
 
 
 def build_no_access_response(path: str, page_html: str) -> Response:
-    """Return the answer to a request without access; `text` is the page to show."""
+    """Return a 403 response: JSON for API paths, else the page."""
     if path.startswith("/api/"):
         words = (
             "This browser's access has run out. Reload the page and follow what it says; answers that are not saved "
@@ -56,10 +56,10 @@ def build_no_access_response(path: str, page_html: str) -> Response:
 
 
 def build_rate_limit_response() -> Response:
-    """Return the answer to somebody who has used up their allowance (rate_limit.py)."""
+    """Return a 429 response."""
     return JSONResponse({"error": RATE_LIMIT_MESSAGE}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
 
 
 def render_used_key_note(key: str | None) -> str:
-    """Return a paragraph that says the key in the address is not valid; "" where there was no key."""
+    """Return a paragraph about an invalid key, or "" without a key."""
     return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"

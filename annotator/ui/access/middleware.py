@@ -1,14 +1,9 @@
-"""Access control: ASGI middleware in front of everything this process serves, Streamlit's pages and WebSocket included.
+"""Access control: ASGI middleware in front of Streamlit's pages, its WebSocket and all routes.
 
-Where the project is served to this computer only, a browser gets in with a one-time key in the address (`/?key=...`),
-which `annotator serve` and `annotator link` print. The key is exchanged for a cookie and removed from the address.
-Where it is served to its members (serving_modes.py), a session gives access. An invitation link begins it, or a login
-at a provider, which is Streamlit's. What a member may do is decided by the routes (routes/guard.py) and the store.
-
-Without a cookie nothing is answered. A request that names another origin is refused even with the cookie: browsers send
-the cookies of one port of a machine to all its ports. Two addresses are for programs, which have an access token
-instead of the cookie; they refuse every request that names an origin. Where there are members, each has an allowance of
-requests, and so have programs by their token and everybody else by their address.
+Locally, a one-time key in the URL is exchanged for a cookie. With members, access needs a session from an
+invitation or provider login. Requests from other origins are refused even with the cookie, because browsers
+send one port's cookies to all ports of a machine. Two API paths take an access token instead. With members,
+requests are rate-limited.
 """
 
 import hashlib
@@ -69,13 +64,12 @@ SECURITY_HEADERS = {
 
 
 class AccessMiddleware:
-    """The middleware.
+    """The access control middleware.
 
     Attributes:
-        tokens: Signs the cookies.
-        keys: The one-time keys of this run, None if it has none.
-        access: How the project is reached; None: from this computer only.
-        sessions: The sessions of its members; None without members.
+        keys: None without one-time keys.
+        access: None allows this computer only.
+        sessions: None without members.
     """
 
     def __init__(
@@ -92,7 +86,7 @@ class AccessMiddleware:
         self._accepted: set[bytes] = set()  # digests of tokens that a route for programs has accepted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on to the app with the session of its member."""
+        """Answer a request, or pass it to the app with its member's session."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -121,7 +115,7 @@ class AccessMiddleware:
             await answer(scope, receive, send)
 
     async def _check_request(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the answer to a request that is not let through; None where the request may pass."""
+        """Return the refusal or redirect of a request, or None to let it pass."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._is_own_host(host):
             names = [self.access.netloc, *LOOPBACK_HOSTS] if self.access and self.access.is_team else LOOPBACK_HOSTS
@@ -145,11 +139,10 @@ class AccessMiddleware:
         return await self._check_member_request(self.sessions, scope, headers, path)
 
     def _check_rate_limit(self, client: Hashable) -> Response | None:
-        """Return the answer to somebody who asks too much; None for everybody else, and where there are no members."""
         return None if self.sessions is None or self.allowance.consume(client) else build_rate_limit_response()
 
     def _check_local_request(self, scope: Scope, headers: Headers, path: str) -> Response | None:
-        """Return the answer to a request where there are no members; None where the request may pass."""
+        """Check a request without members."""
         port = scope["server"][1]
         admitted = self.tokens().is_valid_cookie(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
         if scope["type"] == "websocket":
@@ -170,7 +163,7 @@ class AccessMiddleware:
     async def _check_member_request(
         self, sessions: Sessions, scope: Scope, headers: Headers, path: str
     ) -> Response | None:
-        """Return the answer to a request where there are members; None where the request may pass."""
+        """Check a request with members."""
         cookies = HTTPConnection(scope).cookies
         member = await _load_member(sessions, cookies)
         if answer := self._check_rate_limit(member.id if member else _get_client_network(scope)):
@@ -209,7 +202,6 @@ class AccessMiddleware:
     async def _handle_sign_in_paths(
         self, sessions: Sessions, scope: Scope, headers: Headers, path: str
     ) -> Response | None:
-        """Return the answer to a request to or from a login provider, or to sign out; None where it may pass."""
         is_oidc = self.access is not None and self.access.mode == OIDC
         if scope["method"] != "GET" or (path != SIGN_OUT_PATH and not is_oidc):
             return _build_not_found()
@@ -241,7 +233,7 @@ class AccessMiddleware:
     async def _begin_session(
         self, sessions: Sessions, scope: Scope, headers: Headers, member: Member | None, query: Mapping[str, str]
     ) -> Response | None:
-        """Return the answer to an invitation link or a one-time key; None where it is not valid."""
+        """Answer an invitation link or one-time key, or return None if it is not valid."""
         if "invitation" in query:
             invited = await run_sync(members.sign_in_by_link, sessions.db, query["invitation"])
         elif member is not None and member.highest_right >= Right.LOOK:
@@ -266,7 +258,6 @@ class AccessMiddleware:
         )
 
     def _redirect_without_key(self, scope: Scope, headers: Headers, port: int = 0, cookie: str = "") -> Response:
-        """Redirect to the same address without the key; with a cookie, also set it."""
         place = _build_url_without_key(scope)
         if headers.get("sec-fetch-site") == "cross-site":
             # Browsers send no strict cookie along a redirect that began on another site (a chat, a mail, the file that
@@ -290,10 +281,9 @@ class AccessMiddleware:
         return answer
 
     def _track_token(self, headers: Headers, send: Send) -> Send:
-        """Return a `send` that notes whether a program's token was accepted.
+        """Return a `send` that records accepted tokens.
 
-        From the first accepted request on, a program is limited by its token. Until then it is limited by its address,
-        because invented tokens would have an allowance each.
+        Until then a program is limited by address, because invented tokens would each have an allowance.
         """
 
         async def send_and_note(message: Message) -> None:
@@ -306,10 +296,6 @@ class AccessMiddleware:
         return send_and_note
 
     def _add_listing_cookie(self, scope: Scope, send: Send) -> Send:
-        """Return a `send` that sets the cookie by which a start page lists this project.
-
-        It is set for the member who opens a page of it, unless their browser has a valid one.
-        """
         member: Member | None = scope.get(MEMBER_SCOPE_KEY)
         home = self.access.home_url if self.access else ""
         if not home or member is None or scope["type"] != "http" or scope["method"] != "GET":
@@ -346,15 +332,9 @@ class AccessMiddleware:
         return name in LOOPBACK_HOSTS and (port == "" or port.isdecimal())
 
     def _get_origin(self, host: str) -> str:
-        """Return the origin that a browser names for our own pages."""
         return self.access.origin if self.access and host == self.access.netloc else f"http://{host}"
 
     def _add_security_headers(self, send: Send, host: str) -> Callable[[Message], Awaitable[None]]:
-        """Return a `send` that adds the security headers.
-
-        Other sites may not frame our pages, our pages may not fetch anything from elsewhere, and cookies do not travel
-        unencrypted.
-        """
         is_https = self._get_origin(host).startswith("https://")
 
         async def send_with_headers(message: Message) -> None:
@@ -415,7 +395,6 @@ def _build_url_without_key(scope: Scope) -> str:
 
 
 def _mark_cookie_secure(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Return the header; a cookie in it is marked as one that browsers send encrypted only."""
     is_open = name == b"set-cookie" and b"; secure" not in value.lower()
     return name, value + b"; Secure" if is_open else value
 

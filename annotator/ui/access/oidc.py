@@ -1,7 +1,4 @@
-"""Additions to Streamlit's login at a provider: why somebody was not signed in, and facts of the userinfo endpoint.
-
-A person whom Streamlit cannot sign in is sent back to the page they came from, and only the log has the reason.
-"""
+"""Additions to Streamlit's provider login: reasons of a failed login, and userinfo claims."""
 
 import html
 import logging
@@ -36,16 +33,11 @@ LOGIN_EXPIRED_MESSAGE = "This login was begun too long ago, in another browser, 
 
 
 def explain_failed_login(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bool) -> Send:
-    """Return a `send` that replaces an answer of Streamlit's login that signs nobody in.
-
-    The page in its place says why, and what to do.
+    """Return a `send` that replaces Streamlit's response to a failed login with an explanation.
 
     Args:
-        scope: The request, as ASGI has it.
-        receive: Of the same request.
-        send: Sends the answer to the browser.
-        sign_in: The address at which a login begins.
-        is_in: The browser has a session already, which an old address of a login does not end.
+        sign_in: Path where a login begins.
+        is_in: The browser already has a session, which an old login URL does not end.
     """
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
     replaced = False
@@ -68,10 +60,7 @@ def explain_failed_login(scope: Scope, receive: Receive, send: Send, sign_in: st
 
 
 def _find_failure_reason(message: Message, query: Mapping[str, str], is_in: bool) -> str:
-    """Return why the answer to a browser that is back from the provider signs nobody in.
-
-    "" where it signs somebody in, or should not.
-    """
+    """Return why a provider login failed, or "" if it did not."""
     if message["status"] >= 400 or not ("error" in query or "code" in query):
         return ""  # on the way there, or back from signing out
     cookies = SimpleCookie()
@@ -95,15 +84,10 @@ def _find_failure_reason(message: Message, query: Mapping[str, str], is_in: bool
 
 
 def add_user_info(claims: Mapping[str, Any], provider: Mapping[str, Any], access_token: str) -> dict[str, Any]:
-    """Return the claims of an ID token, with the name and e-mail address it lacks from the userinfo endpoint.
+    """Return ID token claims, completed with name and email from the userinfo endpoint.
 
-    Many providers put neither into the ID token (OpenID Connect Core 1.0, section 5.4). Where the endpoint does not
-    answer, or speaks of somebody else (section 5.3.2), the log says so and the claims stay as they are.
-
-    Args:
-        claims: The claims of the ID token.
-        provider: Of the provider: server_metadata_url.
-        access_token: Of the same login.
+    Many providers put neither into the ID token (OpenID Connect Core 1.0, section 5.4). If the endpoint fails
+    or describes another subject (section 5.3.2), this is logged and the claims stay unchanged.
     """
     import httpx  # comes with Authlib's client, which only --auth oidc needs
 

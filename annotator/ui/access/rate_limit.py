@@ -1,4 +1,4 @@
-"""Limits on requests by one person: far more than any page makes, far fewer than would slow others down."""
+"""Rate limits per person, far above what pages need and low enough to protect others."""
 
 import ipaddress
 import time
@@ -12,10 +12,10 @@ MAX_KNOWN_CLIENTS = 10_000
 
 
 class RateLimiter:
-    """A token bucket for each person, program or address.
+    """A token bucket per person, program or address.
 
     Args:
-        burst, per_second: How much is allowed at once, and how much is regained per second; None: that of requests.
+        burst, per_second: Bucket size and refill rate. None selects the request limits.
     """
 
     def __init__(self, burst: float | None = None, per_second: float | None = None) -> None:
@@ -24,14 +24,14 @@ class RateLimiter:
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def consume(self, client: Hashable) -> bool:
-        """Consume one request; return False when the caller is over the limit."""
+        """Consume one request, and return False over the limit."""
         left, now = self._refill(client)
         is_within = left >= 1
         self._store_level(client, left - is_within, now)
         return is_within
 
     def charge(self, client: Hashable, cost: float) -> float:
-        """Count work that is done in any case, and return the seconds after which it is within the limit."""
+        """Count unavoidable work, and return the seconds until it is within the limit."""
         left, now = self._refill(client)
         self._store_level(client, left - cost, now)
         return max(0.0, cost - left) / self._a_second
@@ -48,10 +48,10 @@ class RateLimiter:
 
 
 def get_network(address: str) -> str:
-    """Return the network that somebody who is not signed in is limited by.
+    """Return the network by which a signed-out client is limited.
 
-    It is their IPv4 address, or the first 64 bits of an IPv6 address: a machine has as many addresses as it likes in
-    that network. Where it is no address, it is the first 64 characters.
+    This is the IPv4 address, the IPv6 /64 network (one machine has many addresses), or 64 characters of other
+    text.
     """
     try:
         known = ipaddress.ip_address(address)

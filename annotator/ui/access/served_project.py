@@ -1,4 +1,4 @@
-"""The project that this process serves: set once by the server, read by every page and route."""
+"""The project that this process serves, set once by the server."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ _configured_access: list[tuple[Access, Sessions | None]] = []
 
 
 def open_project(path: Path) -> None:
-    """Serve this project from now on. Raises AnnotatorError when there is none, or it may not be written."""
+    """Serve this project, or raise AnnotatorError if it is missing or not writable."""
     project = Project(path)
     project.db.check_writable()
     # threads may still use the one before: it is not closed
@@ -24,7 +24,7 @@ def open_project(path: Path) -> None:
 
 
 def configure_access(access: Access) -> Sessions | None:
-    """Serve the open project in this way from now on. Return the sessions of its members; None without members."""
+    """Set how the project is served, and return its sessions."""
     project, _ = _get_current()
     _open_project[:] = [(project, Tokens(project.db.paths.secret, of_members=access.is_team))]
     sessions = Sessions(db(), access, tokens()) if access.is_team else None
@@ -35,42 +35,42 @@ def configure_access(access: Access) -> Sessions | None:
 
 
 def sessions() -> Sessions | None:
-    """Return the sessions of the members; None where the project is served to this computer only."""
+    """Return the members' sessions, or None."""
     return _configured_access[0][1] if _configured_access else None
 
 
 def public_url() -> str:
-    """Return the address that people open, without a slash at the end; "" where only this computer is served."""
+    """Return the public URL, or "" without members."""
     return _configured_access[0][0].address if _configured_access and _configured_access[0][0].is_team else ""
 
 
 def serving_mode() -> str:
-    """Return how people get to the project: one of serving_modes.MODES."""
+    """Return one of `SERVING_MODES`."""
     return _configured_access[0][0].mode if _configured_access else LOCAL
 
 
 def project_name() -> str:
-    """Return the name of the project's folder, by which the list of projects and the pages call it, on one line."""
+    """Return the project's folder name on one line."""
     return " ".join(escape_path(db().paths.project.resolve().name).split())
 
 
 def home_url() -> str:
-    """Return the address of the start page of several projects; "" where this project is served by itself."""
+    """Return the start page's URL, or ""."""
     return _configured_access[0][0].home_url if _configured_access else ""
 
 
 def base_path() -> str:
-    """Return the path that all addresses of this app begin with, "" or like "/annotator"."""
+    """Return the URL prefix, "" or like "/annotator"."""
     return _configured_access[0][0].base_path if _configured_access else ""
 
 
 def db() -> Database:
-    """Return the project's database, with its caches."""
+    """Return the project's database."""
     return _get_current()[0].db
 
 
 def tokens() -> Tokens:
-    """Return the signer and checker of tokens, cookies and keys of the open project."""
+    """Return the project's token signer."""
     return _get_current()[1]
 
 

@@ -1,4 +1,4 @@
-"""The ways to serve a project: to this computer only, by invitation links, or by a login provider (OIDC)."""
+"""The ways to serve a project: locally, by invitation, or by OIDC login."""
 
 import ipaddress
 import re
@@ -23,17 +23,15 @@ BASE_PATH_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 @dataclass(frozen=True)
 class Access:
-    """The way that one run of the server is reached.
+    """The way that one server run is reached.
 
     Attributes:
-        mode: LOCAL: this computer, one person, no members; INVITATION and OIDC: the members of the project.
-        host: The address to listen at.
-        origin: Scheme, name and port that people type.
-        base_path: The path that follows the origin, "" or like "/annotator".
-        trusted_proxies: Addresses and networks of the reverse proxies whose X-Forwarded headers are believed.
-        home_url: Address of the start page of several projects (annotator home), whose path its cookie has; "" for
-            none.
-        provider: Of OIDC: what Streamlit's login needs to know (REQUIRED_PROVIDER_KEYS and perhaps client_kwargs).
+        mode: LOCAL (no members), INVITATION or OIDC.
+        origin: Public scheme, name and port.
+        base_path: "" or like "/annotator".
+        trusted_proxies: Trusted for X-Forwarded headers.
+        home_url: Start page of several projects, or "".
+        provider: Streamlit's login configuration.
     """
 
     mode: str
@@ -47,32 +45,32 @@ class Access:
 
     @property
     def is_team(self) -> bool:
-        """Return whether people are members with roles."""
+        """Return whether the project has members."""
         return self.mode != LOCAL
 
     @property
     def is_https(self) -> bool:
-        """Return whether people reach the app by https."""
+        """Return whether the URL is https."""
         return self.origin.startswith("https://")
 
     @property
     def netloc(self) -> str:
-        """Return the name and port that browsers send as Host."""
+        """Return the Host header of browsers."""
         return urlsplit(self.origin).netloc
 
     @property
     def address(self) -> str:
-        """Return the address that people open, without a slash at the end."""
+        """Return the public URL without a trailing slash."""
         return self.origin + self.base_path
 
     @property
     def is_unencrypted(self) -> bool:
-        """Return whether sessions and labels travel unencrypted over a network."""
+        """Return whether sessions travel unencrypted."""
         return not self.is_https and urlsplit(self.origin).hostname not in LOOPBACK_HOSTS
 
 
 def build_local_access(port: int) -> Access:
-    """Return the access of this computer only, without login."""
+    """Return access from this computer only."""
     return Access(LOCAL, LOOPBACK_ADDRESS, port, f"http://{LOOPBACK_ADDRESS}:{port}")
 
 
@@ -84,10 +82,7 @@ def parse_access(
     trusted_proxies: str = "",
     provider: Path | None = None,
 ) -> Access:
-    """Return the access that these options of `annotator serve` describe.
-
-    Raises AnnotatorError with all that is wrong.
-    """
+    """Parse the access options, or raise AnnotatorError with all problems."""
     problems: list[str] = []
     if mode not in SERVING_MODES:
         raise AnnotatorError(f"--auth {mode!r} is not known. There is: {', '.join(SERVING_MODES)}.")
@@ -121,7 +116,7 @@ def _is_loopback(host: str, problems: list[str]) -> bool:
 
 
 def _parse_url(url: str, problems: list[str]) -> tuple[str, str]:
-    """Return the origin and the base path of a URL; what is wrong with it is added to `problems`."""
+    """Return (origin, base path) of a URL, adding to `problems`."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -156,7 +151,6 @@ def _parse_networks(trusted_proxies: str, problems: list[str]) -> tuple[str, ...
 
 
 def _load_provider(path: Path | None, problems: list[str]) -> dict[str, Any] | None:
-    """Return the login provider that the file describes; what is wrong is added to `problems`."""
     if find_spec("authlib") is None:
         problems.append("--auth oidc needs Authlib. Install it with: pip install 'multilabel-annotator[auth]'")
     if path is None:

@@ -1,11 +1,7 @@
-"""Sessions: the member whom a browser's signed cookie names, for pages and routes alike.
+"""Sessions: the member named by a browser's signed cookie, for pages and routes.
 
-An invitation link or a one-time key gives a cookie of our own. After a login at a provider the cookie is Streamlit's,
-signed with the same secret. Both only say who the person is; their rights are looked up, so a role that an owner takes
-away is gone at once (within ROLE_CACHE_SECONDS for looking, immediately for writing:
-store/database/authorization.py).
-Signing out ends the session for all copies of its cookies. The log records the session by its name, so it stays ended
-after a restart.
+Roles are looked up, so revoking one acts immediately on writes and within ROLE_CACHE_SECONDS on reads. The
+log records sign-outs, which end all copies of a cookie and survive a restart.
 """
 
 import contextlib
@@ -43,7 +39,7 @@ _asking_member: ContextVar[int | None] = ContextVar("asking", default=None)
 
 
 class Sessions:
-    """The members of the served project, by the cookies of their browsers."""
+    """The members' sessions, found by browser cookies."""
 
     def __init__(self, db: Database, access: Access, tokens: Tokens):
         self.db, self.access, self.tokens = db, access, tokens
@@ -55,10 +51,9 @@ class Sessions:
         self._last_entry = 0  # the log entry up to which _ended is complete
 
     def find_member(self, cookies: Mapping[str, str]) -> Member | None:
-        """Return the member whose session this is, perhaps a member without access.
+        """Return the member of this session from memory, possibly without access.
 
-        None without a valid session, and for a login that `sign_in` has not seen. Reads nothing from the disk: see
-        `refresh`.
+        None means no valid session or an unrecorded login.
         """
         own = self._read_own_session(cookies)
         if own is not None:
@@ -77,7 +72,7 @@ class Sessions:
         return member if at + 1 > member.sessions_since else None
 
     def sign_in(self, cookies: Mapping[str, str]) -> None:
-        """Take note of a login at the provider that has not been seen; without one, nothing happens."""
+        """Record a provider login that is new."""
         claimed = self._read_active_login(cookies)
         if claimed is None:
             return
@@ -91,14 +86,11 @@ class Sessions:
             self.refresh(force=True)
 
     def get_session_name(self, cookies: Mapping[str, str]) -> str:
-        """Return the name that the log has for the session of these cookies; "" without a session."""
+        """Return the session's name in the log, or "" without a session."""
         return next(iter(self._list_session_names(cookies)), "")
 
     def end(self, cookies: Mapping[str, str]) -> None:
-        """End the session of these cookies, also for anybody who has a copy of them.
-
-        Raises nothing: on a full disk the session is ended until the server ends.
-        """
+        """End the session of these cookies and their copies (on a full disk, until the server stops)."""
         member = self.find_member(cookies)
         names = [name for name in self._list_session_names(cookies) if name not in self._ended]
         self._ended |= set(names)
@@ -107,24 +99,24 @@ class Sessions:
                 members.end_session(self.db, member.name if member else "", name)
 
     def has_login(self, cookies: Mapping[str, str]) -> bool:
-        """Return whether a provider has vouched for somebody, known or not."""
+        """Return whether the cookies hold a provider login."""
         return self._read_active_login(cookies) is not None
 
     def get_member(self, id_: int) -> Member | None:
-        """Return the member of this id; None if there is none."""
+        """Return the member, or None."""
         return self._by_id.get(id_)
 
     def has_right(self, name: str, right: Right) -> bool:
-        """Return whether the member of this name has this right."""
+        """Return whether the named member has this right."""
         return any(member.name == name and member.highest_right >= right for member in self._by_id.values())
 
     @property
     def is_stale(self) -> bool:
-        """Return whether roles may have changed since they were looked up."""
+        """Return whether roles may have changed since they were read."""
         return time.monotonic() - self._looked_up >= ROLE_CACHE_SECONDS
 
     def refresh(self, force: bool = False) -> None:
-        """Read the members and their roles; without `anew` only if the last look is ROLE_CACHE_SECONDS old."""
+        """Read members and roles if stale or `force`."""
         if force or self.is_stale:
             began = time.monotonic()
             self._by_id = {member.id: member for member in members.load_members(self.db)}
@@ -134,18 +126,14 @@ class Sessions:
             self._looked_up = began
 
     def is_hidden(self, part: str, member: Member) -> bool:
-        """Return whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
+        """Return whether this part is hidden from the member."""
         return member.highest_right < Right.REVIEW and part in self._hidden
 
     def _read_own_session(self, cookies: Mapping[str, str]) -> tuple[int, float] | None:
-        """Return the member's id of a session that a link or key has begun, and when it began; None without one."""
         return self.tokens.read_session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
 
     def _list_session_names(self, cookies: Mapping[str, str]) -> list[str]:
-        """Return the names that the log has for the sessions of these cookies.
-
-        They are made from the content of a cookie: a signed text has several spellings.
-        """
+        """Hash decoded sessions to log names, because one signed text has several spellings."""
         return [
             _hash_session(found)
             for found in (self._read_own_session(cookies), self._read_login(cookies))
@@ -153,10 +141,7 @@ class Sessions:
         ]
 
     def _read_active_login(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
-        """Return what the login provider said of somebody, and when (unix seconds).
-
-        None without a session, and for an ended one.
-        """
+        """Return (claims, unix seconds) of an active provider login, or None."""
         claimed = self._read_login(cookies)
         return None if claimed is None or _hash_session(claimed) in self._ended else claimed
 
@@ -173,7 +158,7 @@ class Sessions:
         return claims, min(moments)
 
     def _complete_claims(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
-        """Return the claims, with what the provider's userinfo endpoint says of a newcomer."""
+        """Add the provider's userinfo to the claims."""
         try:
             given, _ = self._read_cookie(cookies, TOKENS_COOKIE_NAME)
         except ValueError:
@@ -182,10 +167,7 @@ class Sessions:
         return add_user_info(claims, self.access.provider or {}, token) if token else claims
 
     def _read_cookie(self, cookies: Mapping[str, str], name: str) -> tuple[Any, list[float]]:
-        """Return the content of a cookie of Streamlit's login and when its parts were signed.
-
-        The content is None without a valid cookie.
-        """
+        """Return (content or None, signing times) of a Streamlit login cookie."""
         moments: list[float] = []
 
         def read_part(part: str) -> bytes | None:
@@ -201,7 +183,6 @@ def _hash_session(session: tuple[Any, float]) -> str:
 
 
 def _is_new_login(member: Member, at: float) -> bool:
-    """Return whether a login at this time (whole unix seconds) is later than the last one that was noted."""
     return member.signed_in_at is None or member.signed_in_at < at
 
 
@@ -215,12 +196,12 @@ def _unsign_value(signer: URLSafeTimedSerializer, text: str, moments: list[float
 
 
 def set_asking_member(member_id: int) -> None:
-    """Note that the running task handles a request of this member; acting.NOBODY: of somebody who is no member."""
+    """Set the member of the running request (`NON_MEMBER_ID` without one)."""
     _asking_member.set(member_id)
 
 
 def get_script_member(sessions: Sessions) -> Member | None:
-    """Return the member whose page's script the calling thread runs; None when their session has ended."""
+    """Return the member whose page script this thread runs, or None."""
     sessions.refresh()
     cookies = st.context.cookies.to_dict()
     if cookies:
@@ -232,7 +213,7 @@ def get_script_member(sessions: Sessions) -> Member | None:
 
 
 def enforce_roles(sessions: Sessions) -> None:
-    """Have the store check every write against the role of the asking person (store/database/authorization.py)."""
+    """Make the store check every write by role."""
 
     def get_asking_member() -> int | None:
         if get_script_run_ctx(suppress_warning=True) is None:

@@ -1,9 +1,4 @@
-"""Tokens, cookies and keys in addresses, signed with the project's secret.
-
-The page script mints a token for the person who gave their name and passes it to its component; every route checks
-it. A cookie gives a browser access (middleware.py), a key is exchanged for the cookie. The secret is in the project
-folder, so tokens and cookies stay valid when the server is restarted.
-"""
+"""Tokens, cookies and URL keys, signed with the project's secret, which survive a restart."""
 
 import hashlib
 import hmac
@@ -25,11 +20,11 @@ SECRET_PATTERN = re.compile(rb"[0-9a-f]{64}")  # a complete secret: after a powe
 
 
 class Tokens:
-    """The maker and checker of tokens, by the project's secret.
+    """The signer and checker of a project's tokens.
 
     Args:
-        of_members: The tokens are those of members, whom a session vouches for. Without members anybody may have given
-            any name: a token made for one of these two cases is never accepted in the other.
+        of_members: Sign for members with sessions. Such tokens and those of unverified names are never
+            interchangeable.
     """
 
     def __init__(self, secret_path: Path, of_members: bool = False):
@@ -45,14 +40,11 @@ class Tokens:
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
     def mint(self, annotator: str) -> str:
-        """Return a token for this person. It is the same all day, so that a browser's image cache stays valid."""
+        """Return the annotator's token, constant per day for browser image caches."""
         return self._signer.dumps([annotator, _get_day_number() + VALID_DAYS])
 
     def read_author(self, token: str) -> str | None:
-        """Return the person a token was minted for, also after it has expired; None when it is not one of ours.
-
-        A decision that a browser could not send for a month still has its author.
-        """
+        """Return the annotator of a token, even an expired one, for decisions sent late. None if not ours."""
         try:
             annotator, _ = self._signer.loads(token)
         except (BadSignature, ValueError, TypeError):
@@ -60,7 +52,7 @@ class Tokens:
         return annotator
 
     def read_annotator(self, token: str) -> str | None:
-        """Return the person a token was minted for; None when it is not one of ours or has expired."""
+        """Return the annotator of a valid token, or None."""
         content = _load_signed(self._signer, token)
         if content is None:
             return None
@@ -68,40 +60,31 @@ class Tokens:
         return annotator if _get_day_number() <= last_day else None
 
     def create_cookie(self, port: int) -> str:
-        """Return the cookie that gives a browser access at this port."""
+        """Return the access cookie for this port."""
         return self._cookies.dumps([port, _get_day_number() + VALID_DAYS])
 
     def is_valid_cookie(self, cookie: str, port: int) -> bool:
-        """Return whether this is one of our cookies, for this port, and not expired."""
+        """Return whether this access cookie is valid here."""
         content = _load_signed(self._cookies, cookie)
         return content is not None and content[0] == port and _get_day_number() <= content[1]
 
     def create_session_cookie(self, port: int, member_id: int, began_at: float | None = None) -> str:
-        """Return the cookie that gives a browser this member's session, at this port.
-
-        Args:
-            port: The port of the server.
-            member_id: The member.
-            began_at: Unix seconds; None for now.
-        """
+        """Return a member's session cookie, from now unless `began_at` (unix seconds) is given."""
         return self._sessions.dumps([port, member_id, time.time() if began_at is None else began_at])
 
     def read_session(self, cookie: str, port: int) -> tuple[int, float] | None:
-        """Return the member's id and when the session began (unix seconds).
-
-        None when the cookie is none of ours, for another port, or expired.
-        """
+        """Return (member id, start in unix seconds) of a session cookie, or None."""
         content = _load_signed(self._sessions, cookie)
         if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY_SECONDS:
             return None
         return content[1], content[2]
 
     def create_listing_cookie(self, port: int, member_id: int, session: str) -> str:
-        """Return the cookie by which the start page of several projects lists this project in a member's session."""
+        """Return the cookie that lists this project for a member."""
         return self._listings.dumps([port, member_id, time.time(), session])
 
     def read_listing(self, cookie: str, port: int) -> tuple[int, float, str] | None:
-        """Return the member's id, when the cookie was made (unix seconds), and its session; None as for `session`."""
+        """Return (member id, unix seconds, session) of a listing cookie, or None."""
         content = _load_signed(self._listings, cookie)
         if (
             content is None
@@ -113,22 +96,16 @@ class Tokens:
         return content[1], content[2], content[3]
 
     def get_provider_signer(self, name: str) -> URLSafeTimedSerializer:
-        """Return the reader of a cookie of this name that Streamlit has set after a login at a provider."""
+        """Return the signer of Streamlit's login cookie."""
         return URLSafeTimedSerializer(self.provider_secret, salt=name)
 
     def create_key(self, run: str, seconds: float | None = KEY_SECONDS, member_id: int | None = None) -> str:
-        """Return a key for one run of the server, valid for this many seconds; None: as long as the run lasts.
-
-        Args:
-            run: The id of the run of the server.
-            seconds: How long the key is valid; None: as long as the run lasts.
-            member_id: The member whose session it begins; None without members.
-        """
+        """Return a one-time key, valid for the whole server run if `seconds` is None."""
         until = None if seconds is None else time.time() + seconds
         return self._keys.dumps([run, secrets.token_urlsafe(12), until, member_id])
 
     def read_key(self, key: str, run: str) -> tuple[str, int | None] | None:
-        """Return the unique name of a key and whose session it begins; None for another run or after its time."""
+        """Return (key id, member) of a login key, or None if expired or of another run."""
         content = _load_signed(self._keys, key)
         if content is None or content[0] != run or (content[2] is not None and time.time() > content[2]):
             return None
@@ -147,7 +124,6 @@ def _load_signed(signer: URLSafeSerializer, text: str) -> list[Any] | None:
 
 
 def _load_or_create_secret(path: Path) -> str:
-    """Return the project's secret, made when first needed; readable by its owner only."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

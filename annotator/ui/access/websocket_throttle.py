@@ -1,10 +1,7 @@
-"""Limits on how often one person's pages may run: WebSocket messages wait, so that the answers of others do not.
+"""Rate limits on page runs, so that one person's WebSocket messages do not slow others.
 
-Each message on a WebSocket of Streamlit's makes a page's script run, 50 to 100 ms in which other threads get little
-done. A person, and each of their sockets, has an allowance of runs. Beyond it messages wait; none is lost, and
-messages that arrived meanwhile are passed on together, so that Streamlit makes one run of them. So dragging a slider
-stays smooth, and a program that sends without end gets no more runs than a person could cause. A socket that does so
-for a minute is closed, and its page, if it is one, connects again by itself.
+Each message runs a page script for 50 to 100 ms. Excess messages wait and are passed on together, and none
+is lost. A socket over its allowance for a minute is closed.
 """
 
 import asyncio
@@ -30,7 +27,7 @@ MAX_MESSAGE_BYTES = 5 << 20  # bytes of a message; uvicorn would take as much as
 
 
 class WebSocketThrottle:
-    """The allowances of all WebSockets of the process."""
+    """The allowances of all WebSockets."""
 
     def __init__(self) -> None:
         self._people = RateLimiter(PERSON_BURST_RUNS, PERSON_RUNS_PER_SECOND)
@@ -39,10 +36,7 @@ class WebSocketThrottle:
         self._collecting: asyncio.TimerHandle | None = None
 
     async def serve_socket(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, client: Hashable) -> None:
-        """Have the application answer a WebSocket of this person, whose messages come no faster than allowed.
-
-        Over MAX_SOCKETS_PER_PERSON of a person the WebSocket is closed at once.
-        """
+        """Serve a person's WebSocket with delayed messages, or close it beyond MAX_SOCKETS_PER_PERSON."""
         if self._open[client] >= MAX_SOCKETS_PER_PERSON:
             await receive()
             await send({"type": "websocket.close", "code": TRY_AGAIN_LATER_CODE})
@@ -56,13 +50,13 @@ class WebSocketThrottle:
                 del self._open[client]
 
     def charge_message(self, client: Hashable, socket: object, size: int) -> float:
-        """Count a message of this many bytes and return the seconds that it has to wait."""
+        """Count a message of `size` bytes, and return its delay in seconds."""
         cost = 1 + size // LARGE_MESSAGE_BYTES
         self._schedule_collection()
         return max(self._people.charge(client, cost), self._sockets.charge(id(socket), cost))
 
     def _schedule_collection(self) -> None:
-        """Schedule one garbage collection for all runs. Streamlit would collect after each, and stop all answers."""
+        """Schedule one garbage collection for all runs."""
         if self._collecting is None:
             self._collecting = asyncio.get_running_loop().call_later(COLLECTION_DELAY_SECONDS, self._collect_garbage)
 
@@ -72,7 +66,7 @@ class WebSocketThrottle:
 
 
 class _ThrottledReceive:
-    """The `receive` of one WebSocket, which waits where its person or the socket is over the allowance."""
+    """The delayed `receive` of one WebSocket."""
 
     def __init__(self, pacing: WebSocketThrottle, client: Hashable, receive: Receive, send: Send):
         self._pacing, self._who, self._receive, self._send = pacing, client, receive, send

@@ -12,13 +12,10 @@ MAX_PEOPLE_SHOWN = 30
 
 
 def build_class_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
-    """Return the chart of Krippendorff's alpha with its interval, a class a row, in the order of the table.
-
-    A dashed line is at chance.
+    """Plot Krippendorff's alpha with its interval per class, and a dashed line at chance.
 
     Args:
-        table: Class, alpha, low, high; without rows that were not measured.
-        colors: The colours of the page's theme.
+        table: class, alpha, low, high. Measured classes only.
     """
     table = theme.escape_class_names(table)
     names = list(table["class"])
@@ -43,11 +40,10 @@ def build_class_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
 
 
 def build_pair_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
-    """Return the matrix of agreement: a square for each two people, darker where they more often say the same.
+    """Plot the agreement of pairs of annotators as a matrix.
 
     Args:
-        table: One, other, same (the share), cells; both orders of each pair.
-        colors: The colours of the page's theme.
+        table: one, other, same, cells. Each pair twice.
     """
     table = theme.escape_class_names(table)
     people = sorted(set(table["one"]))
@@ -73,11 +69,10 @@ def build_pair_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
 
 
 def build_week_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
-    """Return the chart of how often people said the same, by week, with intervals.
+    """Plot weekly agreement with intervals.
 
     Args:
-        table: Week (its Monday), same, low, high, cells.
-        colors: The colours of the page's theme.
+        table: week (its Monday), same, low, high, cells.
     """
     mondays = [alt.DateTime(year=day.year, month=day.month, date=day.day) for day in table["week"]]
     days = alt.Axis(format="%d %b %Y", values=mondays, labelOverlap=True)

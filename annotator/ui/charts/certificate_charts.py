@@ -1,4 +1,4 @@
-"""The chart of the Certificate page."""
+"""The recall chart of the Certificate page."""
 
 import altair as alt
 import pandas as pd
@@ -18,16 +18,11 @@ KIND_SHAPES = ("circle", "square", "diamond")
 def build_interval_chart(
     table: pd.DataFrame, target: float, colors: Palette, title: str = "Class"
 ) -> alt.LayerChart | alt.FacetChart:
-    """Return the chart of intervals of INTERVAL_KINDS, a class a row, in the order of the table; a dashed line at the
-        target.
-
-    Kinds differ in lightness, shape and place as well as in hue. Kinds without any figure are not in the legend.
+    """Plot intervals per class and kind, with a dashed line at the target recall.
 
     Args:
-        table: Class, kind (of INTERVAL_KINDS), estimate, low, high; nan: not measured, nothing is drawn.
-        target: The recall that is asked for.
-        colors: The colours of the page's theme.
-        title: What a row is, in its tooltip.
+        table: class, kind (of INTERVAL_KINDS), estimate, low, high. NaN means not measured.
+        title: Noun for a row in its tooltip.
     """
     table = theme.escape_class_names(table)
     drawn, names = set(table.loc[table["low"].notna(), "kind"]), list(dict.fromkeys(table["class"]))

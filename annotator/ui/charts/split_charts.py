@@ -1,4 +1,4 @@
-"""The chart of the splits of an export: of each class, which share of its labels is in which split."""
+"""The chart of an export's splits: each class's labels per split."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +15,7 @@ COLOR_ORDER = (0, 4, 2, 9, 7, 3, 6, 1)  # of Palette.kinds: neighbours differ in
 
 
 def build_split_table(splits: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return class, split, order, images and share of the MAX_CLASSES_SHOWN classes with most labels, the rarest last.
-
-    Args:
-        splits: As of DataSet.
-    """
+    """Return class, split, order, images and share of the MAX_CLASSES_SHOWN largest classes."""
     classes = {name: sum(split["present"][name] for split in splits) for name in splits[0]["present"]}
     shown = sorted((name for name in classes if classes[name]), key=lambda name: -classes[name])[:MAX_CLASSES_SHOWN]
     return pd.DataFrame(
@@ -39,7 +35,7 @@ def build_split_table(splits: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def build_split_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
-    """Return the chart of splits: one bar a class, a segment a split."""
+    """Plot each class's labels per split."""
     table = theme.escape_class_names(table.assign(split=theme.WORD_JOINER + table["split"]))
     names, parts = list(dict.fromkeys(table["class"])), list(dict.fromkeys(table["split"]))
     shades = [colors.kinds[COLOR_ORDER[place % len(COLOR_ORDER)]] for place in range(len(parts))]

@@ -1,7 +1,4 @@
-"""The colours of the charts in both themes, and the parts that charts share.
-
-Present, absent and unsure differ in lightness as well as in hue, so that they can be told apart in grey, too.
-"""
+"""The chart colors of both themes, distinguishable in gray, and shared chart parts."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +14,12 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one theme: present, absent and unsure; kinds of decisions; the ends of a ramp from none to all."""
+    """The colors of one theme.
+
+    Attributes:
+        states: Present, absent, unsure.
+        ramp: None to all.
+    """
 
     background: str
     text: str
@@ -87,21 +89,20 @@ STATES = ("present", "absent", "unsure")
 
 
 def get_palette(theme: str | None) -> Palette:
-    """Return the colours for a theme's name as Streamlit gives it ("light", "dark" or None)."""
+    """Return the palette of a Streamlit theme ("light" or "dark")."""
     return DARK_PALETTE if theme == "dark" else LIGHT_PALETTE
 
 
 def apply_text_colors(chart: AnyChart, palette: Palette) -> AnyChart:
-    """Return the chart with its text in the theme's colours: Streamlit's own grey is too pale in both themes."""
+    """Color the chart's text, because Streamlit's gray is too pale."""
     text_colors: dict[str, Any] = {"labelColor": palette.muted, "titleColor": palette.muted}
     return chart.configure_axis(**text_colors).configure_legend(**text_colors)
 
 
 def escape_class_names(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the names of classes as Vega can draw them.
+    """Return the table with class names that Vega can draw.
 
-    Vega looks names up in plain objects of JavaScript, which already have entries such as "constructor" or "toString",
-    and then draws nothing. With an invisible letter in front no name is one of these.
+    Vega draws nothing for JavaScript names like "constructor". An invisible first character prevents this.
     """
     return table.assign(
         **{column: WORD_JOINER + table[column] for column in ("class", "with", "one", "other") if column in table}
@@ -109,12 +110,12 @@ def escape_class_names(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def build_point_mark(colour: str, size: int) -> alt.OverlayMarkDef:
-    """Return the mark of a chart's points: filled, in this colour; `size` is the area in square pixels."""
+    """Return a filled point mark of `size` square pixels."""
     return alt.OverlayMarkDef(size=size, filled=True, color=colour)
 
 
 def build_color_scale(field: str, names: list[str], colors: list[str]) -> alt.Color:
-    """Return a colour scale from these names to these colours, with a legend at the top."""
+    """Return a color scale with its legend on top."""
     scale = alt.Scale(domain=names, range=colors)
     columns = 3 if len(names) <= 3 else 2  # on a phone a row has room for three short names
     legend = alt.Legend(title=None, orient="top", columns=columns, offset=4, padding=0, labelLimit=260)

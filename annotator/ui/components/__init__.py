@@ -1,11 +1,4 @@
-"""Mounting the components: plain ES modules and style sheets, one folder for each page, beside shared/.
-
-Streamlit takes a component's script as one string. That string is a loader that imports the module
-components/<name>/<name>.js, with all that it imports, from /api/script (ui/serving/script_bundles.py). Its default
-export is a
-class: constructed with what Streamlit hands a component, updated after every rerun of the page's script, unmounted when
-the page is left (shared/page.js).
-"""
+"""Mounting of the page components: plain ES modules and style sheets, one folder per page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -56,12 +49,11 @@ export default function (given) {
 
 
 def mount_component(name: str, *, styles: Sequence[str] = (), **extra_data: object) -> None:
-    """Put the component of this name on the page, with the project's classes and their version.
+    """Put the named component on the page.
 
     Args:
-        name: The name of the component and of its folder.
-        styles: Further style sheets, as paths in this folder: of pages that it shows parts of.
-        extra_data: JSON values that only this component needs.
+        styles: Further style sheets, as paths in this folder.
+        extra_data: JSON values for this component.
     """
     data = build_classes_json(served_project.db()) | {
         "token": frame.create_token(),
@@ -76,10 +68,7 @@ def mount_component(name: str, *, styles: Sequence[str] = (), **extra_data: obje
 
 
 def mount_status_bar() -> None:
-    """Put the line on the page that names the project and says how far it is, who is at work and what they did today.
-
-    It stands in the bar at the top (frame.STYLE), and asks for the name where it is not known yet.
-    """
+    """Put the status bar on the page, which asks for a missing annotator name."""
     name = frame.require_annotator_name()
     day = {"today": asdict(load_daily_activity(served_project.db(), name)), "day_left": get_seconds_until_midnight()}
     member = frame.get_member()
@@ -99,7 +88,7 @@ def mount_status_bar() -> None:
 
 
 def mount_upload() -> None:
-    """Put the place on the page where files for an import are chosen or dropped (ui/work/uploaded_files.py)."""
+    """Put the import file chooser on the page."""
     data = {
         "token": frame.create_token(),
         "base": served_project.base_path(),
@@ -112,10 +101,10 @@ def mount_upload() -> None:
 
 
 def mount_class_tree(on_drop: Callable[[int, int], None]) -> None:
-    """Put the classes on the page as their relations order them.
+    """Put the class tree on the page.
 
     Args:
-        on_drop: Called with the ids of a class and of the one onto which it was dragged.
+        on_drop: Called with the dragged and target ids.
     """
     key = "class_tree"
 
@@ -135,13 +124,7 @@ def _call_component(component: Callable, data: dict[str, Any], **options: Any) -
 
 @cache
 def _get_component(name: str, styles: tuple[str, ...], part: str = "root") -> Callable:
-    """Return Streamlit's component with the script and style sheets of this folder; call it with data= and key=.
-
-    Args:
-        name: The name of the component and of its folder.
-        styles: Further style sheets, as paths in this folder.
-        part: The CSS class of the element that its script fills; for a page it is root.
-    """
+    """Return this folder's Streamlit component."""
     files = (*SHARED_STYLES, *styles, f"{name}/{name}.css")
     css = "\n".join((COMPONENTS_FOLDER / file).read_text(encoding="utf-8") for file in files)
     script = LOADER_SCRIPT % get_script_url(f"{name}/{name}.js")

@@ -1,1 +1,1 @@
-"""Streamlit's entry, alone in its folder: a folder called pages beside it would be taken for its pages."""
+"""Streamlit's entry script, in its own folder because Streamlit scans a neighboring pages folder."""

@@ -1,4 +1,4 @@
-"""Streamlit's entry: the menus at the top and the page that is open."""
+"""Streamlit's entry script: menus and the open page."""
 
 from importlib import import_module
 
@@ -19,11 +19,7 @@ ICON_SVG = (
 
 
 def _build_page(entry: PageEntry, listed: bool) -> st.Page:
-    """Return the page in pages/<name>.py, for Streamlit.
-
-    It is imported when it is opened: the charts of Progress take half a second, which the first page after a start
-    need not wait for.
-    """
+    """Return Streamlit's page, which imports its module only on opening."""
 
     def show() -> None:
         if not frame.enter_page(entry):
@@ -38,11 +34,7 @@ def _build_page(entry: PageEntry, listed: bool) -> st.Page:
 
 
 def _build_menus() -> dict[Menu, dict[PageEntry, bool]]:
-    """Return the pages of each menu, and whether it lists them.
-
-    Whoever may answer is first shown how: what looks at answers is listed from the first one on. Its addresses work
-    before.
-    """
+    """Return the pages of each menu, and whether each is listed."""
     nothing_yet = frame.has_right(Right.ANSWER) and not project_counts.has_answers(served_project.db())
     menus: dict[Menu, dict[PageEntry, bool]] = {group: {} for group in Menu}
     for entry in PAGES:

@@ -1,4 +1,1 @@
-"""The parts of the Export page: choosing, what an export would hold, writing it in the background, tags.
-
-start_section.py begins an export, which export_runner.py writes. Begin with pages/export.py.
-"""
+"""The parts of the Export page. Begin with pages/export.py."""

@@ -1,7 +1,6 @@
-"""A classifier that people order on the Export page: made by a process of its own, because it takes torch.
+"""Building of classifiers, in a separate process because it loads torch.
 
-Each project makes one at a time. It is packed with its card as a zip, which is offered for a while. The process ends
-with the app: it reads from a pipe whose other end the app holds.
+The process ends with the app, which holds its pipe open.
 """
 
 import json
@@ -27,11 +26,10 @@ MAX_ERROR_CHARACTERS = 2000  # characters
 
 @dataclass(frozen=True)
 class ClassifierResult:
-    """The result of an order: a zip that is offered, or an error.
+    """A classifier offered as a zip, or an error.
 
     Attributes:
-        said: What the card says of the classifier, in sentences.
-        error: For people; "" where there is none.
+        said: Sentences of its card.
     """
 
     name: str
@@ -42,7 +40,7 @@ class ClassifierResult:
 
 
 class ClassifierBuilder:
-    """The making of classifiers of one project; `get_classifier_builder` returns it."""
+    """The builder of a project's classifiers."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -54,19 +52,18 @@ class ClassifierBuilder:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether a classifier is being made."""
+        """Return whether a build is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, name: str, expected_error: float) -> None:
-        """Begin to make a classifier.
+        """Start a build.
 
         Args:
-            name: Of its file, without ending.
-            expected_error: The share of wrong answers that thresholds allow.
+            name: File name without ending.
+            expected_error: Allowed share of wrong answers.
 
         Raises:
-            AnnotatorError: One is being made, or the name cannot be one of a file; Forbidden for a person who may not
-                export.
+            AnnotatorError: Another is running, or the name is not valid.
         """
         self._db.require(Right.REVIEW)
         if not name or name != safe_name(name):
@@ -83,13 +80,13 @@ class ClassifierBuilder:
             self._thread.start()
 
     def cancel(self) -> None:
-        """End the process that makes it; nothing is left."""
+        """Kill the build process."""
         self._is_cancelled = True
         if (process := self._process) is not None:
             process.kill()
 
     def wait(self) -> None:
-        """Wait until the classifier is made."""
+        """Wait until the build ends."""
         if self._thread:
             self._thread.join()
 
@@ -113,7 +110,6 @@ class ClassifierBuilder:
             self.made = ClassifierResult(name, time.time(), made.offered, made.said, made.error) if is_new else None
 
     def _run_command(self, target: Path, expected_error: float) -> tuple[str, ...]:
-        """Run the command, and return what it says of the classifier. Raises AnnotatorError with what it told."""
         words = [
             *CLASSIFIER_COMMAND,
             str(self._db.paths.project),
@@ -144,7 +140,7 @@ class ClassifierBuilder:
 
 
 def get_classifier_builder(db: Database) -> ClassifierBuilder:
-    """Return the making of classifiers of this project."""
+    """Return the project's classifier builder."""
     return db.caches.get("classifier making", "", lambda: ClassifierBuilder(db), 1)
 
 

@@ -1,4 +1,4 @@
-"""The columns of a CSV: which, in which order, under which names."""
+"""The choice, order and names of CSV columns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ def draw_columns(
     has_splits: bool,
     problems: list[str],
 ) -> TableColumns:
-    """Draw the widgets and return the columns; only CSV has columns that can be chosen."""
+    """Draw the column widgets, which only CSV has."""
     if format_.name != "csv":
         return TableColumns(seconds=seconds)
     shape = st.radio(
@@ -65,7 +65,7 @@ def draw_columns(
 
 
 def build_rows(usual: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of the table: the columns that are written by default, then those that could be."""
+    """Return default columns, then optional ones, as rows."""
     return [
         {"write": place <= len(usual), "place": place, "column": name, "name": name}
         for place, name in enumerate([*usual, *others], start=1)
@@ -73,7 +73,7 @@ def build_rows(usual: Sequence[str], others: Sequence[str]) -> list[dict[str, An
 
 
 def read_chosen_columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return (column, its name in the file) of the edited table, in the order of the places that were typed."""
+    """Return (column, name in the file) in the typed order."""
     order = list(rows)
     for before, row in enumerate(rows, start=1):
         wanted = row["place"]

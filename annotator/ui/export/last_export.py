@@ -1,4 +1,4 @@
-"""The last export that each person has ordered, kept in the project: the next one like it is one press away."""
+"""Each person's last export, stored for one-click repetition."""
 
 from dataclasses import replace
 from itertools import count
@@ -13,7 +13,7 @@ from annotator.ui.export.export_runner import ExportRequest, get_export_folder, 
 
 
 def start_and_save(db: Database, order: ExportRequest) -> None:
-    """Begin an export and keep its choices for the next time. Raises as Exporting.start."""
+    """Start an export and store its choices."""
     get_export_runner(db).start(order)
     kept: dict[str, Any] = {"kind": order.kind, "name": order.name, "on_server": order.on_server, "lossy": order.lossy}
     # The images are kept beside the choices, whose JSON leaves "none" out.
@@ -22,10 +22,7 @@ def start_and_save(db: Database, order: ExportRequest) -> None:
 
 
 def load_next(db: Database, by: str) -> ExportRequest | None:
-    """Return the order of this person's next export: as the last one, without its tag, under a name that is free.
-
-    None before the first one, and where this version cannot read what was kept.
-    """
+    """Return the person's last export under a free name, untagged, or None if missing or unreadable."""
     kept = db.get_setting(_get_setting_name(by))
     try:
         find_format(kept["kind"], "write")

@@ -1,7 +1,4 @@
-"""The preview of the chosen export on the Export page: counts, what the model fills in, splits, first rows.
-
-It is counted in the background. A count that took long is not repeated at every answer: the page says how old it is.
-"""
+"""The preview of the chosen export, counted in the background and recounted on request."""
 
 import time
 from collections import Counter
@@ -33,12 +30,12 @@ MAX_COLUMNS_SHOWN = 40  # of the preview
 
 
 def compute_stamp(db: Database) -> Hashable:
-    """Return all that an export depends on, besides the choices: while it is equal, so is the export."""
+    """Return a stamp of all data that exports depend on."""
     return get_change_key(db), db.get_setting("registrations", 0), len(past_imports.load_imports(db))
 
 
 def request_summary(db: Database, choices: Choices) -> Computation:
-    """Return the computation that counts an export with these choices; its result is a Summary."""
+    """Return the computation of an export's `Summary`."""
     alike = drop_uncounted_choices(choices)
     again = st.session_state.pop("count_again", False)
     return get_computations(db).request(
@@ -47,12 +44,12 @@ def request_summary(db: Database, choices: Choices) -> Computation:
 
 
 def get_newest_summary(work: Computation) -> Summary | None:
-    """Return the newest summary that was counted, also one from before a change; None before the first."""
+    """Return the newest summary, possibly outdated, or None."""
     return work.result or (work.before.result if work.before else None)
 
 
 def draw_progress(work: Computation, title: str) -> None:
-    """Draw how far a computation is until it has ended; then the page is drawn again."""
+    """Draw a computation's progress until it ends."""
     if work.ended.is_set():
         return
 
@@ -67,7 +64,7 @@ def draw_progress(work: Computation, title: str) -> None:
 
 
 def draw_counts(db: Database, work: Computation, summary: Summary) -> None:
-    """Draw the numbers of images, classes and answers."""
+    """Draw image, class and answer counts."""
     size = f"{format_count(summary.images, 'image')} × {format_count(len(summary.head.classes), 'class', 'classes')}"
     states = [*STATE_WORDS[1:], "unknown"]
     totals: Counter[tuple[str, str]] = Counter()
@@ -97,7 +94,7 @@ def draw_counts(db: Database, work: Computation, summary: Summary) -> None:
 
 
 def draw_fill(fill_: Fill) -> None:
-    """Draw what the model fills in and how much of it is expected to be wrong."""
+    """Draw the model's fills and their expected errors."""
     headline, basis, rule = fill_.sentences()
     (st.info if fill_.calibrated else st.warning)(
         f"{frame.escape_markdown(headline)}\n\n{frame.escape_markdown(basis)}"
@@ -121,7 +118,7 @@ def draw_fill(fill_: Fill) -> None:
 
 
 def draw_splits(summary: Summary) -> None:
-    """Draw images and labels of each split, as a chart and as a table."""
+    """Draw images and labels per split."""
     if not summary.splits or not summary.head.classes:
         return
     st.subheader("Splits")
@@ -143,7 +140,7 @@ def draw_splits(summary: Summary) -> None:
 
 
 def draw_rows(summary: Summary, choices: Choices) -> None:
-    """Draw the first rows, with the columns of a CSV."""
+    """Draw the first CSV rows."""
     st.subheader("Preview")
     try:
         names, *rows = format_preview_rows(summary, choices)
@@ -161,7 +158,7 @@ def draw_rows(summary: Summary, choices: Choices) -> None:
 
 
 def _draw_age(db: Database, work: Computation) -> None:
-    """Say when the counts were made, where something has changed since, and offer to count again."""
+    """Show the age of outdated counts."""
     if not work.ended.is_set() or work.stamp == compute_stamp(db):
         return
     moment = note_list.format_moment(work.began_at, frame.get_time_zone())

@@ -1,4 +1,4 @@
-"""Ordering an export on the Export page: its name and place, losses to agree to, progress and outcome."""
+"""The Export page section that starts an export."""
 
 from dataclasses import replace
 from html import escape
@@ -45,13 +45,10 @@ STYLE = """<style>
 
 
 def draw(db: Database, chosen: PageChoices, summary: Summary | None, by: str) -> None:
-    """Draw this part of the page.
+    """Draw this section.
 
     Args:
-        db: The project's database.
-        chosen: What was chosen above this part.
-        summary: None while it is being counted.
-        by: The person who exports.
+        summary: None while counting.
     """
     work = get_export_runner(db)
     found = find_losses(chosen.format, summary.tallies) if summary else []
@@ -117,7 +114,7 @@ def _find_problems(db: Database, order: ExportRequest) -> list[str]:
 
 
 def _was_written(db: Database, order: ExportRequest) -> bool:
-    """Return whether this export is being written or was written just now: its name is not a problem then."""
+    """Return whether this export is running or just ended."""
     work = get_export_runner(db)
     orders = [work.running.order] if work.running else []
     orders += [
@@ -127,7 +124,7 @@ def _was_written(db: Database, order: ExportRequest) -> bool:
 
 
 def _ask_about_losses(found: list[Loss]) -> bool:
-    """Show what would be lost, and return whether the person accepts it; False where nothing is lost."""
+    """Show losses, returning whether the person accepts them."""
     for loss in found:
         frame.show_warning(f"{loss.text}. {loss.on_page}")
     if not found:
@@ -192,7 +189,7 @@ def _draw_outcome(outcome: ExportOutcome, token: str) -> None:
 
 
 def draw_download_link(address: str, path: Path, size: str, expires_at: float) -> None:
-    """Draw a link that downloads a file which is offered for a while."""
+    """Draw a temporary file's download link."""
     until = note_list.format_moment(expires_at, frame.get_time_zone()).removeprefix("today ")
     st.html(
         f'{STYLE}<div class="download"><a href="{escape(address)}" download>Download {escape(path.name)}</a>'
@@ -214,7 +211,7 @@ def _draw_command(db: Database, chosen: PageChoices, order: ExportRequest) -> No
 
 
 def format_size(count: float) -> str:
-    """Return a number of bytes in words."""
+    """Format a number of bytes."""
     for unit in ("bytes", "KB", "MB"):
         if count < 1000:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"

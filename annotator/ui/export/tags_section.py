@@ -1,4 +1,4 @@
-"""Tagged exports on the Export page: the list, and the changes between two of them or since one."""
+"""The Export page section of tagged exports and comparisons."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,7 +35,7 @@ CSV_HEADER = ("image", "class", "before", "after")
 
 @dataclass(frozen=True)
 class TagRow:
-    """A tag, without its card."""
+    """A tag without its card."""
 
     name: str
     annotator: str
@@ -50,7 +50,7 @@ class TagRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison: what changed, the first changed pairs as in the CSV, and the file with all of them."""
+    """A difference of two exports, with a file of all changes."""
 
     diff: Diff
     first: list[tuple[str, ...]]
@@ -58,7 +58,7 @@ class Comparison:
 
 
 def draw(db: Database) -> None:
-    """Draw the list of tags, and the comparison of two."""
+    """Draw the tags and their comparison."""
     st.subheader("Tagged exports")
     rows = db.caches.get("tagged exports", tagged_exports.get_newest_tag_id(db), lambda: _load_rows(db), 1)
     if not rows:
@@ -69,7 +69,6 @@ def draw(db: Database) -> None:
 
 
 def _load_rows(db: Database) -> list[TagRow]:
-    """Return all tags, the oldest first."""
     rows = []
     for tag in tagged_exports.load_tags(db):
         states: Counter[str] = Counter()
@@ -144,7 +143,7 @@ def _build_comparison(
 def _write_changes(
     db: Database, path: Path, first: str, second: str, choices: Choices, note: ProgressCallback
 ) -> tuple[Diff, list[tuple[str, ...]]]:
-    """Compare two exports and write all changed pairs to a new file; return the difference and the first pairs."""
+    """Write changed labels to a new file."""
     shown: list[tuple[str, ...]] = []
     written = 0
     with ExitStack() as stack:

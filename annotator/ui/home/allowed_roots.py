@@ -1,7 +1,6 @@
-"""The folders of the server in which the start page looks for images: the roots that its owner allows.
+"""The server folders in which the start page may look for images.
 
-Every path comes from a page. It counts as what it resolves to, links included: what leads out of the roots is refused
-before anything is said about it. Hidden folders below a root, where programs keep keys and settings, are refused, too.
+Paths are resolved before the check. Hidden folders are refused, because programs store keys there.
 """
 
 import os
@@ -20,13 +19,12 @@ MAX_FOLDERS_LISTED = 2_000  # of a folder that are listed
 
 @dataclass(frozen=True)
 class FolderListing:
-    """What a folder holds, one level deep.
+    """The content of a folder, one level deep.
 
     Attributes:
-        path: The folder, resolved.
-        parent: The folder around it; None for a root.
-        folders: Names of the folders in it that may be opened.
-        images: Files in it that end like images; of MAX_ENTRIES_SCANNED entries at most.
+        parent: None for a root.
+        folders: Names that may be opened.
+        images: Number of image files.
     """
 
     path: Path
@@ -36,11 +34,11 @@ class FolderListing:
 
 
 class AllowedRoots:
-    """The roots; `paths` are resolved, and those that are missing are left out.
+    """The allowed roots, resolved.
 
     Args:
-        paths: The roots from which people begin.
-        unlisted: Further folders that may be read; no page leads there by itself.
+        paths: Roots offered on the page.
+        unlisted: Further readable folders.
     """
 
     def __init__(self, paths: Sequence[Path], unlisted: Sequence[Path] = ()):
@@ -48,7 +46,7 @@ class AllowedRoots:
         self._all = _resolve_folders([*paths, *unlisted])
 
     def list_folder(self, given: str) -> FolderListing:
-        """Return what a folder holds. Raises AnnotatorError as `folder` does."""
+        """Return the folder's content."""
         path = self.resolve_folder(given)
         names: list[str] = []
         images = 0
@@ -67,11 +65,7 @@ class AllowedRoots:
         return FolderListing(path, parent, sorted(names, key=str.casefold), images)
 
     def resolve_folder(self, given: str) -> Path:
-        """Return the folder that was chosen or typed, resolved.
-
-        Raises AnnotatorError for a path that is not whole, leads out of the roots, is hidden, is no folder, is not
-        there, or may not be read.
-        """
+        """Return a resolved folder, or raise AnnotatorError if outside the roots, hidden or unreadable."""
         path = self.resolve_path(given)
         if not path.is_dir():
             raise AnnotatorError(f"{path} is a file, not a folder. Choose the folder with your images.")
@@ -83,7 +77,7 @@ class AllowedRoots:
         return path
 
     def resolve_path(self, given: str) -> Path:
-        """Return the file or folder of this path, resolved. Raises AnnotatorError as `folder` does."""
+        """Resolve a path, or raise AnnotatorError."""
         path = parse_absolute_path(given)
         try:
             real = path.resolve()
@@ -103,7 +97,7 @@ class AllowedRoots:
         return real
 
     def _find_root(self, real: Path) -> Path | None:
-        """Return the innermost root around a path: one that was named may lie in a hidden folder of another."""
+        """Return the innermost root, possibly inside another's hidden folder."""
         around = [root for root in self._all if real.is_relative_to(root)]
         return max(around, key=lambda root: len(root.parts), default=None)
 

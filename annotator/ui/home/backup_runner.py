@@ -1,7 +1,4 @@
-"""Backing projects up from the start page: what `annotator backup` does, in a thread, into the folder `.backups`.
-
-That folder lies beside the projects, and holds a folder of each project's name. Everybody goes on working meanwhile.
-"""
+"""Project backups from the start page, written to `.backups` while work continues."""
 
 import logging
 import threading
@@ -20,15 +17,13 @@ log = logging.getLogger("annotator.home")
 
 @dataclass(frozen=True)
 class BackupState:
-    """How far the backup of a project is.
+    """The progress of a project's backup.
 
     Attributes:
-        is_at_work: It is being made.
-        what: The step of it.
-        done, of: Of the step; of 0: nobody knows.
-        error: Why it was not made; "" otherwise.
-        said: What was stored; "" before the first one since the start page was opened.
-        backups: The number of backups of the project.
+        what: Current step.
+        done, of: Progress of the step. `of` is 0 if unknown.
+        said: Result, "" before the first.
+        backups: Number of backups.
     """
 
     is_at_work: bool = False
@@ -41,19 +36,19 @@ class BackupState:
 
 
 class BackupRunner:
-    """The threads that back projects up, one a project at a time."""
+    """The backup threads, one per project."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._states: dict[Path, BackupState] = {}  # by the project's folder
 
     def get_state(self, project: Path) -> BackupState:
-        """Return how far the backup of a project is."""
+        """Return a backup's progress."""
         state = self._states.get(project, BackupState())
         return replace(state, backups=len(list((get_backups_folder(project) / MANIFESTS_FOLDER).glob("[0-9]*.json"))))
 
     def start(self, project: Path) -> None:
-        """Begin to back a project up; one that is being backed up goes on."""
+        """Start a backup, unless one is running."""
         with self._lock:
             if not self.get_state(project).is_at_work:
                 self._states[project] = BackupState(is_at_work=True)
@@ -61,7 +56,7 @@ class BackupRunner:
                 threading.Thread(target=self._run_backup, args=[project], name=name, daemon=True).start()
 
     def check_not_running(self, project: Path) -> None:
-        """Raise AlreadyRunning while a project is being backed up: its folder has to stay where it is."""
+        """Raise AlreadyRunning during a backup."""
         if self.get_state(project).is_at_work:
             raise AlreadyRunning(f"{project.name} is being backed up. Wait until that has ended, then try again.")
 
@@ -82,7 +77,7 @@ class BackupRunner:
 
 
 def get_backups_folder(project: Path) -> Path:
-    """Return the folder of a project's backups."""
+    """Return the project's backup folder."""
     return project.parent / BACKUPS_FOLDER_NAME / project.name
 
 

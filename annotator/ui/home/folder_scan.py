@@ -1,7 +1,6 @@
-"""What lies in a folder that may become a project: images by format, samples, lists of classes, a table of labels.
+"""The content of a folder that may become a project: images, class lists and labels.
 
-Labels are found and read as `annotator import` does. Only what `annotator init` would take without a question is
-offered; for anything else the sentence names the Import page of the project.
+Only labels that need no questions are offered.
 """
 
 import tempfile
@@ -34,7 +33,7 @@ IMPORT_LATER_HINT = "Make the project, then add them on its Import page."
 
 @dataclass(frozen=True)
 class ClassList:
-    """A list of classes in a file. text: one class a line, as `annotator init` reads it."""
+    """A class list file, with one class per line."""
 
     file: str
     count: int
@@ -43,15 +42,13 @@ class ClassList:
 
 @dataclass(frozen=True)
 class FoundLabels:
-    """Labels that lie in the folder.
+    """Labels found in the folder.
 
     Attributes:
-        file: The path of the table or folder that holds them.
-        name: Its name, for people.
-        why: What it was recognised by.
-        text: The names of its classes, one a line.
-        count: Number of these classes.
-        trouble: Why they cannot come with the new project; "" where they can.
+        file: Table or folder.
+        why: Reason of its recognition.
+        text: Class names, one per line.
+        trouble: Why they cannot be imported, or "".
     """
 
     file: str
@@ -64,12 +61,11 @@ class FoundLabels:
 
 @dataclass(frozen=True)
 class FolderScan:
-    """What a folder holds, searched with its subfolders.
+    """The content of a folder and its subfolders.
 
     Attributes:
-        endings: Ending -> number of images.
-        samples: Paths of some images, spread over the folder.
-        said: Sentences about what is left out.
+        endings: Ending -> image count.
+        said: Sentences about skipped files.
     """
 
     folder: str
@@ -81,15 +77,14 @@ class FolderScan:
 
 
 def scan_folder(folder: Path, roots: AllowedRoots, excluded_folder: Path) -> FolderScan:
-    """Return what lies in a folder, without its labels, which take longer to find.
+    """Return the content of a folder, without labels.
 
     Args:
-        folder: The folder, allowed by the roots.
-        roots: A list of classes beside the folder is offered only inside of them.
-        excluded_folder: The folder of the projects, which is not searched.
+        roots: Only class lists inside are offered.
+        excluded_folder: The projects folder.
 
     Raises:
-        AnnotatorError: The folder holds no image, or cannot be read.
+        AnnotatorError: The folder has no readable images.
     """
     listing = list_files(folder, leave_out=excluded_folder)
     check_has_images(folder, listing)
@@ -104,23 +99,20 @@ def scan_folder(folder: Path, roots: AllowedRoots, excluded_folder: Path) -> Fol
 
 
 def parse_classes(text: str, commas: str) -> list[tuple[str, str]]:
-    """Return the (name, description) pairs of classes as somebody typed them, as `annotator init` would read them.
+    """Parse typed classes to (name, description) pairs.
 
     Args:
-        text: One class a line, or several with commas between them.
-        commas: name_lists.SPLIT or KEEP.
+        text: Classes separated by lines or commas.
+        commas: SPLIT or KEEP.
 
     Raises:
-        AnnotatorError: Names are unusable or there twice.
+        AnnotatorError: Names are repeated or not valid.
     """
     return name_lists.resolve_lists(parse_class_list(text), (), "the list", commas) if text.strip() else []
 
 
 def make_thumbnail(path: Path) -> bytes:
-    """Return a small JPEG of an image that is in no project yet.
-
-    Raises AnnotatorError where it is no image, or cannot be read.
-    """
+    """Return a small JPEG of an image, or raise AnnotatorError."""
     if not looks_like_image(path.name) or not path.is_file():
         raise AnnotatorError(f"{path.name} is no image that is read here.")
     try:
@@ -133,7 +125,7 @@ def make_thumbnail(path: Path) -> bytes:
 
 
 def _find_class_lists(folder: Path, roots: AllowedRoots) -> Iterator[ClassList]:
-    """Yield the lists of classes that lie in the folder or beside it."""
+    """Yield class lists in or next to the folder."""
     for place in (folder, folder.parent):
         for name in CLASS_LIST_NAMES:
             try:
@@ -146,7 +138,7 @@ def _find_class_lists(folder: Path, roots: AllowedRoots) -> Iterator[ClassList]:
 
 
 def find_labels(folder: Path, roots: AllowedRoots) -> FoundLabels | None:
-    """Return the labels that lie in a folder; None without any."""
+    """Return the labels in a folder, or None."""
     try:
         for entry in folder.iterdir():
             if entry.is_symlink() and entry.is_file():  # an error of a reader may quote what a file holds

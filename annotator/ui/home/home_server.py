@@ -1,4 +1,4 @@
-"""Serving several projects until told to end, and the file that a reverse proxy needs for it."""
+"""The server of several projects, and its proxy configuration."""
 
 import secrets
 import shutil
@@ -32,20 +32,14 @@ from annotator.ui.server import has_desktop, is_port_free, open_browser
 
 
 def prepare_projects(paths: Sequence[Path], port: int) -> list[HostedProject]:
-    """Return the projects of these folders, each with a port of its own behind that of the start page.
-
-    Raises AnnotatorError as projects.find does.
-    """
+    """Return the projects of these folders, with ports after the start page's."""
     places = hosted_projects.find_projects(paths).all
     hosted_projects.assign_ports(places, port + 1, is_port_free)
     return places
 
 
 def build_caddyfile(places: Sequence[HostedProject], access: Access) -> str:
-    """Return the configuration that Caddy needs to pass everything on.
-
-    Caddy adds TLS where the address has it, and passes WebSockets on by itself.
-    """
+    """Return Caddy's configuration for all projects."""
     lines = [f"{access.origin} {{"]
     start = f"{LOOPBACK_ADDRESS}:{access.port}"
     for place in places:
@@ -60,7 +54,7 @@ def build_caddyfile(places: Sequence[HostedProject], access: Access) -> str:
 
 
 def choose_new_project_folder(paths: Sequence[Path]) -> Path:
-    """Return the folder in which new projects are made: the first of these that is no project, else that around it."""
+    """Return the first path that is not a project, else the parent."""
     plain = [path for path in paths if not (path / "project.db").is_file()]
     return (plain[0] if plain else paths[0].resolve().parent).resolve()
 
@@ -76,20 +70,18 @@ def run_home(
     browser: bool = False,
     json_log: bool = False,
 ) -> None:
-    """Serve the projects and the start page until told to end (Ctrl+C, SIGTERM).
+    """Serve the projects and the start page until Ctrl+C or SIGTERM.
 
     Args:
-        places: The projects; those that are made on the page are added.
-        access: The people they are served to, and the address.
-        oidc: The file about the login provider.
-        folder: Of new projects.
-        roots: The folders in which pages may look for images; None: no project can be made on the page.
-        sample: Begin with New project, filled in with the sample images, unless that project is there.
-        browser: Open the page in a browser.
-        json_log: Log JSON, one object a line.
+        places: Extended by new projects.
+        oidc: Login provider file.
+        folder: Folder of new projects.
+        roots: Folders with images. None disables new projects.
+        sample: Begin with a sample project.
+        json_log: Log JSON lines.
 
     Raises:
-        AnnotatorError: For a taken port, and where members are to be served and no project can be.
+        AnnotatorError: The port is taken, or members have no project.
     """
     if not is_port_free(access.port, access.host):
         raise AnnotatorError(
@@ -152,7 +144,7 @@ def _announce_url(server: uvicorn.Server, link: str, project_count: int, access:
 
 @contextmanager
 def _make_private_folder() -> Generator[Path]:
-    """Yield a folder that goes with this start page; those that killed ones have left go first."""
+    """Yield a temporary folder, removing leftovers."""
     target = Path(tempfile.gettempdir()) / "annotator-start"
     remove_unfinished_folders(target.parent, target.name)
     folder = build_temporary_path(target)
@@ -165,10 +157,7 @@ def _make_private_folder() -> Generator[Path]:
 
 @contextmanager
 def _stop_on_signals(server: uvicorn.Server):
-    """Have signals end the start page's server only.
-
-    uvicorn would end the process by the signal it was sent, before the projects' servers have ended.
-    """
+    """Make signals stop only this server, because uvicorn would kill the process too early."""
 
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True

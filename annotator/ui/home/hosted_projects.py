@@ -1,4 +1,4 @@
-"""The projects to serve: their folders, names in addresses and ports, and why one cannot be opened."""
+"""The projects to serve, with their names, ports and problems."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -21,8 +21,9 @@ ARCHIVED_SETTING = "home_archived"  # setting of a project
 class HostedProject:
     """One project to serve.
 
-    name: of its folder, and in addresses; port: of its server; db: None where the project cannot be opened, and
-    `trouble` says why.
+    Attributes:
+        name: Folder name, used in URLs.
+        db: None if unusable, see `trouble`.
     """
 
     name: str
@@ -34,23 +35,21 @@ class HostedProject:
 
 @dataclass
 class HostedProjects:
-    """The projects that can be served, and those that cannot."""
+    """All projects, including unusable ones."""
 
     all: list[HostedProject] = field(default_factory=list[HostedProject])
 
     @property
     def openable(self) -> list[HostedProject]:
-        """Return the projects that could be opened."""
+        """Return the usable projects."""
         return [place for place in self.all if place.db is not None]
 
 
 def find_projects(paths: Sequence[Path]) -> HostedProjects:
-    """Return the projects that these folders are, or hold.
-
-    A project that cannot be opened is listed with its trouble.
+    """Return the projects in these folders, including unusable ones.
 
     Raises:
-        AnnotatorError: A folder is missing, or two projects have the same name.
+        AnnotatorError: A folder is missing or duplicated.
     """
     folders = [folder for path in paths for folder in _find_project_folders(path)]
     places = [open_project(folder) for folder in dict.fromkeys(folders)]
@@ -64,7 +63,7 @@ def find_projects(paths: Sequence[Path]) -> HostedProjects:
 
 
 def check_name(name: str, places: Iterable[HostedProject]) -> None:
-    """Raise AnnotatorError for a name that a new project cannot have: no part of an address, or taken."""
+    """Raise AnnotatorError if the name is taken or not valid in URLs."""
     if not SAFE_NAME_PATTERN.fullmatch(name) or name.lower() in RESERVED_NAMES or name.startswith("."):
         raise AnnotatorError(
             f"A project cannot be called {name!r}: its name is part of its address. Use letters without accents, "
@@ -75,10 +74,7 @@ def check_name(name: str, places: Iterable[HostedProject]) -> None:
 
 
 def choose_free_name(wanted: str, places: Iterable[HostedProject], folder: Path) -> str:
-    """Return a name for a new project: the wanted one as an address can hold it, with a number if it is taken.
-
-    That of a project that was begun and not finished is free: it goes on under its name.
-    """
+    """Return a valid, free name for a new project, numbered if necessary."""
     name = re.sub(r"[^A-Za-z0-9._~-]+", "-", wanted).strip("-._~")[:60] or "project"
     taken = {place.name.lower() for place in places} | set(RESERVED_NAMES)
     numbered = (name if number == 1 else f"{name}-{number}" for number in range(1, 10_000))
@@ -90,12 +86,12 @@ def choose_free_name(wanted: str, places: Iterable[HostedProject], folder: Path)
 
 
 def is_archived(place: HostedProject) -> bool:
-    """Return whether a project is folded away on the start page."""
+    """Return whether the project is archived."""
     return place.db is not None and place.db.get_setting(ARCHIVED_SETTING) is True
 
 
 def assign_ports(places: Iterable[HostedProject], first: int, is_free: Callable[[int], bool]) -> None:
-    """Give each project the port it had before, or else the next free port from `first` on, and keep it."""
+    """Give each project its previous or the next free port."""
     good = [place for place in places if place.db is not None]
     had = {place.name: place.db.get_setting(PORT_SETTING) for place in good if place.db}
     used: set[int] = set()
@@ -121,7 +117,7 @@ def _find_project_folders(path: Path) -> list[Path]:
 
 
 def open_project(folder: Path) -> HostedProject:
-    """Return the project of this folder, with its trouble where it cannot be opened."""
+    """Return the folder's project, perhaps unusable."""
     name = unescape_path(folder.name)
     if not SAFE_NAME_PATTERN.fullmatch(name) or name in RESERVED_NAMES:
         why = f"Its name {name!r} cannot be part of an address: letters, digits and . _ ~ - can. Rename the folder."

@@ -1,10 +1,9 @@
-"""Images that a browser sends for a new project: a batch of files that becomes a folder as a whole or not at all.
+"""Images uploaded for a new project, in batches that become a folder all or nothing.
 
     <first root>/annotator-photos/.incoming.<process>-<random>.part/    while files arrive
-                                 /<day>/                                when all are there
+                                 /<day>/                                when complete
 
-A visitor has one batch at a time. What was begun and not ended is removed when they begin another, when the start
-page ends, and once anybody begins one after a day; what a killed start page has left, when the next one starts.
+Unfinished batches are removed when the start page ends or starts.
 """
 
 import secrets
@@ -42,10 +41,10 @@ class _UploadBatch:
 
 
 class ImageUploads:
-    """The batches that are being received, one a visitor.
+    """The upload batches, one per visitor.
 
     Args:
-        root: The folder in which theirs is made; None: nothing can be sent.
+        root: Target folder. None disables uploads.
     """
 
     def __init__(self, root: Path | None):
@@ -57,11 +56,7 @@ class ImageUploads:
             self._remove_empty_folder()
 
     def begin_batch(self, visitor: str) -> str:
-        """Begin a batch, and remove what the visitor had begun before; return the name of the batch.
-
-        Raises:
-            DiskFull: The folder cannot be made.
-        """
+        """Start a batch, replacing the visitor's previous one, and return its name."""
         if self._place is None:
             raise AnnotatorError("No folder may be used here. Whoever started Annotator can allow some with --roots.")
         with self._lock:
@@ -79,11 +74,11 @@ class ImageUploads:
             return batch.id
 
     def receive_image(self, visitor: str, batch_id: str, name: str, size: int) -> IncomingFile:
-        """Begin to receive an image of this name and size; its name is made safe, and another one if it is taken.
+        """Start receiving an image under a safe, free name.
 
         Raises:
-            AnnotatorError: It is no image, is too large, or there is no batch.
-            DiskFull: It cannot be stored.
+            AnnotatorError: Not an image, too large, or no batch.
+            DiskFull: The disk is full.
         """
         safe = make_safe_name(name)
         if not looks_like_image(safe):
@@ -107,7 +102,7 @@ class ImageUploads:
         return incoming
 
     def finish_batch(self, visitor: str, batch_id: str) -> Path:
-        """Return the folder with all images of a batch, which is theirs from now on."""
+        """Return the final folder of a batch."""
         with self._lock:
             batch = self._find_batch(visitor, batch_id)
             if batch is None or not any(batch.folder.iterdir()):
@@ -120,19 +115,18 @@ class ImageUploads:
         return place
 
     def cancel_batch(self, visitor: str, batch_id: str) -> None:
-        """Remove what has come of a batch; one that has ended stays as it is."""
+        """Remove an unfinished batch."""
         with self._lock:
             if self._find_batch(visitor, batch_id):
                 self._remove_batch(visitor)
 
     def remove_unfinished(self) -> None:
-        """Remove all that was not finished."""
+        """Remove all unfinished batches."""
         with self._lock:
             for visitor in list(self._batches):
                 self._remove_batch(visitor)
 
     def _find_batch(self, visitor: str, batch_id: str) -> _UploadBatch | None:
-        """Return the visitor's batch of this name; None where it has ended, or they have begun another."""
         batch = self._batches.get(visitor)
         return batch if batch and batch.id == batch_id else None
 
@@ -142,7 +136,6 @@ class ImageUploads:
             self._remove_empty_folder()
 
     def _remove_empty_folder(self) -> None:
-        """Remove the place, unless something lies in it."""
         if self._place:
             with suppress(OSError):
                 self._place.rmdir()

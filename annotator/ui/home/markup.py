@@ -1,4 +1,4 @@
-"""The HTML of the start page: plain pages without Streamlit, whose style is components/start/start.css."""
+"""The HTML of the start page, without Streamlit."""
 
 import html
 import json
@@ -37,12 +37,10 @@ class ProjectCard:
 
     Attributes:
         about: Sentences under its name.
-        address: What opens it; "" while it is not running.
-        picture: The address of its picture; "" without one.
-        done, of: Of its pairs, or images; of 0: no bar is shown.
-        trouble: Why it is not running, for whoever may know.
-        manage: The address that renames, archives, backs up or deletes it; "" for whoever may not.
-        is_archived: It is folded away; whoever may manage it may bring it back.
+        address: URL, "" while not running.
+        picture: Image URL, or "".
+        done, of: Progress. `of` 0 hides it.
+        manage: URL for managers, or "".
     """
 
     name: str
@@ -57,35 +55,30 @@ class ProjectCard:
 
 
 def render_page(base: str, title: str, body: str, script: str = "") -> str:
-    """Return a whole page.
+    """Return a complete HTML page.
 
     Args:
-        base: The path before /start, "" or like "/annotator".
-        title: Of the tab, as plain text.
-        body: HTML.
-        script: The path of its script below /start/file, "" for none.
+        base: Path before /start.
+        script: Script below /start/file, or "".
     """
     tag = f'<script type="module" src="{base}/start/file/{script}"></script>' if script else ""
     return _PAGE_TEMPLATE.format(title=html.escape(title), base=base, script=tag, body=body)
 
 
 def render_script_page(base: str, title: str, data: dict[str, Any], script: str) -> str:
-    """Return a page that its script draws from `data`."""
+    """Return a page drawn by its script."""
     return render_page(base, title, f'<main id="page" data-page="{html.escape(json.dumps(data))}"></main>', script)
 
 
 def render_projects_page(
     base: str, cards: list[ProjectCard], may_make: bool, troubles: str, token: str, sample: str = ""
 ) -> str:
-    """Return the list of projects; without any, what leads on.
+    """Return the list of projects, or an introduction without any.
 
     Args:
-        base: The path before /start.
-        cards: The projects, also those that are archived.
-        may_make: The visitor may make projects.
-        troubles: HTML about projects that cannot be opened.
-        token: The pass of the page, with which an archived project is brought back.
-        sample: The page of a new project with sample images; "" where there are none.
+        base: Path before /start.
+        troubles: HTML of unusable projects.
+        sample: Page of the sample project, or "".
     """
     data = html.escape(json.dumps({"base": base, "token": token}))
     button = f'<a class="button main" href="{base}/start/new">New project</a>' if may_make and cards else ""
@@ -105,12 +98,12 @@ def render_projects_page(
 
 
 def render_trouble(name: str, why: str) -> str:
-    """Return the part of the page about a project that cannot be served."""
+    """Return the section of an unusable project."""
     return f"<section><h2>{html.escape(name)} cannot be opened</h2><pre>{html.escape(why)}</pre></section>"
 
 
 def render_unfinished(base: str, name: str, images: str) -> str:
-    """Return the part of the page about a project that was begun and not finished; images: "" where unknown."""
+    """Return the section of an unfinished project (`images` "" if unknown)."""
     of = f" of the images in {images}" if images else ""
     link = f'<a class="button" href="{base}/start/new?unfinished={quote(name)}">Go on or remove it</a>'
     about = f"<p>It was being made{html.escape(of)} when Annotator was ended.</p><p>{link}</p>"
@@ -118,7 +111,7 @@ def render_unfinished(base: str, name: str, images: str) -> str:
 
 
 def format_last_worked_on(at: float | None) -> str:
-    """Return when somebody answered last, in words; "" before the first answer."""
+    """Format the time of the last answer."""
     if at is None:
         return ""
     days = (date.fromtimestamp(time.time()) - date.fromtimestamp(at)).days

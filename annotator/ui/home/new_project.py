@@ -1,7 +1,6 @@
-"""The page that makes a project: its routes below /start, for the person at this computer, or for owners.
+"""The page that creates a project, for local users or owners.
 
-Every path that a page names is checked by allowed_roots.py. Nothing is written before "Create"; what is written then is
-what `annotator init` writes (project_creator.py).
+Nothing is written before "Create". Paths are checked against the allowed roots.
 """
 
 from collections.abc import Awaitable, Callable
@@ -49,20 +48,20 @@ Handler = Callable[[Request, Visitor], Awaitable[Response]]
 
 
 class FolderRequest(Struct):
-    """A folder of the server; "": the first root."""
+    """A server folder, "" for the first."""
 
     path: TypedText = ""
 
 
 class ClassesRequest(Struct):
-    """Classes as they were typed or pasted."""
+    """Classes as typed or pasted."""
 
     text: Annotated[str, Meta(max_length=500_000)]
     commas: Literal["split", "keep"] = SPLIT
 
 
 class CreateRequest(ClassesRequest, kw_only=True):
-    """A project to make; labels: the path of the file with its labels, "" for none."""
+    """A project to create, with a label file or ""."""
 
     name: Annotated[str, Meta(max_length=100)]
     path: TypedText
@@ -71,19 +70,19 @@ class CreateRequest(ClassesRequest, kw_only=True):
 
 
 class UnfinishedRequest(Struct):
-    """The name of a project that was begun and not finished."""
+    """The name of an unfinished project."""
 
     name: Annotated[str, Meta(max_length=100)]
 
 
 class ImageQuery(UploadQuery):
-    """The name of an image, and the batch that it belongs to."""
+    """An image's name and batch."""
 
     batch: Annotated[str, Meta(max_length=100)]
 
 
 class EndBatchRequest(Struct):
-    """The images of a batch become a folder, or are removed."""
+    """A batch to finish or remove."""
 
     batch: Annotated[str, Meta(max_length=100)]
     keep: bool
@@ -93,10 +92,9 @@ class NewProjectPage:
     """The page and its routes.
 
     Args:
-        folder: Of new projects.
-        places: The projects that are served; one that was made is added.
-        port: Of the start page; projects have those after it.
-        sample: A folder with sample images and their classes, with which the page can be filled in; None without.
+        folder: Folder of new projects.
+        places: Served projects, extended by new ones.
+        sample: Folder of sample images, or None.
     """
 
     def __init__(
@@ -116,7 +114,7 @@ class NewProjectPage:
         self.dropping = ImageUploads(roots.paths[0] if roots.paths else None)
 
     def build_routes(self, visitors: Visitors, tokens: Tokens) -> list[Route]:
-        """Return the routes, each for a visitor who may make projects; those of requests need the page's pass, too."""
+        """Return the routes, for visitors who may create projects."""
 
         def page(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             async def route(request: Request) -> Response:
@@ -160,7 +158,7 @@ class NewProjectPage:
         return [*(Route(path, page(handler)) for path, handler in pages.items()), *api]
 
     def find_unfinished(self) -> list[ProjectAttempt]:
-        """Return the projects that were being made when the start page, or the command that made them, was killed."""
+        """Return the projects whose creation was killed."""
         return unfinished_projects.find(self._folder)
 
     def _render_page(self, token: str, sample: Path | None = None, unfinished: str = "") -> Response:
@@ -186,7 +184,7 @@ class NewProjectPage:
         return HTMLResponse(text, headers=markup.NO_STORE_HEADERS)
 
     async def _list_folders(self, request: Request, visitor: Visitor) -> Response:
-        """POST {path}: the folders in it, for the list to walk through and for completion."""
+        """Handle POST {path}: return its subfolders."""
         given = parse_body(await read_body(request), FolderRequest).path
         found = await run_sync(self._build_folder_listing, given)
         return JSONResponse(found, headers=NO_STORE_HEADERS)
@@ -204,7 +202,7 @@ class NewProjectPage:
         }
 
     async def _scan_folder(self, request: Request, visitor: Visitor) -> Response:
-        """POST {path}: what lies in the folder and those below it."""
+        """Handle POST {path}: return its content."""
         given = parse_body(await read_body(request), FolderRequest).path
         found = await run_sync(self._build_scan, given, limiter=self._few)
         return JSONResponse(found, headers=NO_STORE_HEADERS)
@@ -215,27 +213,27 @@ class NewProjectPage:
         return found | {"name": hosted_projects.choose_free_name(folder.name, self._places, self._folder)}
 
     async def _find_labels(self, request: Request, visitor: Visitor) -> Response:
-        """POST {path}: the labels that lie in the folder, null without any."""
+        """Handle POST {path}: return its labels or null."""
         given = parse_body(await read_body(request), FolderRequest).path
         find = folder_scan.find_labels
         labels = await run_sync(lambda: find(self._roots.resolve_folder(given), self._roots), limiter=self._few)
         return JSONResponse({"labels": asdict(labels) if labels else None}, headers=NO_STORE_HEADERS)
 
     async def _send_thumbnail(self, request: Request, visitor: Visitor) -> Response:
-        """GET ?path=: a small picture of an image that is in no project yet."""
+        """Handle GET ?path=: return a thumbnail."""
         given = request.query_params.get("path", "")
         content = await run_sync(lambda: folder_scan.make_thumbnail(self._roots.resolve_path(given)), limiter=self._few)
         headers = SECURITY_HEADERS | {"cache-control": "private, max-age=600"}
         return Response(content, media_type="image/jpeg", headers=headers)
 
     async def _begin_images(self, request: Request, visitor: Visitor) -> Response:
-        """POST: the name of a batch of images that follow, which become a folder together."""
+        """Handle POST: start a batch."""
         return JSONResponse(
             {"batch": await run_sync(self.dropping.begin_batch, visitor.token_name)}, headers=NO_STORE_HEADERS
         )
 
     async def _receive_image(self, request: Request, visitor: Visitor) -> Response:
-        """POST the bytes of an image to ?name=...&batch=...: it is one of those that become a folder."""
+        """Handle POST ?name=&batch=: add an image to a batch."""
         asked = convert_values(dict(request.query_params), ImageQuery)
         size = request.headers.get("content-length", "")
         if not size.isdecimal():
@@ -244,7 +242,7 @@ class NewProjectPage:
         return JSONResponse({"name": await receive_file(request, incoming)}, headers=NO_STORE_HEADERS)
 
     async def _end_images(self, request: Request, visitor: Visitor) -> Response:
-        """POST {batch, keep}: the folder that the images have become; not kept, they are removed."""
+        """Handle POST {batch, keep}: finish or remove a batch."""
         asked = parse_body(await read_body(request), EndBatchRequest)
         if asked.keep:
             folder = await run_sync(self.dropping.finish_batch, visitor.token_name, asked.batch)
@@ -253,7 +251,7 @@ class NewProjectPage:
         return JSONResponse({}, headers=NO_STORE_HEADERS)
 
     async def _parse_classes(self, request: Request, visitor: Visitor) -> Response:
-        """POST {text, commas}: the names of the classes as they would be."""
+        """Handle POST {text, commas}: return the class names."""
         asked = parse_body(await read_body(request), ClassesRequest)
         pairs = await run_sync(folder_scan.parse_classes, asked.text, asked.commas)
         kept = {name for name, _ in await run_sync(folder_scan.parse_classes, asked.text, KEEP)}
@@ -263,7 +261,7 @@ class NewProjectPage:
         )
 
     async def _create_project(self, request: Request, visitor: Visitor) -> Response:
-        """POST a project: it begins to be made."""
+        """Handle POST: start creating a project."""
         asked = parse_body(await read_body(request), CreateRequest)
         await run_sync(self._start_creation, asked, _get_creator_name(visitor))
         return await self._get_creation_state(request, visitor)
@@ -278,17 +276,17 @@ class NewProjectPage:
         self.making.start(wanted, by)
 
     async def _get_creation_state(self, request: Request, visitor: Visitor) -> Response:
-        """POST: how far the visitor's project is that is being made."""
+        """Handle POST: return the creation progress."""
         return JSONResponse(asdict(self.making.get_state(_get_creator_name(visitor))), headers=NO_STORE_HEADERS)
 
     async def _cancel_creation(self, request: Request, visitor: Visitor) -> Response:
-        """POST: the visitor's project is not made."""
+        """Handle POST: cancel this visitor's creation."""
         if self.making.get_state(_get_creator_name(visitor)).is_at_work:
             self.making.cancel()
         return await self._get_creation_state(request, visitor)
 
     async def _remove_unfinished(self, request: Request, visitor: Visitor) -> Response:
-        """POST {name}: what there is of a project that was begun and not finished is removed."""
+        """Handle POST {name}: remove an unfinished project."""
         name = parse_body(await read_body(request), UnfinishedRequest).name
         attempt = next((one for one in await run_sync(self.find_unfinished) if one.project.name == name), None)
         if attempt is None:
@@ -297,7 +295,7 @@ class NewProjectPage:
         return JSONResponse({}, headers=NO_STORE_HEADERS)
 
     def _serve_new_project(self, project: Path, by: str) -> str:
-        """Serve a project that was just made, and return the address that opens it."""
+        """Serve a new project and return its URL."""
         place = hosted_projects.open_project(project)
         if place.db is None:
             raise AnnotatorError(place.trouble)
@@ -313,12 +311,11 @@ class NewProjectPage:
         return link
 
     def _find_email(self, name: str) -> str:
-        """Return the address by which the login provider knows an owner of another project."""
+        """Return an owner's provider email, or ""."""
         databases = (place.db for place in self._places if place.db is not None)
         owners = (one for db in databases for one in members.load_members(db) if one.role == Role.OWNER)
         return next((one.email for one in owners if one.name == name), "")
 
 
 def _get_creator_name(visitor: Visitor) -> str:
-    """Return by whom a project is made; "" on one's own computer."""
     return visitor.owner.name if visitor.owner else ""

@@ -1,8 +1,6 @@
-"""Renaming, archiving, backing up a project and moving it to the trash, from the start page.
+"""Renaming, archiving, backup and trash of a project, for owners or the local user.
 
-Whoever is at this computer may; where people are members, the owners of the project. Before a project is moved, its
-server is ended. Nothing is deleted: a project that is moved to the trash lies in the folder `.trash` beside the
-projects until somebody deletes that; moved back, it is there again. Photos lie elsewhere and are not touched.
+Nothing is deleted: trashed projects move to `.trash`.
 """
 
 import threading
@@ -41,31 +39,31 @@ ChangeHandler = Callable[[bytes, Visitor], dict[str, Any]]
 
 
 class ProjectRequest(Struct):
-    """A project."""
+    """A project by name."""
 
     project: str
 
 
 class RenameRequest(ProjectRequest):
-    """A project and its new name."""
+    """A project's new name."""
 
     name: str
 
 
 class ArchiveRequest(ProjectRequest):
-    """A project, and whether it is to be archived or brought back."""
+    """Archive or restore a project."""
 
     archived: bool
 
 
 class TrashRequest(ProjectRequest):
-    """A project, and its name as somebody has typed it."""
+    """A project with its typed name."""
 
     typed: str
 
 
 class ProjectPage:
-    """The page of one project on the start page, and its routes; `places` is the list that the start page shows."""
+    """The page that manages one project, and its routes."""
 
     def __init__(
         self, places: list[HostedProject], children: ProjectServers, how: ServingOptions, port: int, visitors: Visitors
@@ -76,7 +74,7 @@ class ProjectPage:
         self._backing_up = BackupRunner()
 
     def build_routes(self, base: str, tokens: Tokens) -> list[Route]:
-        """Return the routes; requests need the page's pass. base: the path before them."""
+        """Return the routes, which need the page token."""
 
         def guard_change(change: ChangeHandler) -> Callable[[Request], Awaitable[Response]]:
             async def answer(request: Request, visitor: Visitor) -> Response:
@@ -132,10 +130,7 @@ class ProjectPage:
         }
 
     def _rename_project(self, body: bytes, visitor: Visitor) -> dict[str, Any]:
-        """Rename a project and its folder; it is served again under the new name.
-
-        Sessions end with the old address: whoever signs in by invitations gets a new one for themselves.
-        """
+        """Rename a project and its folder, which ends its sessions."""
         asked = parse_body(body, RenameRequest)
         with self._lock:
             place, name = self._find_project(asked.project, visitor), asked.name.strip()
@@ -152,7 +147,6 @@ class ProjectPage:
         return {"link": link}
 
     def _archive_project(self, body: bytes, visitor: Visitor) -> dict[str, Any]:
-        """Fold a project away on the start page, or bring it back; its files stay as they are."""
         asked = parse_body(body, ArchiveRequest)
         with self._lock:
             place = self._find_project(asked.project, visitor)
@@ -166,20 +160,17 @@ class ProjectPage:
         return {}
 
     def _start_backup(self, body: bytes, visitor: Visitor) -> dict[str, Any]:
-        """Begin to back a project up."""
         project = parse_body(body, ProjectRequest).project
         with self._lock:
             self._backing_up.start(self._find_project(project, visitor).path)
         return self._get_backup_state(body, visitor)
 
     def _get_backup_state(self, body: bytes, visitor: Visitor) -> dict[str, Any]:
-        """Return how far the backup is."""
         return asdict(
             self._backing_up.get_state(self._find_project(parse_body(body, ProjectRequest).project, visitor).path)
         )
 
     def _trash_project(self, body: bytes, visitor: Visitor) -> dict[str, Any]:
-        """Move a project to the trash, if its name was typed."""
         asked = parse_body(body, TrashRequest)
         with self._lock:
             place = self._find_project(asked.project, visitor)
@@ -191,10 +182,7 @@ class ProjectPage:
         return {}
 
     def _move_project(self, place: HostedProject, target: Path) -> None:
-        """End the server of a project, move its folder, and serve it there, unless that is the trash.
-
-        If it cannot be moved, it is served as before.
-        """
+        """Move a stopped project, then serve it from its new or (on failure) old folder."""
         if target.exists():
             raise AnnotatorError(f"{target} is there already. Choose another name.")
         self._backing_up.check_not_running(place.path)
@@ -215,7 +203,7 @@ class ProjectPage:
                     self._children.add(moved)
 
     def _find_project(self, name: str, visitor: Visitor) -> HostedProject:
-        """Return the project of this name. Raises AnnotatorError unless the visitor sees it, Forbidden for no owner."""
+        """Return a project that the visitor may manage, or raise AnnotatorError or Forbidden."""
         seen = [one.place for one in visitor.visible_projects] if visitor.is_team else self._places
         place = next((one for one in seen if one.name == name), None)
         if place is None:
@@ -226,15 +214,12 @@ class ProjectPage:
 
 
 def get_token_name(visitor: Visitor) -> str:
-    """Return for whom the pass of a page is made that may change projects."""
+    """Return the token name for changing projects."""
     return f"keeping {visitor.token_name}"
 
 
 def _check_not_in_use(place: HostedProject) -> None:
-    """Raise AlreadyRunning if another program serves a project or trains its model: it would lose its folder.
-
-    The worker of the server that was just ended takes some seconds to end.
-    """
+    """Raise AlreadyRunning if another program uses the project, after waiting for its own worker."""
     assert place.db is not None
     try:
         with (

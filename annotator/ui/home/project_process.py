@@ -1,4 +1,4 @@
-"""One project's server, started by project_servers.py. It ends with its input, so it never outlives the start page."""
+"""One project's server process, which never outlives the start page."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from annotator.ui.server import serve
 
 
 def main() -> None:
-    """Serve the project that the first line of the input names: a JSON object as project_servers.py writes it."""
+    """Serve the project described by the first input line (JSON)."""
     set_private_umask()
     said: dict[str, Any] = json.loads(sys.stdin.readline())
     watch_parent(send_stop_signal)  # the server ends by itself, and long before that exit

@@ -1,4 +1,4 @@
-"""The servers of all projects: each is started, and started again when it ends by itself, after growing pauses."""
+"""The servers of all projects, restarted after growing pauses."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ log = logging.getLogger("annotator.home")
 
 @dataclass(frozen=True)
 class ServingOptions:
-    """The options by which all projects are served, as of `annotator serve`; address: of the start page."""
+    """The serving options of all projects, as for `annotator serve`."""
 
     auth: str
     address: str
@@ -33,19 +33,16 @@ class ServingOptions:
 
     @property
     def is_team(self) -> bool:
-        """Return whether people sign in as members."""
+        """Return whether projects have members."""
         return self.auth in (INVITATION, OIDC)
 
     def serves(self, place: HostedProject) -> bool:
-        """Return whether a project has a server: it can be opened, and is not archived on one's own computer.
-
-        Members sign in at the servers of their projects: those of archived ones run on.
-        """
+        """Return whether a project has a server (archived ones only with members, who sign in there)."""
         return place.db is not None and (self.is_team or not is_archived(place))
 
 
 class ProjectServer:
-    """The server of one project, in a process of its own, watched by a thread."""
+    """The server process of one project, watched by a thread."""
 
     def __init__(self, place: HostedProject, how: ServingOptions):
         self.place, self._how = place, how
@@ -56,33 +53,33 @@ class ProjectServer:
 
     @property
     def is_running(self) -> bool:
-        """Return whether the process of the project runs."""
+        """Return whether the process runs."""
         process = self._process
         return process is not None and process.poll() is None
 
     @property
     def has_run(self) -> bool:
-        """Return whether a process of the project was started; false in the first moments only."""
+        """Return whether a process was ever started."""
         return self._process is not None
 
     @property
     def last_output(self) -> str:
-        """Return the last lines that the server printed, where it is not running; "" where it is."""
+        """Return the last lines of a stopped server, or ""."""
         return "" if self.is_running else "\n".join(self._last)
 
     def start(self) -> None:
-        """Start the threads that keep the processes running."""
+        """Start the watching thread."""
         self._thread.start()
 
     def request_stop(self) -> None:
-        """Close the server's input: it ends within a few seconds."""
+        """End the server by closing its input."""
         self._ending.set()
         process = self._process
         if process and process.stdin:
             process.stdin.close()
 
     def join(self, seconds: float) -> None:
-        """Wait until the server has ended, and kill it after this many seconds."""
+        """Wait for the server's end, killing it after `seconds`."""
         process = self._process
         if process:
             try:
@@ -146,24 +143,24 @@ class ProjectServers:
         self.by_name = {place.name: ProjectServer(place, how) for place in places}
 
     def add(self, place: HostedProject) -> None:
-        """Start the server of one more project."""
+        """Start one more server."""
         child = ProjectServer(place, self._how)
         self.by_name[place.name] = child
         child.start()
 
     def remove(self, name: str) -> None:
-        """End the server of a project, if it has one, and wait until it has ended."""
+        """Stop a project's server and wait for its end."""
         if child := self.by_name.pop(name, None):
             child.request_stop()
             child.join(STOP_GRACE_SECONDS)
 
     def start(self) -> None:
-        """Start the threads that keep the processes running."""
+        """Start all watching threads."""
         for child in self.by_name.values():
             child.start()
 
     def stop(self) -> None:
-        """End all servers at once, and wait until they have ended."""
+        """Stop all servers and wait."""
         children = list(self.by_name.values())
         for child in children:
             child.request_stop()

@@ -1,8 +1,6 @@
-"""The start page: the projects that its visitor may open, how far each is, and their role there.
+"""The start page: the visitor's projects, their progress and roles.
 
-The page names no project to a visitor who has no role in it; a project that cannot be opened is named only in the log
-of the server. On one's own computer a one-time key lets the browser in, and all projects are listed (visitors.py).
-new_project.py answers the page that makes a project.
+It reveals no project to visitors without a role in it.
 """
 
 import html
@@ -54,7 +52,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class StartPage:
-    """The page, for visitors of a team or for the one person at this computer."""
+    """The page, for members or the local user."""
 
     def __init__(
         self,
@@ -72,7 +70,7 @@ class StartPage:
         self._pictures = CapacityLimiter(2)
 
     def build_app(self, tokens: Tokens, keys: AccessKeys | None = None) -> Starlette:
-        """Return the ASGI application; keys are given where there are no members."""
+        """Return the ASGI application (`keys` only without members)."""
         below = self._new.build_routes(self._visitors, tokens) if self._new else []
         keeping = ProjectPage(self._places, self._children, self._how, self._port, self._visitors)
         below += keeping.build_routes(self._base, tokens)
@@ -93,8 +91,6 @@ class StartPage:
         return Starlette(routes=[*routes, Route("/open/{name}", self._open_project)], middleware=[door])
 
     def _guard_route(self, handler: Handler) -> Handler:
-        """Return the route with what every request has to pass: the host, the origin, and how much somebody asks."""
-
         async def route(request: Request) -> Response:
             host = request.headers.get("host", "")
             own, origin = urlsplit(self._how.address), request.headers.get("origin")
@@ -120,7 +116,7 @@ class StartPage:
         )
 
     async def _send_picture(self, request: Request) -> Response:
-        """GET the picture of a project, for a visitor who may open it."""
+        """Handle GET: return a visible project's image."""
         visitor = await run_sync(self._visitors.identify, dict(request.cookies))
         place = next(
             (one.place for one in visitor.visible_projects if one.place.name == request.path_params["name"]), None
@@ -131,7 +127,6 @@ class StartPage:
         return FileResponse(found[0], media_type=found[1], headers=ONE_MINUTE_HEADERS)
 
     async def _open_project(self, request: Request) -> Response:
-        """Redirect to a project on this computer, with a one-time key."""
         place = next((one for one in self._places if one.name == request.path_params["name"]), None)
         if place is None:
             return PlainTextResponse("There is nothing here.\n", 404)
@@ -186,7 +181,7 @@ class StartPage:
 
 
 def _describe_progress(listed: VisibleProject) -> tuple[tuple[str, ...], int, int]:
-    """Return the progress of a project in sentences, and how many of how many pairs or images are done."""
+    """Return (sentences, done, total) of a project."""
     db = listed.place.db
     assert db is not None
     counts = project_counts.count_images_by_stage(db, include_blind=False)
@@ -203,7 +198,7 @@ def _describe_progress(listed: VisibleProject) -> tuple[tuple[str, ...], int, in
 
 
 def _find_picture(place: HostedProject) -> tuple[Path, str] | None:
-    """Return a small picture of a project and its media type; None without an image that can be shown at once."""
+    """Return (thumbnail, media type) of a project, or None."""
     assert place.db is not None
     try:
         image_id = browser_copies.find_cover_image(place.db)

@@ -1,8 +1,6 @@
-"""Who visits the start page: the person at this computer, or a member of some of the projects.
+"""Start page visitors: the local user, or a member of some projects.
 
-Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
-read (ui/access/middleware.py); it proves who they are in that project, and nothing else. Whoever owns one of the
-projects may make another.
+Each project's server gives members a cookie for this page, which only proves who they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,52 +16,52 @@ from annotator.ui.home.hosted_projects import HostedProject
 
 @dataclass(frozen=True)
 class VisibleProject:
-    """A project as its visitor sees it; member: None on one's own computer."""
+    """A visible project (`member` None locally)."""
 
     place: HostedProject
     member: Member | None = None
 
     @property
     def role(self) -> str:
-        """Return the visitor's role; "" on one's own computer."""
+        """Return the visitor's role, "" locally."""
         return self.member.role.value if self.member else ""
 
     @property
     def sees_all(self) -> bool:
-        """Return whether nothing that others answered is kept from the visitor."""
+        """Return whether all answers are visible."""
         return self.member is None or self.member.highest_right >= Right.REVIEW
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """A visitor and the projects that they may open."""
+    """A visitor and their visible projects."""
 
     visible_projects: Sequence[VisibleProject]
     is_team: bool
 
     @property
     def owner(self) -> Member | None:
-        """Return the member who owns the first of the projects that the visitor owns; None for nobody."""
+        """Return the visitor's first owner membership, or None."""
         return next((one.member for one in self.visible_projects if one.member and one.member.role == Role.OWNER), None)
 
     @property
     def may_create_projects(self) -> bool:
-        """Return whether the visitor may make projects."""
+        """Return whether project creation is allowed."""
         return not self.is_team or self.owner is not None
 
     def may_manage(self, place: HostedProject) -> bool:
-        """Return whether the visitor may rename, archive, back up and delete this project."""
+        """Return whether the visitor may change this project."""
         roles = (one.role for one in self.visible_projects if one.place is place)
         return not self.is_team or Role.OWNER in roles
 
     @property
     def token_name(self) -> str:
-        """Return for whom the pass of a page is made: it is valid for the same visitor only."""
+        """Return the visitor's name in page tokens."""
         return f"{self.owner.id} {self.owner.name}" if self.owner else "here" if not self.is_team else ""
 
 
 class Visitors:
-    """Tells visitors apart by their cookies; `places` may grow meanwhile."""
+    """Identifies visitors by their cookies."""
 
     def __init__(self, places: Sequence[HostedProject], is_team: bool):
         self._places, self._is_team = places, is_team

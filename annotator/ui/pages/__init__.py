@@ -1,1 +1,1 @@
-"""The pages: one file each with a function `page`; the table is parts/navigation.py."""
+"""The pages, one file each with a `page` function."""

@@ -1,4 +1,4 @@
-"""Annotate: one image, one key, the next image. Everything quick happens in components/annotate/annotate.js."""
+"""The Annotate page: one image at a time."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
-    """Draw the page; without images a way to them, without classes a form to name them."""
+    """Draw the page, or what it lacks: images or classes."""
     name = frame.require_annotator_name()
     if not project_counts.count_images_by_stage(served_project.db())["all"]:
         st.info("No images yet. Add a folder on the Images page.")

@@ -1,7 +1,4 @@
-"""Autopilot: the action that brings most for a person's time, one after the other.
-
-Everything quick happens in components/autopilot/autopilot.js.
-"""
+"""The Autopilot page: the most useful actions for a person's time."""
 
 from annotator.store.classes import classes
 from annotator.store.events import stored_events
@@ -13,7 +10,7 @@ from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
-    """Draw the page; without classes, a form to name them."""
+    """Draw the page, or a class form."""
     name = frame.require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()

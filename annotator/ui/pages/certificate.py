@@ -1,7 +1,4 @@
-"""Certificate: how complete and how correct the labels are, how sure that is, and what would make it surer.
-
-Computing it takes seconds with many cells, so it is kept until something it depends on has changed.
-"""
+"""The Certificate page: completeness and correctness of the labels, with intervals."""
 
 from collections.abc import Callable
 
@@ -145,7 +142,7 @@ def _draw_overall(row: CertificateRow) -> None:
 
 
 def _draw_metric(label: str, interval: Interval, format_interval: Callable[[Interval], str], help_: str) -> bool:
-    """Draw the figure in large, or why it is not shown; return whether it is."""
+    """Draw a figure or its reason, returning success."""
     if not interval.reason:
         st.metric(label, format_interval(interval), width="content", help=help_)
         return True
@@ -297,7 +294,7 @@ def _sort_by_missing(certified: Certificate) -> list[CertificateRow]:
 
 
 def _render_bar(interval: Interval) -> str:
-    """Return the HTML of the interval on a line from 0 to 100 %, with a mark at the estimate."""
+    """Return the interval's HTML on a line from 0 to 100%."""
     low, high = 100 * interval.low, 100 * interval.high
     mark = ""
     if interval.estimate is not None:

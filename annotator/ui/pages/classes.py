@@ -1,7 +1,6 @@
-"""Classes: names, keys, headings, synonyms and notes in a table, one class at a time, the archive and the history.
+"""The Classes page: an editable table, single classes, archive and history.
 
-Unsaved entries stay when others change classes meanwhile: the table shows the classes as they were when it was opened,
-and saving it changes only the fields that were edited. They also stay while the person is on another page.
+Saving changes only edited fields, and unsaved entries survive changes by others.
 """
 
 import time
@@ -53,11 +52,11 @@ def page() -> None:
 
 
 def find_edits(shown: Sequence[Class], table: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """Return the edited fields of the table: class id -> field -> its new value; places become positions.
+    """Return edited fields: class id -> field -> value.
 
     Args:
-        shown: The classes as the table was opened with.
-        table: Its rows as they are now, with the columns of TABLE_COLUMNS.
+        shown: Classes when the table was opened.
+        table: Current rows.
     """
     changes: dict[int, dict[str, Any]] = {}
     order = list(shown)
@@ -80,7 +79,7 @@ def find_edits(shown: Sequence[Class], table: Sequence[Mapping[str, Any]]) -> di
 
 
 def build_rows(shown: Sequence[Class]) -> list[dict[str, Any]]:
-    """Return the rows of the table."""
+    """Return the table's rows."""
     return [
         {
             "place": place,
@@ -95,9 +94,10 @@ def build_rows(shown: Sequence[Class]) -> list[dict[str, Any]]:
 
 
 def save_changes(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Make the changes and return sentences that tell the person of them.
+    """Apply all changes or none, returning sentences about them.
 
-    Raises AnnotatorError for all that is wrong; then nothing is changed.
+    Raises:
+        AnnotatorError: Lists all problems.
     """
     before = {class_.id: class_ for class_ in classes.load_active_classes(db)}
     if class_changes.edit(db, by, changes) is None:
@@ -145,7 +145,7 @@ def _draw_table(db: Database, by: str) -> None:
 
 
 def _is_save_confirmed(warnings: Sequence[str], changes: Mapping[int, Mapping[str, Any]], wanted: bool) -> bool:
-    """Return whether to save now: Save was pressed, and pressed again where a name looks like another one."""
+    """Return whether to save now, asking again about similar names."""
     state = st.session_state
     if wanted:
         state["classes_warned"] = changes
@@ -173,7 +173,7 @@ def _find_name_warnings(known: Sequence[Class], changes: Mapping[int, Mapping[st
 
 
 def _reload_table() -> None:
-    """Show the classes as they are now, without what was typed."""
+    """Show the current classes, discarding edits."""
     state = st.session_state
     for name in ("classes_shown", "classes_warned"):
         state.pop(name, None)
@@ -182,13 +182,12 @@ def _reload_table() -> None:
 
 
 def _count_edits(changes: Mapping[int, Mapping[str, Any]]) -> int:
-    """Return the number of edited fields; another order of the classes is one change."""
+    """Count edited fields, where reordering is one."""
     fields = [field for edited in changes.values() for field in edited]
     return len(fields) - max(0, fields.count("position") - 1)
 
 
 def _clean_field(value: str | None) -> str:
-    """Return a field without blanks around it; an emptied field of the table comes as None."""
     return (value or "").strip()
 
 

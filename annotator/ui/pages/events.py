@@ -1,8 +1,4 @@
-"""Events: the images that belong together, the gap that separates them, and what people split, merge and shift.
-
-Nothing is found until somebody asks. What is shown follows from arrays in memory; of a million images the first look
-takes some seconds, in a thread of its own.
-"""
+"""The Events page: groups of images, found on request, their time gap, and manual corrections."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -68,7 +64,7 @@ def page() -> None:
 
 
 def _draw_start(db: Database) -> None:
-    """Say what events are, and offer to find them."""
+    """Offer to find events."""
     st.subheader("Events")
     st.markdown(
         "An event is a set of images that belong together, such as the photos of one trigger of a camera trap. Events "
@@ -81,7 +77,7 @@ def _draw_start(db: Database) -> None:
 
 
 def _load_events(db: Database) -> Events | None:
-    """Return the events, or say that they are being read."""
+    """Return the events, or show progress."""
     work = get_computations(db).request(
         ("events", capture.get_change_key(db)), 0, lambda note: project_events.derive_current(db).gap
     )
@@ -96,7 +92,6 @@ def _load_events(db: Database) -> Events | None:
 
 
 def _apply_change(db: Database, change: Callable[[], object], message: str) -> None:
-    """Make a change, and draw the page anew with what was done."""
     try:
         change()
     except AnnotatorError as problem:
@@ -111,7 +106,7 @@ def _load_summary(db: Database, found: Events) -> EventSummary:
 
 
 def _draw_summary(db: Database, by: str, found: Events) -> None:
-    """Draw the numbers, what the last press did, and what can be undone."""
+    """Draw counts, the last result and undo."""
     numbers = _load_summary(db, found)
     st.subheader("Events")
     words = f"{format_count(numbers.images, 'image')} in {format_count(numbers.events, 'event')}."
@@ -132,7 +127,7 @@ def _draw_summary(db: Database, by: str, found: Events) -> None:
 
 
 def _draw_gap(db: Database, by: str, found: Events) -> None:
-    """Draw the gap field and the histogram with the cut on it; another gap is shown before it is used."""
+    """Draw the gap field with its histogram, previewing other gaps."""
     st.subheader("Gap between events")
     given = st.text_input(
         "Images further apart are of different events",
@@ -184,7 +179,7 @@ def _render_histogram(numbers: EventSummary) -> str:
 
 
 def _draw_doubtful_pairs(db: Database, by: str, found: Events) -> None:
-    """Draw the pairs of neighbours nearest to the cut, each with the button that contradicts it."""
+    """Draw the least certain pairs, each with a correction button."""
     pairs = db.caches.get(
         "doubtful pairs",
         (capture.get_change_key(db), found.edits),
@@ -215,7 +210,7 @@ def _draw_pair(db: Database, by: str, pair: NeighborPair, names: dict[int, str])
 
 
 def _draw_shift_form(db: Database, by: str, found: Events) -> None:
-    """Draw the form that puts the clock of a folder right."""
+    """Draw the form that corrects a folder's clock."""
     st.subheader("A clock was wrong")
     folders = ["", *sorted(name for name in found.captures.folder_names if name)]
     with st.form("event_shift", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
@@ -242,7 +237,6 @@ def _draw_shift_form(db: Database, by: str, found: Events) -> None:
 
 
 def _draw_events(db: Database, by: str, found: Events) -> None:
-    """Draw the events, some at a time."""
     st.subheader("All events")
     count = int(found.starts.sum())
     pages = -(-count // EVENTS_PER_PAGE)

@@ -1,4 +1,4 @@
-"""Export: choose what to write and how, see what it will hold, write it, and compare it with earlier ones."""
+"""The Export page: choose, preview, write and compare exports."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Grid: many images and one class, decided together. Everything quick happens in components/grid/grid.js."""
+"""The Grid page: many images of one class."""
 
 import streamlit as st
 
@@ -12,10 +12,9 @@ from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
-    """Draw the page; without classes, a form to name them.
+    """Draw the page, or a form without classes.
 
-    An address with ?selection= shows what was picked on the map, one with ?class= a class by its id, one with ?audit=1
-    the cells that were drawn for an audit.
+    URL parameters: ?selection= (from the map), ?class= (id) and ?audit=1.
     """
     frame.require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
@@ -31,10 +30,7 @@ def page() -> None:
 
 
 def _load_selection() -> dict | None:
-    """Return the selection that the address names, with its number of images; None without one.
-
-    A selection that was deleted is reported and left out.
-    """
+    """Return the URL's selection with its size, or None if absent or deleted."""
     wanted = st.query_params.get("selection")
     if not wanted:
         return None

@@ -1,4 +1,4 @@
-"""Images: the folders of the project, adding one, what was skipped and why, and the worker's log."""
+"""The Images page: folders, skipped files and the worker's log."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ def _draw_add_form(db: Database, known: Sequence[images.Folder]) -> None:
 
 
 def _draw_cache(db: Database, known: Sequence[images.Folder]) -> None:
-    """Draw the disk space for images read at addresses, where the project has any."""
+    """Draw the disk limit for remote images, if any."""
     if not any(is_remote(folder.path) for folder in known):
         return
     files, used = address_cache.get_cache(db).measure_usage()
@@ -106,7 +106,7 @@ def _draw_cache(db: Database, known: Sequence[images.Folder]) -> None:
 
 
 def _draw_bands(db: Database) -> None:
-    """Draw the choice of bands, where the project has images of many, or files that wait for the choice."""
+    """Draw the choice of bands for multi-band images."""
     waiting = find_waiting_folders(db)
     if not waiting and not has_multiband_images(db):
         return
@@ -186,7 +186,7 @@ def _draw_reasons(rows: Sequence[tuple[str, int, str]], noun: str, label: str) -
 
 
 def _draw_files(name: str, titles: tuple[str, str], read: Callable[[int | None], list[BadFile]]) -> None:
-    """Draw the first files of a list, and a download of all of them."""
+    """Draw the first files and a download."""
     with st.expander(f"The first {MAX_EXAMPLES_SHOWN}", key=f"first_{name}"):
         rows = [{titles[0].capitalize(): bad.path, "Reason": bad.reason} for bad in read(MAX_EXAMPLES_SHOWN)]
         html_tables.show(rows, f"The first of them, with what is wrong: {name}")

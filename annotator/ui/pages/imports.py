@@ -1,7 +1,4 @@
-"""Import: choose a source, see what it would change, import it; what was imported, and undoing it.
-
-A project has one import at a time (ui/work/import_runner.py), and every open Import page shows it.
-"""
+"""The Import page: preview, run and undo imports, one at a time per project."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,7 +53,7 @@ KIND_DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class ImportSource:
-    """A source that somebody has named."""
+    """A source chosen for import."""
 
     name: str
     path: Address | Path
@@ -82,10 +79,7 @@ def page() -> None:
 
 
 def _restore_fields(by: str, state: ImportState) -> None:
-    """Restore what was typed.
-
-    Streamlit forgets fields that are not on the page for a while, and on a reload all of them.
-    """
+    """Restore typed fields, which Streamlit forgets."""
     fields, order = st.session_state, state.order
     if "import_kind" not in fields and order and order.by == by:
         fields["import_kind"] = PREDICTIONS_KIND if order.is_predictions else LABELS_KIND
@@ -142,7 +136,7 @@ def _draw_source_form(db: Database, by: str, work: ImportRunner) -> None:
 
 
 def _draw_upload(db: Database, by: str) -> UploadedFiles | None:
-    """Draw the place for files and those that are uploaded, and return them; None without any."""
+    """Draw the upload, returning its files or None."""
     mount_upload()
     upload = get_uploads(db).get_files(by)
     if upload is None:
@@ -165,7 +159,7 @@ def _draw_path_field(title: str) -> str:
 
 
 def _choose_file(upload: UploadedFiles) -> str:
-    """Return the file of an upload to begin with; ALL_FILES for all files, which the format of a whole folder needs."""
+    """Return the upload's file to read, or ALL_FILES for folder formats."""
     names = [name for name, _ in upload.files]
     if len(names) == 1:
         return names[0]
@@ -176,7 +170,7 @@ def _choose_file(upload: UploadedFiles) -> str:
 
 
 def _find_likeliest_file(folder: Path, names: Sequence[str]) -> str:
-    """Return the first file that some format recognises, else the first file; names with fewer dots come first."""
+    """Return the first recognized file, else the first, fewest dots first."""
     plain = sorted(names, key=lambda name: (name.count("."), name))
     return next((name for name in plain if match_formats(folder / name)), plain[0])
 
@@ -190,14 +184,14 @@ def _draw_model_fields() -> tuple[str, str]:
 
 
 def _list_formats(kind: str) -> dict[str, str]:
-    """Return the formats to choose from: name -> a line about it."""
+    """Return format names with descriptions."""
     formats = {name: format_ for name, format_ in all_formats().items() if format_.read}
     own = {name: f"{name}: a table or array of scores" for name in OWN_FORMATS} if kind == PREDICTIONS_KIND else {}
     return own | {name: f"{name}: {format_.about}" for name, format_ in formats.items() if name not in own}
 
 
 def _choose_companions(upload: UploadedFiles | None) -> tuple[str, str]:
-    """Return the files with the names of the rows and columns of a .npy array, "" where there is none."""
+    """Return row and column name files, or ""."""
     titles = {"rows": "Names of its rows (images), one a line", "columns": "Names of its columns (classes)"}
     if upload is None:
         with st.expander("For a .npy array"):
@@ -217,10 +211,7 @@ def _choose_companions(upload: UploadedFiles | None) -> tuple[str, str]:
 
 
 def _find_companion(source: ImportSource, name: str | None) -> Path | None:
-    """Return the file of this name beside the array; None for no name.
-
-    Raises AnnotatorError where it does not exist.
-    """
+    """Return the named file next to the array, or raise AnnotatorError."""
     if not name:
         return None
     path = None if isinstance(source.path, Address) else source.path.with_name(Path(name).name)

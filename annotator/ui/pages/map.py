@@ -1,4 +1,4 @@
-"""Map: every image a point in a plane, alike ones together. Everything quick happens in components/map/map.js."""
+"""The Map page: images as points, similar ones close together."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from annotator.ui.parts import empty_notice, frame
 
 
 def page() -> None:
-    """Draw the page; it decides nothing and asks for no work."""
+    """Draw the Map page."""
     frame.require_annotator_name()
     db = served_project.db()
     if empty_notice.draw_if_empty(db, needs_classes=False):

@@ -1,4 +1,4 @@
-"""Members: who may do what here, invitation links, newcomers, and the log of what changed. For owners."""
+"""The Members page of owners: roles, invitation links and a log."""
 
 from datetime import datetime
 
@@ -60,7 +60,7 @@ def _draw_local_notice() -> None:
 
 
 def _draw_new_links(known: list[Member]) -> None:
-    """Show the invitation links made on this page, each until it is dismissed: they cannot be read again."""
+    """Show new invitation links until dismissed, because they cannot be read again."""
     made: dict[int, str] = st.session_state.setdefault(_LINKS_KEY, {})
     for member in known:
         if member.id not in made or not member.has_link:

@@ -1,7 +1,4 @@
-"""Progress: how far the project is, how the model fares, what the worker does, what went wrong.
-
-It refreshes by itself every few seconds and reads tallies only, so that it costs the same at a million images.
-"""
+"""The Progress page: labels, model, worker and problems, from tallies that stay fast."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +43,7 @@ METRIC_HELP = {
 
 
 def page() -> None:
-    """Draw the page, refreshed every few seconds."""
+    """Draw the self-refreshing Progress page."""
     with frame.show_errors():
         frame.build_fragment(_draw_page, REFRESH_SECONDS)()
 
@@ -258,7 +255,7 @@ def _draw_cooccurrence(db: Database, colors: Palette) -> None:
 
 
 def _draw_work_times(db: Database, colors: Palette) -> None:
-    """Draw the times of the person who looks, and of nobody else."""
+    """Draw the viewer's own times only."""
     name = frame.get_known_name()
     if not name:
         return
@@ -287,7 +284,7 @@ def _draw_work_times(db: Database, colors: Palette) -> None:
 
 
 def _draw_notes(db: Database) -> None:
-    """Draw flagged images first, since somebody waits for an answer, and comments beside them."""
+    """Draw flagged images first, then comments."""
     flags, said = project_counts.load_flagged_images(db, MAX_NOTES_SHOWN), comments.load_comments(db, MAX_NOTES_SHOWN)
     if not frame.has_right(Right.REVIEW):
         own = frame.get_known_name()

@@ -1,4 +1,4 @@
-"""Review: one image at a time, the labels that are probably missing, each with its heat map."""
+"""The Review page: probably missing labels per image, with heat maps."""
 
 from annotator.settings import DEFAULT_REVIEW_THRESHOLD
 from annotator.store.events import stored_events
@@ -10,7 +10,7 @@ from annotator.ui.parts import empty_notice, frame
 
 
 def page() -> None:
-    """Draw the page: everything quick happens in components/review/review.js."""
+    """Draw the Review page."""
     frame.require_annotator_name()
     if empty_notice.draw_if_empty(served_project.db()):
         return

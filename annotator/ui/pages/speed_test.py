@@ -1,7 +1,4 @@
-"""Speed test: two minutes of short tasks that tell how long each part of the work takes a person.
-
-Everything quick happens in components/speed_test/speed_test.js.
-"""
+"""The Speed test page: two minutes of tasks that measure annotation times."""
 
 from annotator.store.classes import classes
 from annotator.ui.access import served_project
@@ -11,7 +8,7 @@ from annotator.ui.parts.class_form import draw_first_form
 
 
 def page() -> None:
-    """Draw the page; without classes, a form to name them."""
+    """Draw the page, or a class form."""
     frame.require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()

@@ -1,4 +1,1 @@
-"""Parts that several pages share: the frame, the table of pages, forms and lists.
-
-Begin with navigation.py and frame.py.
-"""
+"""Parts shared by several pages. Begin with frame.py."""

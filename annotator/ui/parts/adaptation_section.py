@@ -1,4 +1,4 @@
-"""The part of the Settings page that adapts the network: the time it takes, start, progress, pause and outcome."""
+"""The Settings section that adapts the backbone: estimate, progress and result."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ REFRESH_SECONDS = 2.0  # between two looks at what is under way
 
 
 def draw(db: Database) -> None:
-    """Draw this part of the page, refreshed while something is under way."""
+    """Draw this section, refreshed while running."""
     st.subheader("Adapt the network")
     st.caption(
         "The network's last stages learn from this project's answers. It is used only if better on held-out images, "
@@ -61,7 +61,7 @@ def _draw_state(db: Database, was_at_work: bool) -> None:
 
 
 def _draw_result(db: Database) -> None:
-    """Draw the outcome of the last adaptation, or the estimate of how long one would take."""
+    """Draw the last adaptation's result or a time estimate."""
     result = adaptation.get_result(db)
     kind = result.get("kind")
     if kind == "error":

@@ -1,4 +1,4 @@
-"""The card of the Certificate page about auto-accept: turn it on, see what was accepted or ruled out, take it back."""
+"""The Certificate page card that controls and undoes auto-accept."""
 
 import time
 
@@ -44,10 +44,7 @@ def draw(db: Database) -> None:
 
 
 def _draw_controls(current: Guarantee | None) -> Guarantee:
-    """Draw the switch and the guarantee as they are in the project, and return the guarantee.
-
-    A change takes effect at once.
-    """
+    """Draw the switch and guarantee, returning the guarantee."""
     state = st.session_state
     if current is not None:
         state["accept_precision"] = (
@@ -84,7 +81,6 @@ def _read_guarantee() -> Guarantee:
 
 
 def _apply_guarantee() -> None:
-    """Apply what the person has just set."""
     db, on = served_project.db(), st.session_state["accept_on"]
     if not on and guarantee.get_guarantee(db) is None:
         return
@@ -159,7 +155,7 @@ def _draw_acceptances(db: Database, names: dict[int, str]) -> None:
 
 
 def _draw_ruled_out(db: Database, names: dict[int, str]) -> None:
-    """Draw a line for each class that a person has ruled out, with its undo."""
+    """Draw the classes marked absent everywhere, with undo."""
     found = project_counts.count_labels_by_class(db)
     for ruling in rule_out.load_rulings(db):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):

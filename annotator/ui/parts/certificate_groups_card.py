@@ -1,4 +1,4 @@
-"""The card of the Certificate page that shows recall and precision by a fact: by place, camera, hour and so on."""
+"""The Certificate page card of recall and precision by field."""
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +17,7 @@ MAX_KEPT_FIELDS = 8  # facts whose figures are kept
 
 
 def draw(db: Database, target: float) -> None:
-    """Draw the card; called for people who may see the certificate."""
+    """Draw the card."""
     offered = dict(gallery_listing.list_offered_facts(db))
     if not offered:
         return

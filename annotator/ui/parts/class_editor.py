@@ -1,4 +1,4 @@
-"""One class on the Classes page: its colour and examples, merging it, splitting a class off, archiving it."""
+"""One class on the Classes page, with all actions."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -22,7 +22,7 @@ SAME_THING = "the same thing"
 
 
 def draw(db: Database, by: str) -> None:
-    """Draw the choice of a class, and what can be done with it."""
+    """Draw the class choice and its actions."""
     known = {class_.id: class_ for class_ in classes.load_ordered_classes(db)}
     names = {class_id: class_.name for class_id, class_ in known.items()}
     key = widget_values.restore_widget("one_class", next(iter(names)), labels=names)
@@ -48,18 +48,18 @@ def draw(db: Database, by: str) -> None:
 
 
 def queue_messages(*sentences: str) -> None:
-    """Keep these sentences for the top of the page, when it is drawn the next time."""
+    """Store sentences for the next page run."""
     st.session_state.setdefault("classes_told", []).extend(sentences)
 
 
 def show_messages() -> None:
-    """Show the sentences that the last action left."""
+    """Show the stored sentences."""
     for text in st.session_state.pop("classes_told", []):
         st.success(frame.escape_markdown(text))
 
 
 def apply_change(change: Callable[[], object], done: str) -> None:
-    """Change something and draw the page again; an error is shown where the button is."""
+    """Apply a change and rerun, or show its error."""
     try:
         change()
     except AnnotatorError as error:
@@ -88,7 +88,7 @@ def _draw_appearance(db: Database, by: str, class_: Class) -> None:
 
 
 def _choose_examples(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]:
-    """Draw images to choose examples from, and return those that are ticked, earlier examples first."""
+    """Draw example candidates, returning the chosen ones."""
     records, token, chosen = images.load_images(db, candidates), frame.create_token(), []
     row = st.container(horizontal=True)
     for image_id in candidates:
@@ -156,7 +156,7 @@ def _draw_split(db: Database, by: str, class_: Class) -> None:
 
 
 def _resolve_names(db: Database, name: str) -> list[str]:
-    """Return the names that a typed name means; where it looks like a list, [] until the person has answered."""
+    """Return the typed names, [] until a list-like name is confirmed."""
     if not name_lists.find_lists([(name, "")], classes.load_classes_by_name(db)):
         return [name]
     parts = name_lists.split_name(name)

@@ -1,7 +1,6 @@
-"""The form that adds classes, on the Classes page and on the first page of a project without any.
+"""The form that adds classes.
 
-A new class reopens images that were complete. Where that, or a name, may be a surprise, the form says so and asks
-again before it adds anything.
+It asks before reopening complete images or adding suspicious names.
 """
 
 import re
@@ -24,12 +23,12 @@ ClassPairs = list[tuple[str, str]]
 
 
 def draw_first_form() -> None:
-    """Draw the form of a page that needs classes, in a project without any."""
+    """Draw the form of a project without classes."""
     draw_class_form("What should be labeled?", f"{FORM_HELP} You can add more later.")
 
 
 def draw_class_form(title: str, text: str) -> None:
-    """Draw the form, what it asks before it adds classes, and what it did."""
+    """Draw the form, its questions and its result."""
     state = st.session_state
     if state.pop("classes_clear", False):
         state["class_lines"] = ""
@@ -67,7 +66,7 @@ def draw_class_form(title: str, text: str) -> None:
 
 
 def parse_lines(text: str) -> ClassPairs:
-    """Return the (name, description) pairs of a text with one class a line; empty lines are passed over."""
+    """Return (name, description) pairs of a text, one per line."""
     # Not splitlines(): it also breaks lines at characters that a name may not contain, and would hide them.
     lines = (line for line in re.split(r"\r\n|\r|\n", text) if line.strip())
     parts = (re.split(r"[\t|]", line, maxsplit=1) for line in lines)
@@ -75,7 +74,7 @@ def parse_lines(text: str) -> ClassPairs:
 
 
 def describe_changes(pairs: ClassPairs, added: Sequence[str], before: Sequence[str]) -> str:
-    """Return one sentence each for classes that were added, described anew, there already, and named twice."""
+    """Describe added, updated, existing and repeated classes."""
     sentences = [f"{_format_classes(added)} added." if added else "No class added."]
     again = {name: text for name, text in pairs if name in before}
     if described := [name for name, text in again.items() if text]:
@@ -88,7 +87,7 @@ def describe_changes(pairs: ClassPairs, added: Sequence[str], before: Sequence[s
 
 
 def _ask_about_commas(pending: ClassPairs, lists: list[str]) -> None:
-    """Ask whether names with commas are lists of several classes, or one class each."""
+    """Ask whether names with commas are lists."""
     apart, state = name_lists.split_names(pending, lists), st.session_state
     with st.container(border=True):
         frame.show_info(format_commas_question(lists))
@@ -110,7 +109,7 @@ def _ask_about_commas(pending: ClassPairs, lists: list[str]) -> None:
 
 
 def format_commas_question(lists: Sequence[str]) -> str:
-    """Return the question that names with commas raise."""
+    """Return the question about commas."""
     if len(lists) > 1:
         return f"{len(lists):,} lines contain commas. Are these lists of classes, or names?"
     parts = name_lists.split_name(lists[0])

@@ -1,4 +1,4 @@
-"""Relations of classes on the Classes page: declared after a look at what follows, listed, removed, undone."""
+"""Class relations on the Classes page: preview, declare, remove, undo."""
 
 from collections.abc import Callable
 
@@ -22,12 +22,10 @@ DROPPED_KEY = "relations_dropped"  # a class was dragged onto another
 
 
 def draw(db: Database, by: str, draw_tree: Callable[[Callable[[int, int], None]], None]) -> None:
-    """Draw the section about relations.
+    """Draw the relations section.
 
     Args:
-        db: The project's database.
-        by: The person who declares.
-        draw_tree: Draws the classes, and calls what it is given with a class and the one onto which it was dragged.
+        draw_tree: Draws the classes, calling its argument with the dragged and target class.
     """
     st.subheader("Relations")
     st.caption(
@@ -73,14 +71,14 @@ def draw(db: Database, by: str, draw_tree: Callable[[Callable[[int, int], None]]
 
 
 def _propose_relation(child: int, parent: int) -> None:
-    """Choose a class that was dragged, and the one onto which it was; what follows is shown."""
+    """Fill the form from a dragged class."""
     st.session_state.update(
         {"relation_kind": IS_A, "relation_child": child, "relation_parent": parent, DROPPED_KEY: True}
     )
 
 
 def _draw_suggestions(db: Database, names: dict[int, str], by: str) -> None:
-    """Offer the relations that answers suggest, once somebody asks for them: all answers are read."""
+    """Draw suggested relations on request, because all answers are read."""
     if not st.toggle("Suggest relations from the answers", key="relations_suggest"):
         return
     found = suggested_relations.suggest_relations(db)

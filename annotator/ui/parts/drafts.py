@@ -1,7 +1,4 @@
-"""Tables that people edit: unsaved entries are shown again when a person returns from another page.
-
-Streamlit forgets a widget that is not drawn, and with it what was typed into it.
-"""
+"""Editable tables whose unsaved entries survive visits to other pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +10,11 @@ Row = Mapping[str, Any]
 
 
 def draw_editor(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int, Row]:
-    """Show a table that can be edited, and return its rows by the ids of `rows`, as they are typed now.
+    """Draw an editable table, returning its current rows by id.
 
     Args:
-        name: Of the table; `typed` and `forget` take the same.
-        rows: Id -> row as it is saved.
-        options: Of st.data_editor.
+        rows: Id -> saved row.
+        options: Options of st.data_editor.
     """
     state = st.session_state
     key = f"{name}_table_{state.setdefault(f'{name}_opened', 0)}"
@@ -33,15 +29,12 @@ def draw_editor(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int,
 
 
 def get_unsaved_rows(name: str) -> dict[int, Row]:
-    """Return the rows of a table that were typed and not saved, when it was drawn last."""
+    """Return the table's unsaved rows."""
     return st.session_state.get(f"{name}_typed", {})
 
 
 def discard(name: str) -> None:
-    """Forget what was typed: the next time the table is drawn it shows what is saved.
-
-    It is then a table of another number, which is another one for Streamlit.
-    """
+    """Discard unsaved rows by giving the table a new key."""
     state = st.session_state
     state.pop(f"{name}_typed", None)
     state[f"{name}_opened"] = state.get(f"{name}_opened", 0) + 1

@@ -1,4 +1,4 @@
-"""What a page shows of a project without images or without classes: where to add them."""
+"""The notice of a project without images or classes, with links."""
 
 import streamlit as st
 
@@ -9,12 +9,7 @@ from annotator.ui.parts import frame
 
 
 def draw_if_empty(db: Database, *, needs_classes: bool = True) -> bool:
-    """Say what the project lacks and lead to the page that adds it; return whether it lacks something.
-
-    Args:
-        db: The project's database.
-        needs_classes: The page needs classes, too, not only images.
-    """
+    """Show which data the project lacks, with a link, returning whether it lacks any."""
     if not project_counts.count_images_by_stage(db)["all"]:
         st.info("No images yet. Add a folder on the Images page.")
         frame.draw_page_link("images", "Go to Images")

@@ -1,4 +1,4 @@
-"""The frame of all pages: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
+"""The frame of all pages: style, message boxes, escaping and the annotator's rights."""
 
 import functools
 import re
@@ -69,25 +69,22 @@ PAGE_STYLE = """<style>
 
 
 def apply_style() -> None:
-    """Hide Streamlit's menus and margins to make room for the image, and its download of tables.
+    """Hide Streamlit's menus, margins and table download.
 
-    This download writes names as they are, which a spreadsheet may run as formulas (exchange/files/csv_cells.py).
+    The download writes raw names, which a spreadsheet may run as formulas.
     """
     st.html(PAGE_STYLE)
 
 
 def underline_menu(place: int) -> None:
-    """Underline the menu at the top that the open page is in, the first one being 0: Streamlit marks the page only."""
+    """Underline the open page's menu by its index, because Streamlit marks only the page."""
     menu = f'[data-testid="stTopNav"] > :nth-child({place + 1}) [data-testid="stTopNavSection"] > span'
     st.html(f"<style>{menu} {{font-weight: 650; box-shadow: 0 2px 0 currentColor;}}</style>")
 
 
 @contextmanager
 def show_errors() -> Iterator[None]:
-    """Show an AnnotatorError, or an error of the system, raised in this context as a box instead of a traceback.
-
-    An error of a change that `follows` made is shown, too.
-    """
+    """Show an AnnotatorError or system error of this context as a box."""
     if problem := widget_values.pop_problem():
         show_error(problem)
     try:
@@ -100,10 +97,9 @@ def show_errors() -> Iterator[None]:
 
 
 def require_annotator_name() -> str:
-    """Return the annotator's name, which is that of the member whose session this is.
+    """Return the member's name, or without members the name typed once.
 
-    Where there are no members the name is asked for once, and the page stops until it is given. The components keep it
-    in a cookie, because a reload is a new session for Streamlit.
+    The page stops until it is given. A cookie keeps it across reloads.
     """
     if served_project.sessions() is not None:
         signed_in = get_member()
@@ -118,19 +114,19 @@ def require_annotator_name() -> str:
 
 
 def get_known_name() -> str:
-    """Return the annotator's name where it is known, without asking; "" otherwise."""
+    """Return the annotator's name without asking, "" if unknown."""
     signed_in = get_member()
     return signed_in.name if signed_in else st.session_state.get("name", "")
 
 
 def get_member() -> Member | None:
-    """Return the member whose session this is; None where the project has no members, or the session has ended."""
+    """Return this session's member, or None without members or after its end."""
     sessions = served_project.sessions()
     return None if sessions is None else get_script_member(sessions)
 
 
 def has_right(right: Right) -> bool:
-    """Return whether the person who looks at this page has this right; without members everybody has every right."""
+    """Return whether this person has the right, always true without members."""
     if served_project.sessions() is None:
         return True
     signed_in = get_member()
@@ -138,7 +134,7 @@ def has_right(right: Right) -> bool:
 
 
 def show_refusal(entry: PageEntry) -> None:
-    """Tell a person that their role does not include this page, and where they may go."""
+    """Explain why this page is not accessible, with links."""
     signed_in = get_member()
     role = signed_in.role if signed_in else "none"
     if has_right(entry.right):
@@ -155,7 +151,7 @@ def show_refusal(entry: PageEntry) -> None:
 
 
 def show_session_ended() -> None:
-    """Tell a person that their session ended while the page was open."""
+    """Show that the session has ended."""
     show_warning(
         "Your session has ended, or an owner took your role away. Unsent answers wait in this browser: sign in again "
         "to send them."
@@ -164,24 +160,20 @@ def show_session_ended() -> None:
 
 
 def can_open(entry: PageEntry) -> bool:
-    """Return whether the person who looks at this page may open that one."""
+    """Return whether this person may open that page."""
     return _is_visible_to(served_project.sessions(), get_member(), entry)
 
 
 def enter_page(entry: PageEntry) -> bool:
-    """Note that this page is drawn next, and return whether the person who looks may open it.
-
-    `refreshed` and `download` ask for it again.
-    """
+    """Record the page as open, returning whether this person may see it."""
     st.session_state[_OPEN_PAGE_KEY] = entry.name
     return can_open(entry)
 
 
 def build_fragment(draw: Callable[P, None], seconds: float | None) -> Callable[P, None]:
-    """Return a part of the page as a fragment that is drawn again every `every` seconds.
+    """Return a fragment that checks the role and redraws every `seconds`.
 
-    None: only when something in it is pressed. Each time, the role of the person who looks is checked first; where it
-    no longer allows the page, the whole page runs and says so.
+    None redraws on interaction only. A page no longer allowed is rerun as a whole.
     """
 
     @functools.wraps(draw)
@@ -201,11 +193,7 @@ def draw_download_button(
     key: str | None = None,
     help: str | None = None,
 ) -> None:
-    """Draw a button that downloads what `make` returns.
-
-    `make` is called when the button is pressed, long after the page was drawn, and not for a person who may no longer
-    open the page: for them the whole page soon runs, and says so.
-    """
+    """Draw a button that downloads the result of `make`, called on click if the page is still allowed."""
     sessions = served_project.sessions()
     data = make if sessions is None else _guard_download(make, sessions)
     # Never by the press itself: a run of the page throws away what the button before it was to download, which the
@@ -216,7 +204,7 @@ def draw_download_button(
 
 
 def _draw_nothing() -> None:
-    """Draw nothing: `refreshed` only checks the role."""
+    """Draw nothing."""
 
 
 def _guard_download(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:
@@ -234,7 +222,7 @@ def _guard_download(make: Callable[[], str | bytes], sessions: Sessions) -> Call
 
 
 def _get_open_page() -> PageEntry:
-    """Return the page that is open; the first one where a page runs without the app (in a test of it alone)."""
+    """Return the open page, the first one outside the app."""
     return next((entry for entry in PAGES if entry.name == st.session_state.get(_OPEN_PAGE_KEY)), PAGES[0])
 
 
@@ -247,16 +235,14 @@ def _is_visible_to(sessions: Sessions | None, signed_in: Member | None, entry: P
 
 
 def create_token() -> str:
-    """Return the token for this person's components."""
+    """Return this person's component token."""
     return served_project.tokens().mint(require_annotator_name())
 
 
 def escape_markdown(text: object) -> str:
-    """Return text of people, files or other programs, escaped so that Streamlit's Markdown shows it is.
+    """Escape foreign text, so that Streamlit's Markdown shows it literally.
 
-    Streamlit renders all its texts as Markdown: boxes, captions, help, labels of widgets and their options. Punctuation
-    is escaped. Streamlit also replaces :shortcodes:, arrows and addresses after unescaping; an invisible word joiner
-    keeps them from being recognised. Line breaks are kept.
+    Word joiners break shortcodes, arrows and URLs, which Streamlit replaces after unescaping. Line breaks stay.
     """
     lines = str(text).strip("\r\n").splitlines()
     return "\\\n".join(
@@ -265,36 +251,35 @@ def escape_markdown(text: object) -> str:
 
 
 def escape_for_screen_reader(text: str) -> str:
-    """Return text of people for a label that only screen readers are given ("collapsed").
+    """Escape text of a label for screen readers, without backslashes.
 
-    Backslashes would be read out. Streamlit makes Markdown of such a label, too, and browsers fetch the pictures in
-    it: invisible word joiners around its punctuation leave none.
+    Word joiners around punctuation prevent Markdown images, which browsers would fetch.
     """
     return _PUNCTUATION_PATTERN.sub(f"{WORD_JOINER}\\g<0>{WORD_JOINER}", text)
 
 
 def show_error(text: object) -> None:
-    """Show a box that says what went wrong, as plain text."""
+    """Show plain text in an error box."""
     st.error(escape_markdown(text), icon=":material/error:")
 
 
 def show_info(text: object) -> None:
-    """Show a box that says how things are, as plain text."""
+    """Show plain text in an info box."""
     st.info(escape_markdown(text))
 
 
 def show_warning(text: object) -> None:
-    """Show a box that says what needs attention, as plain text."""
+    """Show plain text in a warning box."""
     st.warning(escape_markdown(text))
 
 
 def draw_page_link(page: str, label: str, icon: str | None = None, **query: str) -> None:
-    """Draw a link to another page of the app; `query` are the parameters of its address."""
+    """Draw a link to another page with URL parameters."""
     st.page_link(st.Page(lambda: None, title=label, url_path=page), label=label, icon=icon, query_params=query)
 
 
 def get_time_zone() -> tzinfo | None:
-    """Return the time zone of the browser, in which times are shown: the server may run elsewhere. None if unknown."""
+    """Return the browser's time zone, or None if unknown."""
     try:
         return ZoneInfo(st.context.timezone or "")
     except (TypeError, ValueError, KeyError, OSError):
@@ -302,7 +287,7 @@ def get_time_zone() -> tzinfo | None:
 
 
 def forget_name() -> None:
-    """Ask for a name again: another person takes over this browser."""
+    """Ask for another annotator's name."""
     st.session_state["name"] = ""
     st.session_state["asked"] = True
 
@@ -334,7 +319,7 @@ def _ask_for_name() -> None:
 
 
 def find_similar_name(name: str, known: Iterable[str]) -> str:
-    """Return the known name that differs from `name` in capitals or blanks only; "" if none does or `name` is known."""
+    """Return the known name differing only in case or spaces, or ""."""
     known = list(known)
     alike = [other for other in known if _normalize_name(other) == _normalize_name(name)]
     return "" if name in known or not alike else alike[0]

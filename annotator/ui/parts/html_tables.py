@@ -1,4 +1,4 @@
-"""A table as HTML: screen readers read it row by row, and keys scroll it where it is wider or longer than its place."""
+"""HTML tables that are accessible to screen readers and keyboard scrolling."""
 
 from collections.abc import Sequence
 from html import escape
@@ -16,11 +16,11 @@ STYLE = """<style>
 
 
 def show(rows: Sequence[dict[str, str]], label: str) -> None:
-    """Show rows that all have the same columns; the first column names the row.
+    """Show rows with equal columns, named by the first column.
 
     Args:
-        rows: At least one row: column -> value.
-        label: What a screen reader calls the table.
+        rows: At least one.
+        label: Screen reader label.
     """
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in rows[0])
     lines = []

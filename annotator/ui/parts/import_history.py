@@ -1,4 +1,4 @@
-"""The history of imports: the predictions of other models and what became of each, and the imports, each undoable."""
+"""The history of imports and of predictions, each removable."""
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ COUNT_NOUNS = {
 
 
 def draw_predictions(db: Database) -> None:
-    """Draw the sources of predictions, and a way to remove one."""
+    """Draw the sources of predictions, with removal."""
     known = load_known_sources(db)
     if not known:
         return
@@ -59,7 +59,7 @@ def _build_row(known: KnownSource) -> dict[str, str]:
 
 
 def draw_imports(db: Database, by: str) -> None:
-    """Draw the newest imports, with a button that undoes each."""
+    """Draw the newest imports, with undo."""
     st.subheader("History")
     if undone := st.session_state.pop("import_undone", None):
         st.success(frame.escape_markdown("\n".join(undone)))
@@ -88,7 +88,7 @@ def _describe_import(one: Import) -> str:
 
 
 def _confirm_undo(db: Database, by: str, one: Import) -> None:
-    """Show what an undo of this import would take back, and ask before it does."""
+    """Preview an undo and ask for confirmation."""
     with st.container(border=True):
         try:
             with st.spinner("Counting what would be undone..."):

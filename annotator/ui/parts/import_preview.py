@@ -1,4 +1,4 @@
-"""The import that is open: how far it is, what it would change with the choices that are left, and what it has done."""
+"""The open import: progress, previewed changes, choices and result."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -56,7 +56,7 @@ ul.examples:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outl
 
 
 def draw_progress(work: ImportRunner) -> None:
-    """Draw how far the import is, and have the whole page drawn again when it is no longer at work."""
+    """Draw the import's progress, rerunning the page at its end."""
     state = work.state
     if not state.is_at_work:
         st.rerun()
@@ -72,13 +72,10 @@ def draw_progress(work: ImportRunner) -> None:
 
 
 def draw_outcome(db: Database, by: str, work: ImportRunner, state: ImportState) -> None:
-    """Draw the import that waits for a decision, or the outcome of the last one.
+    """Draw the import awaiting a decision, or the last result.
 
     Args:
-        db: The project's database.
-        by: The person at the page.
-        work: The project's import in the background.
-        state: Of `work`, while it is not at work.
+        state: State of `work` while idle.
     """
     if state.order is None:
         return
@@ -146,7 +143,7 @@ def _draw_label_preview(db: Database, work: ImportRunner, state: ImportState, pl
 
 
 def _draw_counts(lines: Sequence[import_messages.PreviewLine]) -> None:
-    """Draw the counts of what would change, and examples of what may be a surprise."""
+    """Draw counts of changes, with surprising examples."""
     if lines:
         html_tables.show(
             [{"What": _capitalize(line.title), "Count": f"{line.count:,}"} for line in lines], "What would change"
@@ -158,7 +155,7 @@ def _draw_counts(lines: Sequence[import_messages.PreviewLine]) -> None:
 
 
 def _draw_choices(order: ImportRequest, state: ImportState, preview: ImportPreview) -> import_plan.ImportOptions:
-    """Draw the choices about conflicts and about what the source names, and return them."""
+    """Draw and return the import options."""
     choices = order.choices
     assert isinstance(choices, import_plan.ImportOptions)
     conflicts = choices.conflicts
@@ -181,13 +178,10 @@ def _draw_choices(order: ImportRequest, state: ImportState, preview: ImportPrevi
 
 
 def build_class_map(staged: Sequence[StagedClass], targets: Sequence[str], known: Sequence[Class]) -> dict[str, str]:
-    """Return the changed entries of the class map: name in the source -> class of the project, "" for one left out.
+    """Return changed entries of the class map: source name -> class, or "" if left out.
 
     Args:
-        staged: The classes of the source.
-        targets: Of each staged class: NEW, LEAVE_OUT, the id of a class of the project, UNCHOSEN, or RENAMED_PREFIX
-            and another name.
-        known: The classes of the project.
+        targets: Per staged class: NEW_CLASS, LEAVE_OUT, UNCHOSEN, a class id, or RENAMED_PREFIX and a name.
     """
     names = {str(class_.id): class_.name for class_ in known} | {LEAVE_OUT: ""}
 
@@ -204,7 +198,7 @@ def build_class_map(staged: Sequence[StagedClass], targets: Sequence[str], known
 
 
 def find_current_targets(staged: Sequence[StagedClass], known: Sequence[Class]) -> list[str]:
-    """Return the target that each staged class has now, as in the argument `becomes` of `mapped`."""
+    """Return each staged class's target, as for `build_class_map`."""
     ids = {class_.name: str(class_.id) for class_ in known}
     return [_find_target(class_, ids) for class_ in staged]
 
@@ -225,16 +219,7 @@ def _draw_class_table(
     unclear: Mapping[str, str] = EMPTY_MAPPING,
     chosen: Mapping[str, str] = EMPTY_MAPPING,
 ) -> list[str]:
-    """Draw the classes of the source, unclear ones first and known ones last, and return the target of each.
-
-    Args:
-        staged: The classes of the source.
-        known: The classes of the project.
-        state: The state of the import, for the keys of the fields.
-        may_be_new: Whether a class of the source may become a new one.
-        unclear: Name -> why it has to be chosen.
-        chosen: The class map: what was chosen for an unclear name but cannot be used.
-    """
+    """Draw source classes, unclear ones first, and return their targets."""
     now = find_current_targets(staged, known)
     if not staged:
         return now
@@ -272,7 +257,7 @@ def _draw_class_table(
 def _draw_class_row(
     class_: StagedClass, now: str, words: Mapping[str, str], key: str, unclear: Mapping[str, str] = EMPTY_MAPPING
 ) -> str:
-    """Draw one class of the source with the fields that choose its target, and return the target."""
+    """Draw one source class and return its target."""
     left, right = st.columns(2, vertical_alignment="center")
     answers = f", {format_count(class_.answers, 'answer')}" if class_.answers else ""
     name = class_.name or "(no name)"
@@ -382,7 +367,7 @@ def _draw_buttons(work: ImportRunner, disabled: bool) -> None:
 
 
 def _is_undone(db: Database, state: ImportState) -> bool:
-    """Return whether the import has been undone by now, or its predictions removed, by anybody and in any way."""
+    """Return whether the import was undone or its predictions removed."""
     if isinstance(state.result, prediction_sources.PredictionSource):
         return state.result.id not in [source.id for source in prediction_sources.load_sources(db)]
     assert state.result

@@ -1,4 +1,4 @@
-"""How the source of an import is read: each decision with its reason, in a field where a person can overrule it."""
+"""The interpretation of an import source, each reason shown and changeable."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,13 +46,11 @@ VALUE_WORDS = {
 
 
 def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, since: float) -> ReadingOptions:
-    """Draw the first rows and the decisions, those that have to be made first, and return the person's reading.
+    """Draw first rows and interpretations, returning the person's choices.
 
     Args:
-        order: The import that the person asked for.
-        plan: The import, read but not carried out.
-        given: What the person has said until now.
-        since: Of the import, for the keys of the fields.
+        given: Choices so far.
+        since: Start of the import, for widget keys.
     """
     if plan.samples:
         rows = "\n".join(f"- {frame.escape_markdown(sample)}" for sample in plan.samples)
@@ -71,7 +69,7 @@ def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, 
 
 
 def _draw_field(order: ImportRequest, one: Interpretation, given: ReadingOptions, since: float) -> ReadingOptions:
-    """Draw the field of one decision, and return the reading with what is chosen in it."""
+    """Draw one interpretation, returning the updated choices."""
     said = getattr(given, one.field)
     now = _format_value(one.field, said) if said is not None else one.value if one.is_sure else None
     options: list[str] = list(dict.fromkeys([*([now] if now else []), one.value, *one.others]))
@@ -91,7 +89,7 @@ def _draw_field(order: ImportRequest, one: Interpretation, given: ReadingOptions
 
 
 def _format_value(field: str, value: str | Sequence[str]) -> str:
-    """Return the value of a field as a person types it."""
+    """Format a value as typed."""
     if isinstance(value, str):
         return value
     return ",".join(value) or (NONE_VALUE if field in LIST_FIELDS else "")

@@ -1,4 +1,4 @@
-"""The pages of the app in the order of the menus at the top. A page is one line here and one file in pages/."""
+"""The table of pages in menu order, one line per page."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from annotator.roles import Right
 
 
 class Menu(StrEnum):
-    """The menus at the top, in their order."""
+    """The top menus in order."""
 
     LABEL = "Label"
     LOOK = "Look"
@@ -24,12 +24,10 @@ MENUS_NEEDING_ANSWERS = (Menu.LOOK, Menu.CHECK)
 class PageEntry:
     """One page of the app.
 
-    `name` is its file in pages/, its path in the address and, of a hot page, its folder in components/.
-
     Attributes:
-        group: The menu that lists it.
-        right: The right that a member needs to open it.
-        listed: Its menu shows it; a page that is not listed is reached from other pages.
+        name: File in pages/, URL path, and component folder.
+        right: Right needed to open it.
+        listed: Shown in its menu.
     """
 
     name: str
@@ -66,5 +64,5 @@ FIRST_PAGE = PAGES[0]
 
 
 def build_titles_and_urls() -> dict[str, tuple[str, str]]:
-    """Return title and relative address of each page, by name. Streamlit knows its first page as "./" only."""
+    """Return name -> (title, relative URL) of all pages."""
     return {page.name: (page.title, page.name if page is not FIRST_PAGE else "./") for page in PAGES}

@@ -1,4 +1,4 @@
-"""Flags or comments as a list of HTML: a small picture, the note, who wrote it and when; each opens its image."""
+"""An HTML list of flags or comments, each linking to its image."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
@@ -25,13 +25,12 @@ ul.notes li {display: flex; gap: 0.8rem; padding: 0.45rem 0; margin: 0;}
 
 
 def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | None) -> None:
-    """Show notes, as overview.flagged and comments.comments give them.
+    """Show flags or comments.
 
     Args:
-        rows: The notes.
-        label: What a screen reader calls the list.
-        token: The token with which the browser fetches the pictures; "" for no pictures.
-        zone: Of the times.
+        label: Screen reader label.
+        token: Token for thumbnails. "" omits them.
+        zone: Time zone.
     """
     items = "".join(_render_item(row, token, zone) for row in rows)
     st.html(f'{STYLE}<ul class="notes" tabindex="0" aria-label="{escape(label)}">{items}</ul>')
@@ -49,7 +48,7 @@ def _render_item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
 
 
 def format_moment(at: float, zone: tzinfo | None) -> str:
-    """Return a moment (unix seconds) as "today 14:02", or as the day and the time."""
+    """Format unix seconds like "today 14:02"."""
     time, now = (moment.astimezone(zone) for moment in (datetime.fromtimestamp(at, UTC), datetime.now(UTC)))
     if time.date() == now.date():
         return f"today {time:%H:%M}"

@@ -1,8 +1,4 @@
-"""The classes as pages hold them, and adding one while labeling: surprises, and whether it is allowed.
-
-Two people may add the same name at once: both get the same class. A name that exists already, also as a synonym, adds
-nothing.
-"""
+"""The classes as JSON for pages, and adding one while labeling."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -23,7 +19,7 @@ ADDING_ALLOWED_SETTING = "classes_added_while_labeling"
 
 
 def build_classes_json(db: Database) -> dict[str, Any]:
-    """Return every class in the order of lists, as JSON, their relations, and the version of both."""
+    """Return all classes, relations and their version as JSON."""
     with db.reading():
         version, known, declared = (
             versions.get_class_version(db),
@@ -41,25 +37,22 @@ def build_classes_json(db: Database) -> dict[str, Any]:
 
 
 def build_class_json(class_: Class) -> dict[str, Any]:
-    """Return a class as JSON without its examples.
-
-    Some people are still to answer these images blind (routes/work.py shows the others).
-    """
+    """Return a class as JSON, without examples for blind annotators."""
     return {name: value for name, value in asdict(class_).items() if name != "examples"}
 
 
 def is_adding_allowed(db: Database) -> bool:
-    """Return whether a class may be added while labeling, where somebody misses one in the finder of Annotate."""
+    """Return whether classes may be added while labeling."""
     return bool(db.get_setting(ADDING_ALLOWED_SETTING, True))
 
 
 def set_adding_allowed(db: Database, allowed: bool) -> None:
-    """Allow people to add classes while they label, or forbid it."""
+    """Allow or forbid adding classes while labeling."""
     db.set_setting(ADDING_ALLOWED_SETTING, allowed)
 
 
 def find_surprises(db: Database, names: Sequence[str]) -> list[str]:
-    """Return sentences on what may be a surprise about adding these classes; [] where nothing is."""
+    """Return sentences about surprising effects of adding these classes."""
     known = classes.load_classes_by_name(db)
     new = [name for name in names if name not in known]
     sentences = classes.find_name_warnings(new, known)
@@ -74,16 +67,13 @@ def add_class(db: Database, by: str, name: str, is_confirmed: bool) -> tuple[Cla
     """Add one class while labeling.
 
     Args:
-        db: The project's database.
-        by: The person who adds it.
-        name: The name of the class; runs of blanks count as one.
-        is_confirmed: The person has seen what may be a surprise.
+        is_confirmed: The person has seen the surprises.
 
     Returns:
-        The class of this name and [], or None and what may be a surprise.
+        The class and [], or None and surprises.
 
     Raises:
-        AnnotatorError: Where adding is not allowed, and for a name that cannot be used.
+        AnnotatorError: Adding is not allowed, or the name not valid.
     """
     name = " ".join(name.split())
     if known := classes.load_classes_by_name(db).get(name):

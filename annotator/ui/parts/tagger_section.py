@@ -1,4 +1,4 @@
-"""The part of the Settings page that asks a vision-language model about all images: start, progress, stop, record."""
+"""The Settings section that prelabels all images with a vision-language model."""
 
 import streamlit as st
 
@@ -15,12 +15,7 @@ REFRESH_SECONDS = 2.0  # between two looks at what is under way
 
 
 def draw(db: Database, by: str) -> None:
-    """Draw this part of the page, refreshed while something is under way.
-
-    Args:
-        db: The project's database.
-        by: The person who asks.
-    """
+    """Draw this section, refreshed while running."""
     st.subheader("Tagger")
     st.caption("A vision-language model on your machine says which classes each image shows. Its word is a suggestion.")
     is_at_work = bool(tagging_state.get_running(db) or tagging_state.get_request(db))
@@ -94,7 +89,7 @@ def _is_local_server(url: str) -> bool:
 
 
 def _draw_track_record(records: list[SourceRecord]) -> None:
-    """Draw how often each source of predictions was right, where people have answered what it said before."""
+    """Draw how often each source of predictions was right."""
     rows = [
         {
             "Predictions": record.name,

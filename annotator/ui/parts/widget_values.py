@@ -43,11 +43,9 @@ def restore_widget(
 
 
 def bind_setting(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
-    """Return the options of a widget that shows a stored setting.
+    """Return widget options that show a stored setting and store changes.
 
-    `change` stores it when the person at this page chooses. A widget keeps what it showed first. Without this, a page
-    that another owner's page has overtaken would store the earlier value again the next time anything on it is
-    touched.
+    Otherwise a page would store its outdated value again after another page changed the setting.
     """
     st.session_state[key] = stored
     return {"key": key, "on_change": _store_change, "args": [key, change]}

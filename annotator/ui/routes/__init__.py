@@ -1,8 +1,6 @@
-"""The routes behind the components, one file a kind of answer, and those for programs.
+"""The HTTP routes of components and programs. Begin with guard.py.
 
-Every route checks a token, except the one that says whether the server is ready. Routes hold no rules: the queues
-decide what comes next. Work that touches the disk runs in a thread, because a synchronous call in an async route would
-stall every browser. Begin with guard.py.
+Disk access runs in threads, because blocking an async route stalls every browser.
 """
 
 from annotator.ui.routes import (

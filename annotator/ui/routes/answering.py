@@ -1,4 +1,4 @@
-"""The route that keeps whether a person begins with one label of each image or with all."""
+"""The route that stores an annotator's answer mode."""
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from annotator.ui.routes.requests import AnsweringRequest, parse_body
 
 
 async def choose(request: Request, annotator: str) -> Response:
-    """POST {mode: one|all} -> {}: what the key of a class does for this person, on each page and in each browser."""
+    """Handle POST {mode: one|all}: store whether class keys label one or all classes."""
     asked = parse_body(await read_body(request), AnsweringRequest)
     await run_sync(_save_mode, annotator, asked.mode)
     return JSONResponse({}, headers=NO_STORE_HEADERS)

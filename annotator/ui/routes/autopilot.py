@@ -1,4 +1,4 @@
-"""The routes of Autopilot: the actions with the highest value for this annotator's time, and ruling out a class."""
+"""The routes of Autopilot: actions, audits and absent classes."""
 
 from typing import Any
 
@@ -33,10 +33,10 @@ MAX_ACTIONS = 8
 
 
 async def autopilot(request: Request, annotator: str) -> Response:
-    """POST {holder, have, want, instead?, passed?, tiles?, extra?} -> the next actions, leased to this page.
+    """Handle POST: lease the next actions to this page.
 
-    have and passed are [image, class] pairs, class 0 for a whole image; tiles: how many a grid may have. Without an
-    action the answer says what a complete project holds: `complete`, null while something is open.
+    have and passed are [image, class] pairs, with class 0 for whole images. `complete` is null while actions
+    remain.
     """
     asked = parse_body(await read_body(request), ActionsRequest)
     wanted = WantedActions(
@@ -54,20 +54,20 @@ async def autopilot(request: Request, annotator: str) -> Response:
 
 
 async def draw_audit(request: Request, annotator: str) -> Response:
-    """POST {} -> {}: an audit of the usual size is drawn, unless one waits for answers."""
+    """Handle POST {}: draw an audit unless one is open."""
     parse_body(await read_body(request), EmptyRequest)
     await run_sync(_draw_audit)
     return JSONResponse({}, headers=NO_STORE_HEADERS)
 
 
 async def rule_out_class(request: Request, annotator: str) -> Response:
-    """POST {class} -> {batch, cells, line}: the class counts as absent on so many images, and what to say of it."""
+    """Handle POST {class} -> {batch, cells, line}: mark it absent everywhere."""
     asked = parse_body(await read_body(request), ClassRequest)
     return JSONResponse(await run_sync(_rule_out_class, asked.class_id, annotator), headers=NO_STORE_HEADERS)
 
 
 async def undo_rule_out(request: Request, annotator: str) -> Response:
-    """POST {batch} -> {cells}: so many images were given back."""
+    """Handle POST {batch} -> {cells}: undo it."""
     asked = parse_body(await read_body(request), UndoRuleOutRequest)
     return JSONResponse({"cells": await run_sync(_undo_rule_out, asked.batch)}, headers=NO_STORE_HEADERS)
 
@@ -100,7 +100,7 @@ def _build_actions(wanted: WantedActions, tells_complete: bool, reviews: bool) -
 
 
 def _build_completion(complete: CompleteProject, annotator: str, reviews: bool) -> dict[str, Any]:
-    """Return what a complete project holds as JSON; only whoever reviews may export, and draw another audit."""
+    """Return a complete project as JSON, with export only for reviewers."""
     last = last_export.load_next(served_project.db(), annotator) if reviews else None
     has_audit = bool(complete.open_audit.pairs)
     return {

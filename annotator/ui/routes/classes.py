@@ -1,4 +1,4 @@
-"""Routes for changes of classes from hot pages: a class is added where somebody looks for one that is missing."""
+"""The route that adds a class while labeling."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from annotator.ui.routes.requests import AddClassRequest, parse_body
 
 
 async def add(request: Request, annotator: str) -> Response:
-    """POST {name, sure} -> {class, classes, class_version}: the class of this name, added if new, and all classes.
+    """Handle POST {name, sure} -> {class, classes, class_version}: add a class.
 
-    Where adding it may be a surprise and `sure` is false, nothing is added and the answer is {surprises: [...]}.
+    Without `sure`, it returns {surprises: [...]} if any.
     """
     asked = parse_body(await read_body(request), AddClassRequest)
     return JSONResponse(await run_sync(_add_class, annotator, asked.name, asked.sure), headers=NO_STORE_HEADERS)

@@ -1,4 +1,4 @@
-"""The routes for decisions: storing them, and listing those that a person can still take back."""
+"""The routes that store decisions and list undoable ones."""
 
 from dataclasses import asdict, replace
 
@@ -41,15 +41,12 @@ nor what is refused tells which of these images have known answers."""
 
 
 def mask_source(source: str) -> str:
-    """Return the source of a decision as a person is told it: that an answer was a known one is hidden from them."""
+    """Return a decision's source, hiding reference images from annotators."""
     return image_overlap.OVERLAP_SOURCE if source in BLIND_SOURCES else source
 
 
 async def recent(request: Request, annotator: str) -> Response:
-    """POST {} -> {decisions: [...], images: [[id, name]]}: what this person can still undo after a reload.
-
-    The decisions are given as they were sent, newest last, and images names those that they are about.
-    """
+    """Handle POST {} -> {decisions, images: [[id, name]]}: list undoable decisions, newest last."""
     parse_body(await read_body(request), EmptyRequest)
     undoable, names = await run_sync(_load_recent, annotator)
     return JSONResponse(
@@ -58,13 +55,11 @@ async def recent(request: Request, annotator: str) -> Response:
 
 
 async def decide(request: Request, annotator: str) -> Response:
-    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, opinions: [uuid], contradicted, today}.
+    """Handle POST {decisions} -> {saved, refused, opinions, contradicted, today}: store decisions.
 
-    Every decision is judged alone: one that cannot be stored is refused with its reason, and the rest is saved.
-    Decisions that are sent again change nothing. opinions: decisions on cells about which people still differ and
-    which this person may not settle. contradicted: [[image, class, state, other class, its state]], older answers that
-    the batches among the decisions contradict by the relations of classes; those about one image the page finds itself.
-    today: what this person has done today, these decisions included (store/people/daily_activity.py).
+    Each is checked alone, and resending changes nothing. opinions: uuids on disputed cells that this person may
+    not resolve. contradicted: [[image, class, state, other class, its state]], older answers that batches
+    contradict.
     """
     given, refused = parse_decisions(await read_body(request))
     result, more = await run_sync(_store_decisions, given, annotator)
@@ -120,12 +115,11 @@ def _store_decisions(given: list[AnyDecisionRequest], own: str) -> tuple[SaveRes
 
 
 def _can_ask_about(batch: BatchRequest) -> bool:
-    """Return whether a person is asked about what a batch contradicts: an audit must not make them answer anew."""
     return batch.source != "audit" and not SOURCES[batch.source].blind
 
 
 def _find_contradicted(batches: list[str], blind: str) -> list[tuple[int, int, int, int, int]]:
-    """Return what the batches contradict, but for images that this person is still to answer blind."""
+    """Return contradicted answers, without images pending blind."""
     found = implied_cells.find_answers_contradicted_by(served_project.db(), batches)
     hidden = (
         blindness.find_hidden_images(served_project.db(), blind, sorted({row[0] for row in found}))
@@ -136,11 +130,7 @@ def _find_contradicted(batches: list[str], blind: str) -> list[tuple[int, int, i
 
 
 def _find_author(given: AnyDecisionRequest, own: str) -> str | None:
-    """Return the person whose decision it is; None when nothing shows that, or when they may no longer answer.
-
-    It is the page's own person. A decision that waited in the browser while the name on the page changed belongs to
-    the person whose token came with it, who may have another name by now.
-    """
+    """Return the author shown by the decision's token, or None."""
     if given.annotator in ("", own):
         return own
     if served_project.tokens().read_author(given.signature or "") != given.annotator:
@@ -153,17 +143,14 @@ def _find_author(given: AnyDecisionRequest, own: str) -> str | None:
 
 
 def _find_unsampled_cell(db: Database, given: AnyDecisionRequest) -> tuple[int, int] | None:
-    """Return a cell of this decision that no audit has drawn, else None: the audit grid answers only audit cells."""
+    """Return a cell outside the audits, or None."""
     cells = _get_cells(given)
     drawn = audits.find_sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)
 
 
 def _find_blind_source(db: Database, given: AnyDecisionRequest) -> str | None:
-    """Return the source of a blind answer: a known answer, or one of several people's.
-
-    None where its image is asked about for neither reason, or there are several images.
-    """
+    """Return the source of a blind answer, or None."""
     stored = db.value("SELECT source FROM decision WHERE uuid IN (?, ?)", [given.uuid, f"{given.uuid}:0"])
     if stored is not None:  # sent again
         return stored
@@ -204,7 +191,7 @@ def _build_decision(given: AnyDecisionRequest, annotator: str) -> Decision | Bat
 
 
 def _mark_others_images(db: Database, decision: Decision | Batch) -> Decision | Batch:
-    """Return the decision; of one that answers a whole event, with the images that are other people's left out."""
+    """Exclude other annotators' images from an event batch."""
     if not isinstance(decision, EventBatch):
         return decision
     image_ids = {image_id for image_id, _, _, _ in decision.copies}

@@ -1,4 +1,4 @@
-"""Files that pages have written for a download: sent from the disk in pieces, also from the middle (Range)."""
+"""The route of temporary download files, with Range requests."""
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -14,7 +14,7 @@ EXPIRED_MESSAGE = "This download has expired and was deleted. Export it again."
 
 
 async def download(request: Request, annotator: str) -> Response:
-    """GET one file, whole or in parts."""
+    """Handle GET: send one file."""
     offered = await run_sync(_find_offered_file, request.path_params["name"])
     if offered is None:
         return build_error_response(410, EXPIRED_MESSAGE)

@@ -1,4 +1,4 @@
-"""Exports in one press: the last choice once more, and how far it is. The Export page has the choices."""
+"""The routes that repeat the last export with one click."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ from annotator.ui.routes.requests import EmptyRequest, parse_body
 
 
 async def export_again(request: Request, annotator: str) -> Response:
-    """POST {} -> {}: an export like this person's last one has begun."""
+    """Handle POST {}: start this person's last export again."""
     parse_body(await read_body(request), EmptyRequest)
     await run_sync(_start_export, annotator)
     return JSONResponse({}, headers=NO_STORE_HEADERS)
 
 
 async def export_state(request: Request, annotator: str) -> Response:
-    """POST {} -> {running, outcome}: how far this person's export is, or what came of their last one, else null."""
+    """Handle POST {} -> {running, outcome}: return this person's export progress."""
     parse_body(await read_body(request), EmptyRequest)
     return JSONResponse(await run_sync(_build_state, annotator), headers=NO_STORE_HEADERS)
 

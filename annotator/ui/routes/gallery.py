@@ -1,4 +1,4 @@
-"""The routes of the Gallery: parts of a listing, the place of an image, ids of a range, counts; images by name."""
+"""The Gallery's routes: windows, places, ids, counts and name search."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -37,63 +37,52 @@ MAX_IMAGES_FOUND = 100
 
 
 async def window(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort?, class?, down?, version?, start, count} -> a part of a listing.
+    """Handle POST {filter?, sort?, class?, down?, version?, start, count}: return a part of a listing.
 
-    The answer is {total, start, version, changed, class_version, images}.
+    The response is {total, start, version, changed, class_version, images}.
 
-    filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
-               name, size: [from, below], captured: [first day, last day], facts: [[name, value]], ...}, all optional
-               (snapshot.filters.FILTERS)
-    sort       name, probability (of `class`), like (the images `like`, or `example` of like.py), column (the imported
-               `column`), ... (snapshot.sorts.SORTS); down: reversed
-    version    of the answer before, for as long as the same listing is scrolled through
-    changed    a listing made now might differ from this one
-    images     at most MAX_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
-               probability, or in words the measure, when sorted by it; of one that this person is still to answer
-               blind nothing but what it is, and hidden: true
+    filter     {has, lacks, open: [class], from: "2026-01-31", size: [from, below], ...} (FILTERS)
+    sort       name, probability (of `class`), like (`like` or `example`), ... (SORTS), reversed by `down`
+    version    from the previous response
+    changed    a new listing might differ
+    images     at most MAX_TILES: {id, name, width, height, labels: [[class, state]], flag, comments,
+               complete}, without labels and with hidden: true while pending blind
     """
     asked, blind = parse_body(await read_body(request), GalleryWindowRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_build_window, asked, blind), headers=NO_STORE_HEADERS)
 
 
 async def place(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort?, class?, down?, version?, image} -> {place (null: not shown), total, version}."""
+    """Handle POST {image, ...} -> {place or null, total, version}."""
     asked, blind = parse_body(await read_body(request), GalleryPlaceRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_find_place, asked, blind), headers=NO_STORE_HEADERS)
 
 
 async def ids(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort?, class?, down?, version?, first, last} -> {ids}: of the places from first to last.
-
-    Both ends are included; more than gallery.MOST_IDS places are refused.
-    """
+    """Handle POST {listing, first, last} -> {ids}: return an inclusive range of limited size."""
     asked, blind = parse_body(await read_body(request), GalleryIdsRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_list_ids, asked, blind), headers=NO_STORE_HEADERS)
 
 
 async def counts(request: Request, annotator: str) -> Response:
-    """POST {filter?, fact} -> {label, kind, bars: [{label, given, count}], unknown}: how many images have each value.
+    """Handle POST {filter?, fact} -> {label, kind, bars, unknown}: count images per field value.
 
-    fact       the name of a fact, or "column:" and that of an imported column (snapshot.facts)
+    fact       a field, or "column:" and an imported column
     kind       choice, number, time
-    bars       at most fact_groups.MOST_BARS; given: what the fact's filter is given to show exactly these, or ""
-    unknown    images of which the fact is not known
+    bars       [{label, given (filter value or ""), count}]
     """
     asked, blind = parse_body(await read_body(request), GalleryCountsRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_count_fact_values, asked, blind), headers=NO_STORE_HEADERS)
 
 
 async def varied_grid(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort: "like", like or example} -> {selection, images}: a varied few of the likest images.
-
-    They are a selection for the grid (snapshot/similarity/varied_images.py).
-    """
+    """Handle POST {filter?, sort, like or example} -> {selection, images}: select varied similar images."""
     asked, blind = parse_body(await read_body(request), GalleryRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_build_varied_grid, asked, blind, annotator), headers=NO_STORE_HEADERS)
 
 
 async def find(request: Request, annotator: str) -> Response:
-    """POST {text, count} -> {images: [{id, name}]}: images by a part of their file name, the best first."""
+    """Handle POST {text, count} -> {images}, by file name."""
     asked = parse_body(await read_body(request), FindRequest)
     images = await run_sync(
         gallery_listing.find_images, served_project.db(), asked.text, min(asked.count, MAX_IMAGES_FOUND)

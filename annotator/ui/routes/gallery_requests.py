@@ -1,4 +1,4 @@
-"""The requests of the Gallery, whose fields are its filters (snapshot/filters.py); parsed as all are (requests.py)."""
+"""The requests of the Gallery, with its filters as fields."""
 
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,7 +19,7 @@ Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
 def _get_value_type(one: Filter) -> Any:
-    """Return the type of the value that a request gives to a filter."""
+    """Return a filter's value type in requests."""
     if one.allowed_values:
         return Literal[("", *one.allowed_values)]
     return {
@@ -56,7 +56,7 @@ else:
 
 
 class GalleryRequest(Struct, kw_only=True):
-    """A listing of the Gallery; version: of the listing that is on screen."""
+    """A listing of the Gallery (`version` as displayed)."""
 
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
     sort: SortName = "name"
@@ -76,32 +76,32 @@ class GalleryWindowRequest(GalleryRequest, kw_only=True):
 
 
 class GalleryPlaceRequest(GalleryRequest, kw_only=True):
-    """An image whose place in a listing is wanted."""
+    """An image to find in a listing."""
 
     image: Id
 
 
 class GalleryCountsRequest(GalleryRequest, kw_only=True):
-    """A fact by whose values the images of a filter are counted."""
+    """A field whose values are counted."""
 
     fact: PathText
 
 
 class GalleryIdsRequest(GalleryRequest, kw_only=True):
-    """A range of a listing, both ends included."""
+    """An inclusive range of a listing."""
 
     first: Count
     last: Count
 
 
 class ExamplePictureQuery(Struct):
-    """The name of a picture that all images are to be compared with."""
+    """An example image's name."""
 
     name: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class ExampleRequest(Struct):
-    """Words, or a part of an image, that all images are to be compared with."""
+    """Words or an image region to search by."""
 
     words: Annotated[str, Meta(max_length=1000)] = ""
     image: Id | None = None
@@ -109,6 +109,6 @@ class ExampleRequest(Struct):
 
 
 class ExampleStateRequest(Struct):
-    """An example that the worker may have answered."""
+    """An example sent to the worker."""
 
     example: Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z")]

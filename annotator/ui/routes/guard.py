@@ -1,4 +1,4 @@
-"""The first and last steps of every route: checking the token, reading the body, and errors as readable JSON."""
+"""The steps of all routes: token checks, bodies and errors."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,15 +44,10 @@ Handler = Callable[[Request, str], Awaitable[Response]]
 
 
 def guard_route(handler: Handler, right: Right, part: str = "") -> Callable[[Request], Awaitable[Response]]:
-    """Return a route that calls the handler only for a person with a valid token and this right.
-
-    Where the project has members, the request must also come in the session of the member for whom the token was made.
-    Errors become JSON that a person can read.
+    """Return a route that requires a valid token, its member's session and this right.
 
     Args:
-        handler: Answers the request.
-        right: The right that the route needs.
-        part: The part of roles.KEPT_FROM_SIGHT that the route shows; "": none of them.
+        part: Hideable part of the app that the route shows, or "".
     """
 
     async def route(request: Request) -> Response:
@@ -77,26 +72,22 @@ def guard_route(handler: Handler, right: Right, part: str = "") -> Callable[[Req
 
 
 def require_right(request: Request, right: Right) -> None:
-    """Raise Forbidden when the asking member lacks this right, for what only some requests to a route need."""
+    """Raise Forbidden if the requesting member lacks this right."""
     member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
     if member is not None and member.highest_right < right:
         raise Forbidden(authorization.format_denial(member.name, member.role, right))
 
 
 def get_blind_annotator(request: Request, annotator: str) -> str:
-    """Return the annotator, if images that they are still to answer blind must be hidden from them; "" otherwise.
-
-    Nothing is hidden from a person who may review, or where the project has no members (store/people/blindness.py).
-    """
+    """Return the annotator if images pending blind must be hidden, else ""."""
     member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
     return annotator if member is not None and member.highest_right < Right.REVIEW else ""
 
 
 def guard_program_route(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route that calls the handler only with an access token that has this right.
+    """Return a route that needs an access token with this right, ignoring cookies.
 
-    The handler is given the token's name (store/people/access_tokens.py). No cookie counts here, and middleware.py
-    lets nothing in that a browser sends.
+    The handler receives the token's name.
     """
 
     async def answered(request: Request) -> Response:
@@ -118,7 +109,7 @@ def guard_program_route(handler: Handler, right: str) -> Callable[[Request], Awa
 def time_route(
     route: Callable[[Request], Awaitable[Response]], handler: Handler
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return the route with its answers counted and timed under the name of its handler, until the body begins."""
+    """Return the route with its responses counted and timed."""
     name = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__}"
 
     async def timed_route(request: Request) -> Response:
@@ -131,7 +122,7 @@ def time_route(
 
 
 async def answer_or_error(answer: Awaitable[Response]) -> Response:
-    """Await the answer of a handler and return it; errors become JSON that a person can read."""
+    """Return the handler's response, or its error as JSON."""
     try:
         return await answer
     except ClientDisconnect:  # the request was incomplete: nobody receives an answer
@@ -148,12 +139,12 @@ async def answer_or_error(answer: Awaitable[Response]) -> Response:
 
 
 def build_error_response(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> JSONResponse:
-    """Return {error: text} as JSON, which the page shows as it is."""
+    """Return {error: text}, shown by the page."""
     return JSONResponse({"error": text}, status_code=status, headers={**NO_STORE_HEADERS, **headers})
 
 
 async def read_body(request: Request) -> bytes:
-    """Return the body of a request. Raises BadRequest for more than MAX_BODY_BYTES."""
+    """Return the body, or raise BadRequest if too large."""
     data = b""
     async for chunk in request.stream():
         data += chunk

@@ -19,11 +19,9 @@ from annotator.ui.routes.requests import HistoryRequest, parse_body
 
 
 async def history(request: Request, annotator: str) -> Response:
-    """POST {image} -> {decisions, hidden}: what was decided about the image, oldest first, with who took what back.
+    """Handle POST {image} -> {decisions, hidden}: list an image's decisions, oldest first.
 
-    `about` says in words where an answer came from; that an image had known answers is told to reviewers only. A
-    person's own comments that hold carry their uuid, by which they are taken back. Of an image that this person is
-    still to answer blind, only their own flags and comments are sent (`hidden`).
+    Own active comments carry their uuid for undo. While the image is pending blind, only own notes are sent.
     """
     asked = parse_body(await read_body(request), HistoryRequest)
     events, hidden = await run_sync(_load_history, asked.image, get_blind_annotator(request, annotator))

@@ -1,8 +1,4 @@
-"""The routes that take an example that is no image of the project: a picture, a part of an image, words.
-
-The worker answers (store/networks/search_examples.py); the page asks whether it has, and then lists what is like it
-(gallery.py).
-"""
+"""The routes of search examples: external images, regions or words."""
 
 import io
 from typing import Any
@@ -30,10 +26,7 @@ MAX_PICTURE_BYTES = 50_000_000  # bytes of a picture
 
 
 async def picture(request: Request, annotator: str) -> Response:
-    """POST the bytes of an image file to ?name=... -> {example}: its id, for state, gallery and addresses.
-
-    It is read here, to say at once what is wrong with it, and removed once the worker has looked at it.
-    """
+    """Handle POST ?name= with image bytes -> {example}, deleted after embedding."""
     name = convert_values(dict(request.query_params), ExamplePictureQuery).name
     data = bytearray()
     async for chunk in request.stream():
@@ -48,7 +41,7 @@ async def picture(request: Request, annotator: str) -> Response:
 
 
 async def example(request: Request, annotator: str) -> Response:
-    """POST {words} or {image, box: [left, top, right, bottom]} -> {example}: as of picture; sides are from 0 to 1."""
+    """Handle POST {words} or {image, box in 0..1} -> {example}."""
     asked = parse_body(await read_body(request), ExampleRequest)
     return JSONResponse(
         {"example": await run_sync(_store_example, served_project.db(), asked)}, headers=NO_STORE_HEADERS
@@ -56,11 +49,10 @@ async def example(request: Request, annotator: str) -> Response:
 
 
 async def state(request: Request, annotator: str) -> Response:
-    """POST {example} -> {words, ready, error, holdup}: whether the worker has looked at it.
+    """Handle POST {example} -> {words, ready, error, holdup}: report the worker's result.
 
-    words      what it is, for people; "" when it is not kept any longer
-    error      why it cannot be compared
-    holdup     why that takes longer than a moment
+    words      description, "" if expired
+    holdup     why it takes long
     """
     asked = parse_body(await read_body(request), ExampleStateRequest)
     return JSONResponse(await run_sync(_build_state, served_project.db(), asked.example), headers=NO_STORE_HEADERS)

@@ -1,4 +1,4 @@
-"""The routes of the map: its points as bytes that a browser draws without parsing, and selections."""
+"""The routes of the map: points as raw bytes, and selections."""
 
 import json
 
@@ -22,23 +22,19 @@ STAMP_HEADER = "x-annotator-map"  # which map the bytes are about
 
 
 async def points(request: Request, annotator: str) -> Response:
-    """GET the places of the images that are drawn, as little-endian bytes.
+    """Handle GET: return image positions as little-endian bytes.
 
-    Four uint32 come first: how many points follow, how many images have a place, how many images there are, and the
-    map's stamp. Then come the ids as uint32, then x, then y as uint16 (65535 is 1, y grows downwards). Without a map
-    there are no points.
+    Four uint32 (points, placed images, all images, stamp), then ids (uint32), x and y (uint16, 65535 is 1, y
+    down).
     """
     return Response(await run_sync(_pack_points), media_type=BINARY_MEDIA_TYPE, headers=NO_STORE_HEADERS)
 
 
 async def colors(request: Request, annotator: str) -> Response:
-    """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID, or ?by=fact&fact=NAME -> one byte a point.
+    """Handle GET ?by=stage|class|probability|fact (&class=ID, &fact=NAME): return one byte per point.
 
-    The bytes are in the order of the points (see load_stage_bytes, load_state_bytes, probability_bytes); the header
-    says of
-    which map. By a fact, JSON that says what the bytes mean follows them (fact_colours.coloured). Images that this
-    person is still to answer blind look untouched and have neither a state nor a probability, nor a fact that may tell
-    what is known of them.
+    A header has the map's stamp. For a fact, JSON describing the bytes follows. Images pending blind reveal
+    nothing.
     """
     asked = convert_values(dict(request.query_params), ColorsRequest)
     stamp, content = await run_sync(_pack_colors, asked, get_blind_annotator(request, annotator))
@@ -46,7 +42,7 @@ async def colors(request: Request, annotator: str) -> Response:
 
 
 async def select(request: Request, annotator: str) -> Response:
-    """POST {polygon: [[x, y], ...]} -> {selection: id or "", images: how many lie inside, kept: how many of these}."""
+    """Handle POST {polygon: [[x, y], ...]} -> {selection, images, kept}."""
     polygon = np.array(parse_body(await read_body(request), SelectRequest).polygon, np.float64)
     selection, count, saved = await run_sync(image_map.save_selection, served_project.db(), polygon, annotator)
     return JSONResponse({"selection": selection, "images": count, "kept": saved}, headers=NO_STORE_HEADERS)
@@ -81,7 +77,6 @@ def _pack_colors(asked: ColorsRequest, blind: str) -> tuple[int, bytes]:
     ids = image_map_.image_ids[image_map_.drawn_rows]
 
     def is_hidden() -> np.ndarray:
-        """Return which points this person is not to see; they have seen the others."""
         return (
             np.isin(ids, list(blindness.reveal_visible_images(db, blind, ids.tolist())))
             if blind

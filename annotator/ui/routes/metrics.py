@@ -1,7 +1,4 @@
-"""The routes for monitoring: whether the server is ready, and its figures in the format of Prometheus.
-
-Figures are read when they are asked for; a page never waits for them. Nothing names a person, an image or a class.
-"""
+"""The monitoring routes: readiness and Prometheus metrics, without personal data."""
 
 import os
 import shutil
@@ -31,13 +28,13 @@ MIN_FREE_BYTES = 100_000_000  # bytes of the disk, below which the server does n
 
 
 class ProjectCollector:
-    """The figures of a project for a registry of prometheus_client; read anew at every collection."""
+    """A project's metrics for prometheus_client, read at every collection."""
 
     def __init__(self, db: Database):
         self.db = db
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all figures; names end in their unit, as Prometheus asks."""
+        """Yield all metrics."""
         counts, worker = project_counts.count_images_by_stage(self.db), heartbeat.load_worker_state(self.db)
         images = GaugeMetricFamily("annotator_images", "Images of the project, by how far they are", labels=["stage"])
         for stage, number in counts.items():
@@ -72,12 +69,12 @@ class ProjectCollector:
 
 
 async def metrics(request: Request, token: str) -> Response:
-    """GET -> the figures as text (Prometheus, exposition format 0.0.4)."""
+    """Handle GET: return metrics (Prometheus exposition format 0.0.4)."""
     return Response(await run_sync(_build_metrics), media_type=CONTENT_TYPE_PLAIN_0_0_4, headers=NO_STORE_HEADERS)
 
 
 async def ready(request: Request) -> Response:
-    """GET, without a token -> 200 "ready", or 503 and what is wrong in a few words."""
+    """Handle GET without token: return 200, or 503 with the problem."""
     wrong = await run_sync(_find_readiness_problem)
     return PlainTextResponse(
         f"not ready: {wrong}\n" if wrong else "ready\n", 503 if wrong else 200, headers=NO_STORE_HEADERS

@@ -1,4 +1,4 @@
-"""The routes for pictures: images as a browser can show them, and heat maps; and the components' scripts."""
+"""The routes of images, heat maps and component scripts."""
 
 import contextlib
 import os
@@ -48,7 +48,7 @@ CHUNK_BYTES = 4_000_000  # bytes of a picture that are read at a time
 
 
 async def image(request: Request, annotator: str) -> Response:
-    """GET one image as the browser can show it, reduced to 1600 pixels; with ?full=1 at its own size."""
+    """Handle GET: return an image at 1600 pixels, or full size (?full=1)."""
     kind = (
         browser_copies.FULL if convert_values(dict(request.query_params), PictureQuery).full else browser_copies.DISPLAY
     )
@@ -56,16 +56,15 @@ async def image(request: Request, annotator: str) -> Response:
 
 
 async def thumb(request: Request, annotator: str) -> Response:
-    """GET one image at 320 pixels."""
+    """Handle GET: return a 320-pixel image."""
     return await _send_picture(request, browser_copies.THUMB)
 
 
 async def heatmap(request: Request, annotator: str) -> Response:
-    """GET one heat map. Where it does not exist yet the worker is asked for it, and 202 says: ask again.
+    """Handle GET: return a heat map, or 202 while the worker creates it.
 
-    A header says how many images with the class its run had seen, where these are few. Another header names the class
-    that the heat map may show instead ("0": none), for how many heat maps of its class that is so, and how many of
-    them were examined. An image that this person is still to answer blind is refused.
+    Headers hold the run's image count of the class (if few), and a possibly confused class with counts. Images
+    pending blind are refused.
     """
     asked = convert_values(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, served_project.db()
@@ -92,7 +91,7 @@ async def heatmap(request: Request, annotator: str) -> Response:
 
 
 async def asset(request: Request, annotator: str) -> Response:
-    """GET one of the components' scripts, with all that it imports; v is its version, for browsers to keep it."""
+    """Handle GET: return a bundled component script, cacheable by version `v`."""
     name = request.path_params["name"]
     script = build_bundle(name)
     if script is None:
@@ -118,7 +117,7 @@ ROUTES = [
 
 @dataclass(frozen=True)
 class _PictureFile:
-    """A file to send: size in bytes; content is None for a file of more than CHUNK_BYTES."""
+    """A file to send (`content` None above CHUNK_BYTES)."""
 
     path: Path
     media_type: str

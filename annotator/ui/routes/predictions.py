@@ -1,4 +1,4 @@
-"""The route by which a program sends scores: a model that runs beside the project, with a token of its own."""
+"""The route by which external models send scores."""
 
 from functools import partial
 
@@ -22,9 +22,9 @@ _single_limiter: list[CapacityLimiter] = []  # made in the server's loop
 
 
 async def predictions(request: Request, token: str) -> Response:
-    """POST {name, scale?, images, only_known?} -> {images, unknown_images, version}.
+    """Handle POST {name, scale?, images, only_known?} -> {images, unknown_images, version}.
 
-    images: [{image | sha256, scores: {class: x}}], added to the source of this name, as `annotator predictions` does.
+    images: [{image | sha256, scores: {class: x}}].
     """
     given = parse_body(await read_body(request), PredictionsRequest)
     if not _single_limiter:

@@ -1,4 +1,4 @@
-"""The routes of the images that belong to one image, its twins and its event, for what can be said of all at once."""
+"""The routes of an image's near-duplicates and event, for labeling them together."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,13 +23,9 @@ MAX_RELATED_IMAGES = 200  # images that are told: each may get an answer of ever
 
 
 async def twins_of(request: Request, annotator: str) -> Response:
-    """POST {image} -> {twins: [{id, name, flag, labels}], answers: [[class, state]], more}.
+    """Handle POST {image} -> {twins: [{id, name, flag, labels}], answers: [[class, state]], more}.
 
-    answers    the labels of this image that this person gave
-    labels     those of the twin, whoever gave them: [class, ...]
-    more       further twins, beyond MAX_RELATED_IMAGES
-
-    A twin that this person is still to answer blind is left out.
+    answers: this person's labels. labels: classes labeled by anyone. Images pending blind are omitted.
     """
     asked = parse_body(await read_body(request), RelatedRequest)
     return JSONResponse(
@@ -41,15 +37,13 @@ async def twins_of(request: Request, annotator: str) -> Response:
 
 
 async def event_of(request: Request, annotator: str) -> Response:
-    """POST {image} -> {event, images, first, frames: [{id, name, flag, labels, away}]}: the event of an image.
+    """Handle POST {image} -> {event, images, first, frames: [{id, name, flag, labels, away}]}.
 
-    event      its id; null where no event was found
-    images     how many images it has; of more than MAX_RELATED_IMAGES, those around this one are told
-    first      the place of the first of `frames` in the event, from 0
-    labels     the classes that are answered, whoever did
-    away       the image is somebody else's to answer
-
-    Images that this person is still to answer blind are left out.
+    event      null without events
+    images     event size, even beyond MAX_RELATED_IMAGES
+    first      index of the first frame
+    labels     classes labeled by anyone
+    away       assigned to others
     """
     asked = parse_body(await read_body(request), RelatedRequest)
     return JSONResponse(
@@ -88,7 +82,7 @@ def _load_event(db: Database, image_id: int, annotator: str, blind: str) -> dict
 
 
 def _build_images(db: Database, image_ids: Sequence[int], blind: str) -> list[dict[str, Any]]:
-    """Return what the page is told of these images, without those that the person is still to answer blind."""
+    """Return images as JSON, without those pending blind."""
     hidden = blindness.reveal_visible_images(db, blind, image_ids) if blind and image_ids else set()
     return [
         {

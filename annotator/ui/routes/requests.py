@@ -1,7 +1,6 @@
-"""The requests of the pages: one shape each, with the type and the bounds of every value in it.
+"""The request schemas of all routes, with strict types and bounds.
 
-A body, a path or a query that does not fit its shape is refused before it is used. Types are strict: `true` is no
-number, and 0.6 no state. Decisions are parsed one by one, so that an invalid one does not block the others.
+Decisions are parsed one by one, so that an invalid one does not block the others.
 """
 
 import json
@@ -42,7 +41,7 @@ else:
 
 
 class BadRequest(ValueError):
-    """The request does not fit its shape; the message says where."""
+    """The error of an invalid request."""
 
 
 class EmptyRequest(Struct):
@@ -50,7 +49,7 @@ class EmptyRequest(Struct):
 
 
 class FilterRequest(Struct):
-    """The fields of records.Filter."""
+    """An image filter's fields."""
 
     class_id: Id | None = field(default=None, name="class")
     low: Probability | None = field(default=None, name="from")
@@ -66,7 +65,7 @@ class _PageRequest(Struct, kw_only=True):
 
 
 class WorkRequest(_PageRequest, kw_only=True):
-    """The fields of records.Wanted."""
+    """The fields of `WantedImages`."""
 
     mode: Literal["annotate", "review"]
     have: ImageIds = []
@@ -77,7 +76,7 @@ class WorkRequest(_PageRequest, kw_only=True):
 
 
 class GridRequest(_PageRequest, kw_only=True):
-    """The fields of records.WantedGrids."""
+    """The fields of `WantedGrids`."""
 
     size: Count
     class_id: Id | None = field(default=None, name="class")
@@ -89,7 +88,7 @@ class GridRequest(_PageRequest, kw_only=True):
 
 
 class ActionsRequest(_PageRequest, kw_only=True):
-    """The fields of records.WantedActions; extra: one of its extras, or "none" to be given no action."""
+    """The fields of `WantedActions` (`extra` "none" requests no action)."""
 
     have: CellIds = []
     passed: CellIds = []
@@ -98,7 +97,7 @@ class ActionsRequest(_PageRequest, kw_only=True):
 
 
 class TimedTaskRequest(Struct):
-    """The time that a task of the speed test took: store/people/speed_tests.py."""
+    """The duration of a speed test task."""
 
     round: Annotated[int, Meta(ge=1, le=10_000)]
     task: Annotated[int, Meta(ge=0, le=1000)]
@@ -115,51 +114,51 @@ class ItemsRequest(Struct):
 
 
 class NeighborsRequest(Struct):
-    """An image whose neighbours in its folder are wanted, by file name or by capture time."""
+    """An image whose folder neighbors are requested."""
 
     image: Id
     by: Literal["name", "time"] = "name"
 
 
 class AddClassRequest(Struct):
-    """A class to add; sure: the person has seen what may be a surprise."""
+    """A class to add (`sure` if confirmed)."""
 
     name: Annotated[str, Meta(max_length=1000)]
     sure: bool = False
 
 
 class AnsweringRequest(Struct):
-    """The person's way to answer: store/labels/answer_mode.py."""
+    """The annotator's answer mode."""
 
     mode: Literal["one", "all"]
 
 
 class UndoRuleOutRequest(Struct):
-    """The batch of a class that was ruled out, to be given back."""
+    """A batch to undo."""
 
     batch: Uuid
 
 
 class HistoryRequest(Struct):
-    """An image whose history is wanted."""
+    """An image."""
 
     image: Id
 
 
 class RelatedRequest(Struct):
-    """An image whose twins, or whose event, are wanted."""
+    """An image."""
 
     image: Id
 
 
 class ClassRequest(Struct):
-    """A class to show examples of, or to rule out."""
+    """A class."""
 
     class_id: Id = field(name="class")
 
 
 class FindRequest(Struct):
-    """A part of a name, by which images are wanted."""
+    """A part of image names."""
 
     text: PathText
     count: Count
@@ -172,7 +171,7 @@ class SelectRequest(Struct):
 
 
 class ColorsRequest(Struct):
-    """The property of images that the points of the map are coloured by; fact: its name, or that of a column."""
+    """The field coloring the map."""
 
     by: Literal["stage", "class", "probability", "fact"]
     class_id: IdOrNone = field(default=0, name="class")
@@ -180,13 +179,13 @@ class ColorsRequest(Struct):
 
 
 class UploadQuery(Struct):
-    """The name of a file that is sent to be imported."""
+    """The name of an uploaded file."""
 
     name: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class ScoredImage(Struct):
-    """The scores of another model for an image, given by its name or by the sha256 of its file."""
+    """Scores of an image, identified by name or sha256."""
 
     scores: Annotated[dict[PathText, float], Meta(max_length=10_000)]
     image: PathText = ""
@@ -198,7 +197,7 @@ class ScoredImage(Struct):
 
 
 class PredictionsRequest(Struct):
-    """Scores of another model; scale: as in prediction_sources.Source."""
+    """Scores of an external model."""
 
     name: ShortText
     images: Annotated[list[ScoredImage], Meta(min_length=1, max_length=MAX_NAMED_ITEMS)]
@@ -207,19 +206,19 @@ class PredictionsRequest(Struct):
 
 
 class ImagePath(Struct):
-    """An image in an address."""
+    """An image in a URL."""
 
     image_id: Id
 
 
 class PictureQuery(Struct):
-    """The options of an image in an address; full: at its own size, not reduced."""
+    """Image options in a URL."""
 
     full: ShortText = ""
 
 
 class HeatmapPath(Struct):
-    """A heat map in an address."""
+    """A heat map's URL."""
 
     run_id: Id
     image_id: Id
@@ -227,11 +226,11 @@ class HeatmapPath(Struct):
 
 
 class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
-    """The fields that every decision of a page has.
+    """The fields of every decision.
 
     Attributes:
-        annotator, signature: The name it was given under, and that person's pass; "" and none: the page's own.
-        milliseconds: Any value: a decision is never refused for its time.
+        annotator, signature: Author and token, empty for the page's own.
+        milliseconds: Never a reason for refusal.
     """
 
     uuid: Uuid
@@ -243,12 +242,11 @@ class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
 
     @property
     def action(self) -> str:
-        """Return one of records.ACTIONS, or batch."""
         return str(type(self).__struct_config__.tag)
 
 
 class LabelRequest(_DecisionRequest, kw_only=True, tag="label"):
-    """The answer to one cell."""
+    """The label of one cell."""
 
     image: Id
     class_id: Id = field(name="class")
@@ -258,11 +256,7 @@ class LabelRequest(_DecisionRequest, kw_only=True, tag="label"):
 
 
 class BatchRequest(_DecisionRequest, kw_only=True, tag="batch"):
-    """The answers to many cells: image, class, state (null clears the cell), probability.
-
-    Attributes:
-        copies: Answers that other images of an event get, as in EventBatch (store/events/event_answers.py).
-    """
+    """Labels of many cells: image, class, state (null clears), probability."""
 
     cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MAX_CELLS_PER_BATCH)]
     run: Id | None = None
@@ -270,19 +264,19 @@ class BatchRequest(_DecisionRequest, kw_only=True, tag="batch"):
 
 
 class DoneRequest(_DecisionRequest, kw_only=True, tag="done"):
-    """A statement that no other class is on this image."""
+    """A confirmation that nothing else is present."""
 
     image: Id
 
 
 class SkipRequest(_DecisionRequest, kw_only=True, tag="skip"):
-    """A request to leave this image for later."""
+    """A skipped image."""
 
     image: Id
 
 
 class FlagRequest(_DecisionRequest, kw_only=True, tag="flag"):
-    """A note on an image, which may set it aside; the store says how long it may be."""
+    """A flag on an image, which may exclude it."""
 
     source: FlagSource = "click"
     image: Id
@@ -290,21 +284,21 @@ class FlagRequest(_DecisionRequest, kw_only=True, tag="flag"):
 
 
 class ClearRequest(_DecisionRequest, kw_only=True, tag="clear"):
-    """The removal of one cell's answer."""
+    """The removal of one label."""
 
     image: Id
     class_id: Id = field(name="class")
 
 
 class CommentRequest(_DecisionRequest, kw_only=True, tag="comment"):
-    """A comment on an image; the store says how long it may be."""
+    """A comment on an image."""
 
     image: Id
     note: Annotated[str, Meta(max_length=100_000)]
 
 
 class UndoRequest(_DecisionRequest, kw_only=True, tag="undo"):
-    """The withdrawal of an earlier decision; of a batch "<uuid>:0"."""
+    """The undo of a decision or batch ("<uuid>:0")."""
 
     source: AnySource = "click"
     undoes: Annotated[str, Meta(max_length=120)] | None = None
@@ -316,7 +310,7 @@ AnyDecisionRequest = (
 
 
 class DecisionsRequest(Struct):
-    """Decisions, each still as raw JSON."""
+    """Decisions as raw JSON."""
 
     decisions: Annotated[list[msgspec.Raw], Meta(max_length=MAX_DECISIONS_PER_REQUEST)]
 
@@ -329,7 +323,7 @@ Shape = TypeVar("Shape")
 
 
 def parse_body(data: bytes, shape: type[Shape]) -> Shape:
-    """Return the body of a request in this shape. Raises BadRequest for what is not JSON of this shape."""
+    """Parse a JSON body, or raise BadRequest."""
     return _decode_json(data, shape)
 
 
@@ -343,7 +337,7 @@ def _decode_json(data: bytes | msgspec.Raw, shape: Any) -> Any:
 
 
 def convert_values(values: dict[str, Any], shape: type[Shape]) -> Shape:
-    """Return the values of a path or a query, which are texts, in this shape. Raises BadRequest."""
+    """Parse path or query values, or raise BadRequest."""
     try:
         return msgspec.convert(values, shape, strict=False)
     except ValueError as error:
@@ -351,9 +345,10 @@ def convert_values(values: dict[str, Any], shape: type[Shape]) -> Shape:
 
 
 def parse_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, str]]:
-    """Return the valid decisions of a request, and by uuid why the others are refused.
+    """Return valid decisions, and refusals by uuid (or "#1" for the first).
 
-    A decision without a uuid is named by its place, "#1" the first. Raises BadRequest for no list of decisions.
+    Raises:
+        BadRequest: Not a list of decisions.
     """
     given, refused = [], {}
     for place, entry in enumerate(_parse_entries(data), start=1):
@@ -365,7 +360,7 @@ def parse_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, st
 
 
 def parse_milliseconds(given: AnyDecisionRequest) -> float | None:
-    """Return the time that a decision took, None when it is missing or no number."""
+    """Return the decision's time, or None."""
     if given.milliseconds is NO_TIME:
         return None
     with suppress(ValueError, RecursionError):
@@ -397,7 +392,7 @@ def _split_leniently(data: bytes) -> list[bytes] | None:
 
 
 def _find_uuid(entry: msgspec.Raw | bytes) -> str | None:
-    """Return the uuid of an invalid entry, None if it has none that can be sent back."""
+    """Return an invalid entry's uuid, or None."""
     with suppress(BadRequest):
         return parse_body(entry, _UuidOnly).uuid
     try:

@@ -1,4 +1,4 @@
-"""The answers of the routes as JSON; requests.py has the requests."""
+"""The JSON responses of the routes."""
 
 import base64
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from annotator.snapshot.project_progress import Progress
 
 
 def build_work(work_: LeasedWork, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return the work as JSON, each item as `as_json` gives it, with what every page shows around it."""
+    """Return leased work as JSON."""
     return {
         "items": [as_json(item_) for item_ in work_.items],
         "progress": build_progress(work_.progress),
@@ -28,13 +28,13 @@ def build_work(work_: LeasedWork, as_json: Callable[[Any], dict[str, Any]]) -> d
 
 
 def build_progress(progress_: Progress) -> dict[str, Any]:
-    """Return the project's progress as JSON: the counts that pages count on from, and the sentence for them."""
+    """Return the project's progress as JSON counts and sentence."""
     names = ("pairs_answered", "pairs", "images_complete", "images")
     return {name: getattr(progress_, name) for name in names} | {"template": progress_.template()}
 
 
 def build_item(work_item: WorkItem) -> dict[str, Any]:
-    """Return one image in hand as JSON; `likely` is base64 of one byte a class, in that version of the classes."""
+    """Return one image as JSON (`likely`: base64, one byte per class)."""
     return build_image(work_item.image) | {
         "labels": [
             {"class": label.class_id, "state": label.state, "source": label.source, "by": label.annotator}
@@ -51,7 +51,7 @@ def build_item(work_item: WorkItem) -> dict[str, Any]:
 
 
 def build_grid(grid_: Grid) -> dict[str, Any]:
-    """Return one grid with its tiles as JSON."""
+    """Return one grid as JSON."""
     return {
         "id": grid_.id,
         "class": grid_.class_id,
@@ -69,5 +69,5 @@ def build_grid(grid_: Grid) -> dict[str, Any]:
 
 
 def build_image(image_: Image) -> dict[str, Any]:
-    """Return the fields of an image that a page needs to draw it."""
+    """Return an image's display fields as JSON."""
     return {"id": image_.id, "name": image_.name, "width": image_.width, "height": image_.height}

@@ -1,4 +1,4 @@
-"""The routes of the speed test: its tasks, and how long each took. What was marked is never sent."""
+"""The routes of the speed test, which sends only times."""
 
 from dataclasses import asdict
 from typing import Any
@@ -21,19 +21,13 @@ from annotator.ui.routes.requests import EmptyRequest, TimedTaskRequest, parse_b
 
 
 async def tasks(request: Request, annotator: str) -> Response:
-    """POST {} -> {round, of, tasks, empty, report}: the tasks that this person has not done yet.
-
-    report: what is known of their times (snapshot/time_report.py).
-    """
+    """Handle POST {} -> {round, of, tasks, empty, report}: list this person's remaining tasks."""
     parse_body(await read_body(request), EmptyRequest)
     return JSONResponse(await run_sync(_build_tasks, annotator), headers=NO_STORE_HEADERS)
 
 
 async def time(request: Request, annotator: str) -> Response:
-    """POST {round, task, kind, cells, changes, milliseconds} -> {}: store the time of one task.
-
-    Sent again, it changes nothing.
-    """
+    """Handle POST: store one task's time (resending changes nothing)."""
     given = parse_body(await read_body(request), TimedTaskRequest)
     await run_sync(_store_time, annotator, given)
     return JSONResponse({}, headers=NO_STORE_HEADERS)
@@ -54,7 +48,7 @@ def _build_tasks(annotator: str) -> dict[str, Any]:
 
 
 def _build_task(task: SpeedTestTask, round_: int) -> dict[str, Any]:
-    """Return a grid as the Grid page shows one in an audit, or an image as Autopilot shows one without predictions."""
+    """Return a grid or image task as JSON, without predictions."""
     tiles = [responses.build_image(image) | {"probability": None, "state": None, "by": None} for image in task.images]
     name = f"s{round_}-{task.number}"
     grid = {"id": name, "class": task.class_id, "run": None, "share": None, "start": "no", "tiles": tiles}

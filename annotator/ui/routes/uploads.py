@@ -1,4 +1,4 @@
-"""The route by which a browser sends a file to be imported (ui/work/uploaded_files.py)."""
+"""The route that uploads a file for import."""
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -15,7 +15,7 @@ WRITE_CHUNK_BYTES = 1 << 20  # bytes that are written in one go
 
 
 async def upload(request: Request, annotator: str) -> Response:
-    """POST the bytes of a file to ?name=... -> {name, bytes}: kept for this person's next import."""
+    """Handle POST ?name= with bytes -> {name, bytes}."""
     name = convert_values(dict(request.query_params), UploadQuery).name
     size = request.headers.get("content-length", "")
     if size.isdecimal() and int(size) > MAX_FILE_BYTES:
@@ -26,7 +26,7 @@ async def upload(request: Request, annotator: str) -> Response:
 
 
 async def receive_file(request: Request, incoming: IncomingFile) -> str:
-    """Store the body of a request and return the name of its file; what did not arrive as a whole is dropped."""
+    """Store the request body, discarding incomplete files, and return its name."""
     try:
         await _write_body(request, incoming)
         return await run_sync(incoming.finish)

@@ -1,4 +1,4 @@
-"""The routes for more work: the next images or grids, images that a page goes back to, and the progress of classes."""
+"""The routes of work: next images or grids, and class progress."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ MAX_EXAMPLES = 6
 
 
 async def work(request: Request, annotator: str) -> Response:
-    """POST {mode, holder, have, want, instead?, passed?, filter?, order?, after?} -> a mode's next images, leased."""
+    """Handle POST: lease a mode's next images."""
     asked = parse_body(await read_body(request), WorkRequest)
     if asked.only.kind == "annotator_disagreements":  # these show the answers of others
         require_right(request, Right.REVIEW)
@@ -57,10 +57,10 @@ async def work(request: Request, annotator: str) -> Response:
 
 
 async def grids(request: Request, annotator: str) -> Response:
-    """POST {holder, class, size, have, want, instead?, passed?, selection?, but?, audit?} -> the next grids, leased.
+    """Handle POST: lease the next grids.
 
-    have and passed are [image, class] pairs; class null asks for the best class, other than `but` if there is another.
-    audit: open audit cells, without predictions and previous answers.
+    have and passed are [image, class] pairs. Class null selects the best class except `but`. audit hides
+    predictions.
     """
     asked = parse_body(await read_body(request), GridRequest)
     wanted = WantedGrids(
@@ -80,12 +80,9 @@ async def grids(request: Request, annotator: str) -> Response:
 
 
 async def items(request: Request, annotator: str) -> Response:
-    """POST {images} -> {items}: these images, with their labels as they are now and who else has them open (`with`).
+    """Handle POST {images} -> {items}: return any images with current labels and viewers, unleased.
 
-    Images that this person is still to answer blind come without anything that is known of them, and without who has
-    them open (`hidden`).
-
-    No lease is taken or asked about first: a page may show any image, also a complete or unreadable one.
+    Images pending blind reveal nothing (`hidden`).
     """
     asked, blind = parse_body(await read_body(request), ItemsRequest), get_blind_annotator(request, annotator)
     return JSONResponse(
@@ -94,7 +91,7 @@ async def items(request: Request, annotator: str) -> Response:
 
 
 async def neighbours(request: Request, annotator: str) -> Response:
-    """POST {image, by: name|time} -> {before, after}: the images beside this one in its folder, null at its ends."""
+    """Handle POST {image, by: name|time} -> {before, after}."""
     asked = parse_body(await read_body(request), NeighborsRequest)
     return JSONResponse(
         await run_sync(_find_neighbors, asked, get_blind_annotator(request, annotator)), headers=NO_STORE_HEADERS
@@ -102,10 +99,9 @@ async def neighbours(request: Request, annotator: str) -> Response:
 
 
 async def classes(request: Request, annotator: str) -> Response:
-    """POST {} -> {classes, best}: every class as lists show it, with its progress and how much is still to find.
+    """Handle POST {} -> {classes, best}: return class progress and estimated remaining images.
 
-    best: the class whose next grid is expected to find most. Example images are not included (`examples`). How much is
-    still to find follows from all answers, so it is null for a person who is still to answer some images blind.
+    Estimates are null for blind annotators, because they follow from all answers.
     """
     parse_body(await read_body(request), EmptyRequest)
     return JSONResponse(
@@ -114,10 +110,7 @@ async def classes(request: Request, annotator: str) -> Response:
 
 
 async def examples(request: Request, annotator: str) -> Response:
-    """POST {class} -> {images}: those chosen to show the class, then those on which people saw it, newest first.
-
-    Images that this person is still to answer blind are left out.
-    """
+    """Handle POST {class} -> {images}: chosen examples, then newest, none pending blind."""
     asked = parse_body(await read_body(request), ClassRequest)
     images = await run_sync(_find_examples, asked.class_id, get_blind_annotator(request, annotator))
     return JSONResponse({"images": images}, headers=NO_STORE_HEADERS)

@@ -1,4 +1,1 @@
-"""The server's own work: the worker beside it, sockets, threads that read images, logs, the shutdown.
-
-Begin with worker_watch.py.
-"""
+"""The server's infrastructure: worker, sockets, image reading, logs. Begin with worker_watch.py."""

@@ -1,8 +1,4 @@
-"""The HTML file that every page begins with: Streamlit's own, with the address of its server added.
-
-Without it Streamlit's script takes /grid for a folder that its server may be in and asks there first, which costs two
-requests that are not found. A host names the address in `window.__streamlit`.
-"""
+"""Streamlit's HTML page with the server's URL added, which saves two failing requests."""
 
 from functools import cache
 from pathlib import Path
@@ -21,7 +17,7 @@ TITLE_WITH_BACKEND_URL = (
 
 
 async def send_index_page(request: Request) -> HTMLResponse:
-    """Return the HTML of a page's address."""
+    """Return a page's HTML."""
     return HTMLResponse(_render_index_page(), headers={"cache-control": "no-cache"})
 
 

@@ -1,4 +1,4 @@
-"""The log of the server as JSON, one object a line on standard error, for whatever collects logs."""
+"""The server's log as JSON lines on standard error."""
 
 import json
 import logging
@@ -11,10 +11,7 @@ from typing_extensions import override
 
 
 class JsonFormatter(logging.Formatter):
-    """A formatter that writes a record as an object.
-
-    Its fields are time (ISO 8601, UTC), level, logger, message, and error where there is a traceback.
-    """
+    """A formatter of JSON records: time (ISO 8601, UTC), level, logger, message, error."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -30,10 +27,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """Have all loggers of this process write JSON: our own, Streamlit's, and uvicorn's, set up by Streamlit.
-
-    uvicorn must be told to leave its loggers as they are (sockets.py).
-    """
+    """Make all loggers write JSON, provided that uvicorn keeps its loggers."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.getLogger().handlers[:] = [handler]

@@ -1,8 +1,4 @@
-"""The read-ahead, a moment after a start, of what the Gallery and the finder of images keep in memory.
-
-With a million images this takes seconds, for which the first person to open one of them would otherwise wait. The
-solver of the time model is loaded as well: half a second of Autopilot's first action.
-"""
+"""The read-ahead after a start, which saves the first visitor seconds with a million images."""
 
 import logging
 import threading
@@ -29,7 +25,7 @@ class ReadAhead:
         self._thread.start()
 
     def stop(self) -> None:
-        """Prevent the reading, if it has not begun."""
+        """Prevent reading that has not started."""
         self._ending.set()
         self._thread.join(0.1)
 

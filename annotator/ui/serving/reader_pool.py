@@ -1,10 +1,8 @@
-"""A thread pool that reads image files, separate from the threads that answer everything else.
+"""A thread pool for reading images, so that a stalled disk blocks nothing else.
 
-A stalled disk (a disconnected network drive, a broken USB disk) blocks every thread that reads from it. Decisions must
-not wait behind such reads, so images have threads of their own. A read that takes longer than the deadline is given up:
-its request is answered, its thread is abandoned, and a new one takes its place. The number of abandoned threads is
-bounded; beyond it, requests for images are refused at once. Time for decoding, or for waiting until there is memory for
-it, does not count (store/disk/open_files.py). The threads are daemons, so none keeps the process from ending.
+After a deadline, the request is answered and its thread is abandoned and replaced. Beyond a limit of
+abandoned threads, requests are refused at once. Decoding and waiting for memory do not count. Daemon
+threads let the process end.
 """
 
 import asyncio
@@ -30,7 +28,7 @@ RECOVERY_HINT = (
 
 
 class _ReadCall:
-    """One read. Its fields, `clock` excepted, are changed by the event loop's thread only."""
+    """One read, changed only by the event loop's thread."""
 
     def __init__(self, file: Hashable, work: Callable[[], Any]):
         self.file, self.work = file, work
@@ -43,7 +41,7 @@ class _ReadCall:
 
 
 class ReaderPool:
-    """The threads and the reads in progress. Used by one event loop."""
+    """The threads and reads of one event loop."""
 
     def __init__(
         self,
@@ -60,16 +58,14 @@ class ReaderPool:
         self._last_end = 0.0
 
     async def read(self, file: Hashable, kind: Hashable, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the function in one of the threads, and return or raise what it does.
+        """Call the function in a pool thread and return its result.
 
         Args:
-            file: What is read: while a read of it hangs, no other is started.
-            kind: What is made of it: requests for the same file and kind share one read.
-            function: Reads the file.
-            *arguments: Its arguments.
+            file: No second read starts while one hangs.
+            kind: Requests of equal file and kind share a read.
 
         Raises:
-            StorageTimeout: The disk does not answer.
+            StorageTimeout: The disk does not respond.
         """
         call = self._calls.get((file, kind))
         if call is None:

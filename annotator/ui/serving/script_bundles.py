@@ -1,8 +1,6 @@
-"""The components' scripts: each is sent as one module, together with all that it imports.
+"""The components' scripts, each bundled with its imports to save some forty requests.
 
-A page has some forty files. Each as a request of its own takes the server several milliseconds, and a browser learns of
-a module's imports only when it has come. So imports become lookups in a table: a file is a function here that returns
-what it exports.
+Files become functions in a table, and imports become lookups in it.
 """
 
 import gzip
@@ -21,30 +19,27 @@ _UNSUPPORTED_PATTERN = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Bundle:
-    """A module in which all that it imports is contained."""
+    """A module including all its imports."""
 
     text: str
 
     @cached_property
     def compressed_content(self) -> bytes:
-        """Return it compressed by gzip, which takes longer than all else that a request for it costs."""
+        """Return the gzip bytes, cached because compressing is slow."""
         return gzip.compress(self.text.encode(), mtime=0)
 
     @cached_property
     def version(self) -> str:
-        """Return a name of this content, for its address: browsers keep what they have under that."""
+        """Return a content hash for cacheable URLs."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
 
 
 @cache
 def build_bundle(name: str) -> Bundle | None:
-    """Return the module of a script file, None where there is no such file.
-
-    Args:
-        name: The path of the file in the components' folder, as "annotate/annotate.js".
+    """Return the bundle of a script like "annotate/annotate.js", or None if missing.
 
     Raises:
-        ValueError: A file imports or exports in a way that is not known here, or imports itself through others.
+        ValueError: An import or export form is unsupported, or imports are circular.
     """
     if name not in _load_script_texts():
         return None
@@ -59,7 +54,7 @@ def build_bundle(name: str) -> Bundle | None:
 
 
 def get_script_url(name: str) -> str:
-    """Return the end of a script's address, which changes with its content."""
+    """Return the script's versioned relative URL."""
     script = build_bundle(name)
     if script is None:
         raise ValueError(f"There is no script {name}.")
@@ -68,13 +63,13 @@ def get_script_url(name: str) -> str:
 
 @cache
 def _load_script_texts() -> dict[str, str]:
-    """Return all script files by their path in the components' folder."""
+    """Return all scripts by relative path."""
     files = COMPONENTS_FOLDER.glob("*/*.js")
     return {file.relative_to(COMPONENTS_FOLDER).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 def _add_script(name: str, files: dict[str, str], importers: tuple[str, ...]) -> None:
-    """Add a file to `files`, after those that it imports."""
+    """Add a file after its imports."""
     if name in importers:
         raise ValueError(f"Scripts import each other: {' -> '.join((*importers, name))}")
     if name in files:
@@ -85,7 +80,7 @@ def _add_script(name: str, files: dict[str, str], importers: tuple[str, ...]) ->
 
 
 def _convert_script(name: str) -> tuple[str, dict[str, str]]:
-    """Return a file as a function in the table of modules, and what it exports: the name outside -> that inside."""
+    """Return a file as a function, with its exports."""
     exported: dict[str, str] = {}
 
     def imports(match: re.Match) -> str:

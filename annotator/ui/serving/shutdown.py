@@ -1,10 +1,7 @@
-"""The end of the app's process: SIGTERM or Ctrl+C ends it within FORCED_EXIT_SECONDS, whatever hangs.
+"""The shutdown: a signal ends the process within FORCED_EXIT_SECONDS, even if threads hang.
 
-The server waits for requests in progress, and Python waits for threads. A thread that reads from a stalled disk lets
-neither end. So the signal also starts a clock: after GRACE_SECONDS the last steps are taken without waiting for
-requests, and after FORCED_EXIT_SECONDS the process exits. Each step is taken once, in the order of
-`add_step`: the
-worker ends first.
+After GRACE_SECONDS the last steps run without waiting for requests, once each and in order. The worker ends
+first.
 """
 
 import contextlib
@@ -26,7 +23,7 @@ log = logging.getLogger("annotator.ending")
 
 
 class Shutdown:
-    """The last steps of one process, and the clock that forces its end."""
+    """A process's last steps and their deadline."""
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], None]] = []
@@ -35,14 +32,11 @@ class Shutdown:
         self._begun = threading.Event()
 
     def add_step(self, step: Callable[[], None]) -> None:
-        """Add a step to take at the end, after those added before.
-
-        A step that raises is logged, and the next one is taken.
-        """
+        """Add a last step. Its errors are logged."""
         self._steps.append(step)
 
     def run_steps(self) -> None:
-        """Take all steps that have not been taken, and return when they are done."""
+        """Run all remaining steps."""
         with self._taking:
             while self._steps:
                 step = self._steps.pop(0)
@@ -54,7 +48,7 @@ class Shutdown:
 
     @contextlib.contextmanager
     def handle_signals(self) -> Iterator[None]:
-        """Let SIGINT and SIGTERM also start the clock during the block; do nothing outside the main thread."""
+        """Make SIGINT and SIGTERM start the clock (main thread only)."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -76,7 +70,7 @@ class Shutdown:
                     signal.signal(number, handler)
 
     def start_clock(self, number: int) -> None:
-        """Start the clock, once."""
+        """Start the clock once."""
         if self._begun.is_set():
             return
         self._begun.set()

@@ -1,8 +1,7 @@
-"""Connections: small answers are sent at once, and a request that is never completed is dropped.
+"""Connection settings: small responses are sent at once, unfinished requests dropped.
 
-Streamlit binds its socket without naming TCP as the protocol, so asyncio leaves Nagle's algorithm on: the second half
-of a small answer then waits until the browser has acknowledged the first, 40 ms on Linux. And uvicorn waits for the
-rest of a request without limit, so a few hundred unfinished requests would take up all connections.
+Streamlit's socket leaves Nagle's algorithm on, which delays small responses by 40 ms. uvicorn waits for
+requests without limit, so unfinished ones could use up all connections.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ REQUEST_TIMEOUT_SECONDS = 20.0  # for the head of a request, and for each furthe
 
 
 class TimeoutProtocol(AutoHTTPProtocol):
-    """uvicorn's protocol with a time limit for the rest of a request."""
+    """uvicorn's protocol with a request timeout."""
 
     # Of uvicorn's two implementations, which share no declared type.
     cycle: Any
@@ -30,12 +29,12 @@ class TimeoutProtocol(AutoHTTPProtocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to wait for the first request."""
+        """Wait for the first request."""
         super().connection_made(transport)
         self._watch_request()
 
     def data_received(self, data: bytes) -> None:
-        """Take data in, and wait for the rest of the request."""
+        """Process data and restart the wait."""
         super().data_received(data)
         self._watch_request()
 
@@ -63,11 +62,11 @@ class TimeoutProtocol(AutoHTTPProtocol):
 
 
 def set_up_connections(trusted_proxies: Sequence[str] = (), own_log: bool = False) -> None:
-    """Send small answers at once and limit unfinished requests, for the server that is started next.
+    """Configure the next server's connections.
 
     Args:
-        trusted_proxies: Addresses and networks of the proxies whose X-Forwarded headers are believed.
-        own_log: Uvicorn leaves the log as it is (logs.py).
+        trusted_proxies: Addresses and networks trusted for X-Forwarded headers.
+        own_log: Keep uvicorn from configuring logs.
     """
     # Not Streamlit's public interface: without these two names in a later version, answers are slower and unfinished
     # requests keep their connections.

@@ -1,8 +1,4 @@
-"""Streamlit's own scripts, style sheets and fonts, sent from memory.
-
-A first page asks for sixty of them at once. Streamlit reads each in pieces of 64 KB, every piece in another thread,
-behind four layers that change nothing about a file.
-"""
+"""Streamlit's static files from memory, because its own path is slow for sixty requests."""
 
 from pathlib import Path
 
@@ -21,11 +17,10 @@ CONDITIONAL_HEADERS = ("range", "if-none-match", "if-modified-since")
 
 
 class StaticFilesMiddleware:
-    """ASGI middleware behind the access control: it answers what it can, and leaves the rest to Streamlit.
+    """ASGI middleware that serves Streamlit's static files.
 
     Args:
-        app: What answers everything else.
-        base: The path that all addresses begin with, "" or like "/annotator".
+        base: URL prefix, "" or like "/annotator".
     """
 
     def __init__(self, app: ASGIApp, base: str = ""):
@@ -39,7 +34,7 @@ class StaticFilesMiddleware:
         self._answers: dict[str, Response] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Answer or pass on a request."""
         path = self._paths.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
         if path is None or any(name in Headers(scope=scope) for name in CONDITIONAL_HEADERS):
             await self.app(scope, receive, send)

@@ -1,9 +1,7 @@
-"""Streamlit's options. None of them is read from a file or the environment.
+"""Streamlit's options, none read from files or the environment.
 
-Streamlit obeys `.streamlit/config.toml` and `secrets.toml` of the working folder (a downloaded data set, say) and of
-the home, also when they change while it runs. One line of such a file admits pages of other origins, drives the app
-without a token, or fetches fonts from the net. So no file is read, and every option that concerns security or the
-network is pinned. tests/test_streamlit_options.py fails when Streamlit adds an option that nobody has judged.
+A `.streamlit/config.toml` in a downloaded data set could admit foreign origins or drive the app without a
+token, so security options are pinned. A test fails when Streamlit adds options.
 """
 
 import os
@@ -73,10 +71,7 @@ THEME_OPTIONS: dict[str, object] = {
 
 
 def build_options(access: Access) -> dict[str, Any]:
-    """Return the options for st.App.run.
-
-    From now on Streamlit reads no file and no environment variable for any other option.
-    """
+    """Return the options of st.App.run, and stop Streamlit from reading others."""
     _replace_function(config, "get_config_files", lambda name: [])
     # Called for a foreign origin; the first would ask a server on the net. Our address is known.
     _replace_function(net_util, "get_external_ip", lambda: None)

@@ -1,4 +1,4 @@
-"""The watch over the worker: starts it, restarts it after growing pauses, and keeps the end of its log as an error."""
+"""The worker's supervisor: starts it, restarts it with growing pauses, and reports errors."""
 
 import logging
 import subprocess
@@ -23,7 +23,7 @@ log = logging.getLogger("annotator.watch")
 
 
 class WorkerWatch:
-    """The watch over one project's worker, in a thread of the app's process."""
+    """The thread that supervises one project's worker."""
 
     def __init__(self, db: Database):
         self.db = db
@@ -32,11 +32,11 @@ class WorkerWatch:
         self._thread = threading.Thread(target=self._keep_running, name="worker watch", daemon=True)
 
     def start(self) -> None:
-        """Start the thread that keeps the worker running."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the worker: close its input, and kill it if it does not end within STOP_GRACE_SECONDS."""
+        """Close the worker's input, and kill it after STOP_GRACE_SECONDS."""
         self._ending.set()
         process = self._process
         if process and process.poll() is None:

@@ -1,5 +1,1 @@
-"""Long work that pages begin and watch: adding folders, imports, uploads, downloads, computations.
-
-Each runs in a thread of the page process and keeps its state there, so that a reload comes back to it. Begin with
-computations.py.
-"""
+"""Long work of pages in threads, with state that survives reloads. Begin with computations.py."""

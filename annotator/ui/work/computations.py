@@ -1,7 +1,6 @@
-"""Long computations for pages, in threads of their own: a page shows the progress and stays responsive.
+"""Long computations of pages in threads, with progress and shared results.
 
-Each project computes one result at a time. The result is kept under a key, so that everybody who asks the same gets
-it. A computation ends by itself soon after nobody asks for it any more: a page that waits asks every second.
+A computation stops soon after its last request.
 """
 
 import logging
@@ -27,17 +26,16 @@ log = logging.getLogger("annotator.background")
 
 
 class _Abandoned(Exception):
-    """The exception raised when nobody waits for the result any more."""
+    """The exception that ends an abandoned computation."""
 
 
 class Computation:
     """One computation.
 
     Attributes:
-        done, of: How far it is; of: 0 until that is known.
-        result: None until it has ended well.
-        error: Why it has failed, for people; "" otherwise.
-        began_at: Unix seconds: the moment that the result is of.
+        done, of: Progress. `of` is 0 until known.
+        result: None until successful.
+        began_at: Unix seconds of its data.
     """
 
     def __init__(self, stamp: Hashable, before: "Computation | None"):
@@ -51,18 +49,18 @@ class Computation:
 
     @property
     def fraction(self) -> float:
-        """Return how far the computation is, from 0 to 1."""
+        """Return the progress from 0 to 1."""
         return min(1.0, self.done / self.of) if self.of else 0.0
 
     def report_progress(self, done: int, total: int) -> None:
-        """Note how far the computation is. Raises _Unasked, which ends it, once nobody waits any more."""
+        """Store progress, or raise if abandoned."""
         if time.monotonic() - self.asked > ABANDONED_SECONDS:
             raise _Abandoned
         self.done, self.of = done, total
 
 
 class Computations:
-    """The computations of one project; `background` returns it."""
+    """The computations of one project."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,13 +70,12 @@ class Computations:
     def request(
         self, key: Hashable, stamp: Hashable, make: Callable[[ProgressCallback], Any], *, force: bool = False
     ) -> Computation:
-        """Return the computation of a key, begun if there is none; waits a moment for it to end.
+        """Return a key's computation, started if necessary, after a short wait.
 
         Args:
-            key: Names what is computed.
-            stamp: What it depends on: where that has changed, a cheap computation is made again.
-            make: Called in a thread, with a function that it must call now and then.
-            force: Make it again, whatever it cost.
+            stamp: A change repeats cheap computations.
+            make: Called in a thread, must report progress regularly.
+            force: Always repeat.
         """
         with self._lock:
             work, patience = self._works.get(key), NEXT_WAIT_SECONDS
@@ -126,5 +123,5 @@ class Computations:
 
 
 def get_computations(db: Database) -> Computations:
-    """Return the computations of this project."""
+    """Return the project's computations."""
     return db.caches.get("background", "", Computations, 1)

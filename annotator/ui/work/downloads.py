@@ -1,7 +1,4 @@
-"""Files that pages write for a download: each in a folder of a random name, offered for a while and then deleted.
-
-Files that a killed process has left are removed when the next process starts to use the folder.
-"""
+"""Temporary files for download, each in a random folder and deleted after a while."""
 
 import shutil
 import threading
@@ -22,7 +19,7 @@ MAX_OFFERED_FILES = 8  # files
 
 @dataclass(frozen=True)
 class OfferedFile:
-    """A file that can be downloaded; bytes: its size; expires_at: unix seconds."""
+    """A downloadable file (`bytes`: size, `expires_at`: unix seconds)."""
 
     id: str
     path: Path
@@ -32,7 +29,7 @@ class OfferedFile:
 
 
 class Downloads:
-    """The files of one project that are offered; `downloads` returns them."""
+    """The downloadable files of one project."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -41,17 +38,14 @@ class Downloads:
         self._remove_leftovers()
 
     def create_folder(self) -> Path:
-        """Return a new folder to write in: `offer` a file in it, or `remove` it by its name.
-
-        Raises ProjectMoved, OSError.
-        """
+        """Return a new folder for `offer` or `remove`."""
         make_folder_in_project(self._folder)
         folder = self._folder / uuid.uuid4().hex
         make_folder(folder, 0o700)
         return folder
 
     def offer(self, path: Path, media_type: str) -> OfferedFile:
-        """Offer a file that lies directly in a folder of `create_folder`; the oldest of too many is deleted."""
+        """Offer a file in such a folder, deleting the oldest surplus."""
         name, expires_at = path.parent.name, time.time() + OFFER_SECONDS
         offered = OfferedFile(name, path, media_type, path.stat().st_size, expires_at)
         with self._lock:
@@ -65,7 +59,7 @@ class Downloads:
         return offered
 
     def find(self, name: str) -> OfferedFile | None:
-        """Return the file that is offered in the folder of this name, None if none is or it has expired."""
+        """Return the folder's file, or None if expired."""
         offered = self._offered.get(name)
         if offered and offered.expires_at <= time.time():
             self.remove(name)
@@ -73,13 +67,13 @@ class Downloads:
         return offered
 
     def remove(self, name: str) -> None:
-        """Delete the folder of this name and stop offering its file."""
+        """Delete the folder and its offer."""
         with self._lock:
             self._offered.pop(name, None)
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def stop(self) -> None:
-        """Stop offering anything, at the end of the app."""
+        """Remove all offers."""
         for name in list(self._offered):
             self.remove(name)
 
@@ -91,5 +85,5 @@ class Downloads:
 
 
 def get_downloads(db: Database) -> Downloads:
-    """Return the downloads of this project."""
+    """Return the project's downloads."""
     return db.caches.get("downloads", "", lambda: Downloads(db.paths.downloads), 1)

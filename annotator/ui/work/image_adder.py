@@ -1,7 +1,6 @@
-"""Adding folders of images from a page: a thread of the page process, which goes on whatever the page does.
+"""Adding of image folders in a thread, independent of the page.
 
-Each project has one such thread at a time. It does what `annotator init` does to an existing project
-(exchange/project_setup.py), so it may be stopped, killed and repeated at any moment: each batch of files is committed.
+It may be stopped, killed and repeated, because each batch is committed.
 """
 
 import logging
@@ -23,12 +22,12 @@ log = logging.getLogger("annotator.adding")
 
 
 class _AddingStopped(Exception):
-    """The exception raised when somebody has pressed Stop."""
+    """The exception that stops adding."""
 
 
 @dataclass(frozen=True)
 class AddOutcome:
-    """The result of adding one folder or address: that of its scan, or an error."""
+    """The result of adding one folder or URL."""
 
     folder: Path | Address
     registered: RegistrationResult | None = None
@@ -37,10 +36,7 @@ class AddOutcome:
 
 @dataclass(frozen=True)
 class AddProgress:
-    """The progress of adding folders.
-
-    folder: the one being read, None while none is; of: 0 while files are listed.
-    """
+    """The progress of adding folders (`of` is 0 while listing)."""
 
     folder: Path | Address | None = None
     done: int = 0
@@ -49,7 +45,7 @@ class AddProgress:
 
 
 class ImageAdder:
-    """The thread that adds folders to one project; `adding` returns it."""
+    """The thread that adds a project's folders."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -60,13 +56,14 @@ class ImageAdder:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether images are being added."""
+        """Return whether it is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, folders: Sequence[Path | Address]) -> None:
-        """Begin to add these folders.
+        """Start adding folders.
 
-        Raises AnnotatorError while others are being added, and Forbidden for a person who is no owner.
+        Raises:
+            AnnotatorError: Others are being added.
         """
         self._db.require(Right.OWN)
         with self._lock:
@@ -78,11 +75,11 @@ class ImageAdder:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop soon; the images added so far stay, and adding the folder again goes on from there."""
+        """Stop soon, keeping added images for resuming."""
         self._stop.set()
 
     def wait(self) -> None:
-        """Wait until all folders are added."""
+        """Wait until it ends."""
         if self._thread:
             self._thread.join()
 
@@ -113,5 +110,5 @@ class ImageAdder:
 
 
 def get_image_adder(db: Database) -> ImageAdder:
-    """Return the Adding of this project."""
+    """Return the project's image adder."""
     return db.caches.get("adding images", "", lambda: ImageAdder(db), 1)

@@ -1,9 +1,7 @@
-"""Imports from a page: a thread of the page process reads a source, waits for a decision, and stores it.
+"""Imports from pages, in a thread that reads a source, waits for a decision, and stores it.
 
-Each project has one import at a time, and all pages show the same one, so a page that is opened again comes back to
-it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports, exchange/predictions):
-nothing is changed until the moment in which all is stored, so cancelling it, or killing the server, leaves the project
-as it was.
+Each project has one import, shown on all pages. All changes are stored in one step, so canceling or a kill
+changes nothing.
 """
 
 import logging
@@ -42,19 +40,17 @@ log = logging.getLogger("annotator.importing")
 
 
 class _CancelledError(Exception):
-    """The exception raised when somebody has pressed Cancel; it says what stays, "" where nothing does."""
+    """The exception of a canceled import, naming any remains."""
 
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """The order of an import.
+    """A requested import.
 
     Attributes:
-        name: Of the source, for people.
-        source: A path or an address.
-        upload: The folder of an uploaded file, None for another source.
-        choices: labels.Choices, or predictions.Choices.
-        predictions_name: What the predictions are called, "" for labels and images.
+        name: Displayed source.
+        upload: Folder of uploaded files, or None.
+        predictions_name: "" for labels and images.
     """
 
     by: str
@@ -66,7 +62,7 @@ class ImportRequest:
 
     @property
     def is_predictions(self) -> bool:
-        """Return whether the source holds predictions, not labels."""
+        """Return whether the source holds predictions."""
         return isinstance(self.choices, prediction_import.PredictionOptions)
 
 
@@ -75,12 +71,10 @@ class ImportState:
     """The state of an import.
 
     Attributes:
-        what, done, of: While it reads or stores; of 0: not known.
-        plan: When it is ready: with `format`, `why`, `said`, and `preview` or `found`; only to be read.
-        result: When it is done: importing.Done or prediction_sources.Source.
-        said: When it was cancelled: what stays, "" where nothing does.
-        error: Why it failed, or why the newest choice cannot be used.
-        refused: The choice that cannot be used.
+        what, done, of: Progress. `of` is 0 if unknown.
+        plan: Read-only, once ready.
+        said: What remains after canceling, or "".
+        refused: The failed choice.
     """
 
     stage: str = IDLE
@@ -97,17 +91,17 @@ class ImportState:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether the import is reading its source or storing."""
+        """Return whether it is reading or storing."""
         return self.stage in (READING, STORING)
 
     @property
     def is_open(self) -> bool:
-        """Return whether an import is at work or waits for a decision, so that no other can begin."""
+        """Return whether it blocks other imports."""
         return self.is_at_work or self.stage == READY
 
 
 class ImportRunner:
-    """The import of one project; `importing` returns it."""
+    """The import of one project."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -118,9 +112,10 @@ class ImportRunner:
         self.state = ImportState()
 
     def start(self, order: ImportRequest) -> None:
-        """Begin to read the source.
+        """Start reading the source.
 
-        Raises AnnotatorError while another import is open, saying whose, and Forbidden for a person who is no owner.
+        Raises:
+            AnnotatorError: Another import is open.
         """
         self._db.require(Right.OWN)
         with self._lock:
@@ -131,31 +126,31 @@ class ImportRunner:
             self._thread.start()
 
     def change_choices(self, choices: Choices) -> None:
-        """Compute the preview again with other choices."""
+        """Recompute the preview with other choices."""
         self._send_decision(choices, READING)
 
     def store(self) -> None:
-        """Store what the preview shows."""
+        """Store the previewed import."""
         self._send_decision(True, STORING)
 
     def cancel(self) -> None:
-        """Cancel the import: nothing is changed, unless it is stored already."""
+        """Cancel the import unless already stored."""
         self._cancel.set()
         self._send_decision(None, READING)
 
     def dismiss(self) -> None:
-        """Forget the outcome of the last import, once somebody has read it."""
+        """Clear the last outcome."""
         with self._lock:
             if not self.state.is_open:
                 self.state = ImportState()
 
     def wait(self) -> None:
-        """Wait until the import needs a decision, or is over."""
+        """Wait for a decision or the end."""
         while self.state.is_at_work and self._thread and self._thread.is_alive():
             self._thread.join(0.02)
 
     def stop(self) -> None:
-        """Drop what is not stored, at the end of the server."""
+        """Cancel at server shutdown."""
         self.cancel()
         if self._thread:
             self._thread.join(1.0)
@@ -197,7 +192,6 @@ class ImportRunner:
                 remove_fetched_files(self._db.paths.project, str(order.source), known)
 
     def _await_decisions(self, order: ImportRequest, plan: Plan) -> None:
-        """Wait for decisions until the import is stored or dropped."""
         error, refused = "", None
         while True:
             self._set_state(ImportState(READY, order, self.state.since, plan=plan, error=error, refused=refused))
@@ -263,25 +257,18 @@ class ImportRunner:
 
 
 def get_import_runner(db: Database) -> ImportRunner:
-    """Return the Importing of this project."""
+    """Return the project's import runner."""
     return db.caches.get("importing", "", lambda: ImportRunner(db), 1)
 
 
 def _describe_kept(order: ImportRequest, plan: Plan) -> str:
-    """Return, in words, what stays of an import that is dropped; "" where nothing does.
-
-    What was unpacked of an upload does not stay.
-    """
+    """Describe what a dropped import leaves, or return ""."""
     if isinstance(plan, import_plan.ImportPlan) and plan.kept_folders and not order.upload:
         return import_messages.describe_unapplied_plan(plan)
     return ""
 
 
 def clean_for_page(text: str, order: ImportRequest) -> str:
-    """Return a sentence about a source as a page shows it.
-
-    Options of the command line, in brackets, are left out, and so is the place of an uploaded file, which nobody
-    knows.
-    """
+    """Remove command-line options and upload paths from a sentence."""
     text = _OPTION_PATTERN.sub("", text)
     return text.replace(f"{order.upload}/", "") if order.upload else text

@@ -1,9 +1,8 @@
-"""Files that a browser sends to be imported: streamed into the project's folder, and removed after the import.
+"""Files uploaded for import, stored in the project and removed after it.
 
-    <project>/uploads/<random>/<name>    a folder a person; nobody but the project's owner may read it
+    <project>/uploads/<random>/<name>    one private folder per person
 
-They stay through reloads of the page, and are removed when they were imported, by a button, after a day, and at the
-next start of the server.
+They survive page reloads, but not a day or a server restart.
 """
 
 import os
@@ -30,14 +29,14 @@ _SUFFIX_PATTERN = re.compile(r"\.[A-Za-z0-9]{1,10}")
 
 @dataclass(frozen=True)
 class UploadedFiles:
-    """The files of one person that are ready to be imported: names and bytes, in the order of names."""
+    """One person's complete uploads: sorted names and sizes."""
 
     folder: Path
     files: tuple[tuple[str, int], ...]
 
 
 class IncomingFile:
-    """A file while it is received."""
+    """A file being received."""
 
     def __init__(self, target: Path):
         self._target, self._part = target, target.with_name(f"{secrets.token_hex(4)}{_PART_SUFFIX}")
@@ -46,7 +45,7 @@ class IncomingFile:
         self.bytes = 0
 
     def write(self, data: bytes) -> None:
-        """Append data to the file. Raises AnnotatorError for a file that is too large, DiskFull."""
+        """Append data, or raise AnnotatorError (too large) or DiskFull."""
         self.bytes += len(data)
         if self.bytes > MAX_FILE_BYTES:
             raise AnnotatorError(format_too_large(self._target.name))
@@ -58,19 +57,19 @@ class IncomingFile:
             raise DiskFull(f"{self._target.name} cannot be stored: {error.strerror or error}.") from error
 
     def finish(self) -> str:
-        """Put the complete file in its place and return its name."""
+        """Move the complete file, returning its name."""
         self._file.close()
         self._part.replace(self._target)
         return self._target.name
 
     def discard(self) -> None:
-        """Delete what was received of the file."""
+        """Delete the incomplete file."""
         self._file.close()
         self._part.unlink(missing_ok=True)
 
 
 class Uploads:
-    """The files that people have sent to one project; `uploads` returns them."""
+    """The uploads of one project."""
 
     def __init__(self, db: Database):
         self._root = db.paths.project / UPLOADS_FOLDER_NAME
@@ -78,12 +77,10 @@ class Uploads:
         self._folders: dict[str, tuple[Path, float]] = {}  # person -> folder, and when it was made
 
     def begin_file(self, by: str, name: str) -> IncomingFile:
-        """Begin to receive a file of this name from a person.
-
-        It replaces a file of the same name when it is complete.
+        """Start receiving a file, which replaces its namesake when complete.
 
         Raises:
-            AnnotatorError: When the person has uploaded too many files.
+            AnnotatorError: The person has too many files.
         """
         with self._lock:
             self._remove_expired()
@@ -99,7 +96,7 @@ class Uploads:
         return IncomingFile(folder / make_safe_name(name))
 
     def get_files(self, by: str) -> UploadedFiles | None:
-        """Return the files of a person, None without any."""
+        """Return a person's files, or None."""
         folder = self._folders.get(by, (None, 0.0))[0]
         if folder is None or not folder.is_dir():
             return None
@@ -107,7 +104,7 @@ class Uploads:
         return UploadedFiles(folder, tuple(files)) if files else None
 
     def remove_files(self, by: str) -> None:
-        """Remove the files of a person."""
+        """Remove a person's files."""
         with self._lock:
             folder, _ = self._folders.pop(by, (None, 0.0))
         if folder:
@@ -121,17 +118,17 @@ class Uploads:
 
 
 def get_uploads(db: Database) -> Uploads:
-    """Return the uploads of this project: one object for all people and threads of the server."""
+    """Return the project's uploads."""
     return db.caches.get("uploads", "", lambda: Uploads(db), 1)
 
 
 def remove_leftover_uploads(db: Database) -> None:
-    """Remove the uploads that an earlier server has left."""
+    """Remove an earlier server's uploads."""
     shutil.rmtree(db.paths.project / UPLOADS_FOLDER_NAME, ignore_errors=True)
 
 
 def make_safe_name(name: str) -> str:
-    """Return a name that every system allows, with the ending of the file; never a path or a hidden file."""
+    """Return a portable file name, never a path or hidden file."""
     base = re.split(r"[/\\]", name)[-1]
     stem, ending = base, ""
     if (match := _SUFFIX_PATTERN.fullmatch(Path(base).suffix)) and Path(base).stem:
@@ -140,7 +137,7 @@ def make_safe_name(name: str) -> str:
 
 
 def format_too_large(name: str) -> str:
-    """Return the sentence shown for a file that is too large."""
+    """Return the message about excessive size."""
     return (
         f"{name} is larger than {format_size(MAX_FILE_BYTES)}, the most that a browser may send. Put it on the machine "
         "that runs Annotator and give its path."

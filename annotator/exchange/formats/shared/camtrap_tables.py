@@ -1,8 +1,4 @@
-"""The tables of a Camtrap DP: their columns, and the three files of a package, loaded into a temporary SQLite file.
-
-Format: Camtrap DP 1.0, https://camtrap-dp.tdwg.org/data. Observations name media by id, and events by deployment and
-time, so that the tables are joined; memory does not grow with them.
-"""
+"""Camtrap DP tables (https://camtrap-dp.tdwg.org/data), joined in SQLite with flat memory."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +59,7 @@ _OBSERVATION_COLUMNS += ("classificationTimestamp", "classificationProbability",
 
 
 def identify_table(path: Path) -> str:
-    """Return which table of a Camtrap DP a file is, by its header; "" for another file."""
+    """Return a file's Camtrap DP table by its header, or ""."""
     if not path.is_file() or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return ""
     columns = set(read_header(path)[0])
@@ -72,16 +68,15 @@ def identify_table(path: Path) -> str:
 
 @dataclass
 class Package:
-    """A package: its files and what its datapackage.json says.
+    """The files and description of a Camtrap DP.
 
     Attributes:
-        folder: The folder that paths are relative to.
-        files: Table -> its files.
-        names: Scientific name -> language -> vernacular name.
-        is_own: An export of this program wrote it.
-        has_files: A file of a medium is in its folder; set by the reader.
-        has_beside: It is one of our own, with the files of facts and origins beside it.
-        sentences: Sentences about its files.
+        folder: Base of paths.
+        files: Files by table.
+        names: Vernacular name by scientific name and language.
+        is_own: Whether this program exported it.
+        has_files: Whether it has media files, set by the reader.
+        has_beside: Own export with files of fields and origins.
     """
 
     folder: Path
@@ -94,9 +89,9 @@ class Package:
 
 
 def open_package(path: Path) -> Package:
-    """Return the package in a folder, or the one that a file (datapackage.json or a table) belongs to.
+    """Return the package of a folder, datapackage.json or table.
 
-    Raises AnnotatorError with all problems: files that are missing or lie elsewhere.
+    AnnotatorError lists all missing or outside files.
     """
     folder = path if path.is_dir() else path.parent
     described = path if path.is_file() and identify_table(path) == "" else folder / PACKAGE_FILE
@@ -164,13 +159,10 @@ def _read_vernacular_names(document: Mapping[str, Any]) -> dict[str, dict[str, s
 
 
 def load_tables(package: Package, problems: Problems) -> Connection:
-    """Load the tables into a temporary SQLite file, which is deleted when the connection is closed.
+    """Load the tables into a temporary SQLite file, deleted on close, or raise AnnotatorError.
 
-    Tables: media, observation and deployment, each with `line` and its columns as text ("" for a missing value), times
-    also as unix seconds (at, start, end); member (media, event): the media that belong to an event.
-
-    Raises:
-        AnnotatorError: A file is no table, or lacks a column.
+    Media, observation and deployment have `line`, text columns ("" if missing), and unix seconds (at, start,
+    end). Member has (media, event).
     """
     sql = open_temporary()
     try:
@@ -266,10 +258,7 @@ def _index_tables(sql: Connection, problems: Problems) -> None:
 
 
 def read_deployments(path: Path) -> dict[str, dict[str, str]]:
-    """Return deployment -> its facts, of a table with the columns deploymentID, latitude, longitude and others.
-
-    Raises AnnotatorError with all problems.
-    """
+    """Return the fields of deployments, or raise AnnotatorError with all problems."""
     if not path.is_file():
         raise AnnotatorError(f"There is no file {path} (the table of deployments). Is the path spelled right?")
     problems, found = Problems(), dict[str, dict[str, str]]()

@@ -1,4 +1,4 @@
-"""The cells of a block as columns of text, for a long table and for the provenance beside other formats."""
+"""Cells as text columns, for long tables and provenance files."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ SECONDS_DIGITS = 3
 
 
 def format_cell_column(name: str, view: View, block: Block, field: CsvField) -> list[str]:
-    """Return one column of the cells with a source, as text, image by image."""
+    """Return one text column of the cells with a source."""
     rows, columns = block.sources.nonzero()
     cells = rows, columns
     if name == "class":
@@ -39,7 +39,7 @@ def format_cell_column(name: str, view: View, block: Block, field: CsvField) -> 
 
 
 def format_values(values: np.ndarray, word: Callable[[float], str]) -> list[str]:
-    """Return each value in words, "" for nan. Repeated values, of which there are many, are worded only once."""
+    """Format each value once, "" for NaN."""
     unique, which = np.unique(values, return_inverse=True)
     words = ["" if value != value else word(value) for value in unique.tolist()]
     return [words[place] for place in which.tolist()]

@@ -1,4 +1,4 @@
-"""The class list: a text file with one class a line, optionally `name<TAB>description`."""
+"""Class lists: one class per line, optionally `name<TAB>description`."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ _LARGEST = 1 << 20  # bytes
 
 
 def find_class_names(path: Path) -> list[str]:
-    """Return the names of classes by number, from a list beside a file of labels; [] without a usable list."""
+    """Return class names by number from a list next to a label file."""
     for name in CLASS_LIST_NAMES:
         file = path.parent / name
         try:
@@ -24,26 +24,20 @@ def find_class_names(path: Path) -> list[str]:
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:
-    """Return (name, description) pairs in the order of the file; empty lines at its end are skipped.
-
-    Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
-    """
+    """Return (name, description) pairs of a file, or raise AnnotatorError as `parse_class_list`."""
     return parse_class_list(read_text(path, "the class list"), str(path))
 
 
 def is_indented(path: Path) -> bool:
-    """Return whether lines of a class list are indented, as where some classes are kinds of others (hierarchy.py)."""
+    """Return whether a class list is indented, as in a hierarchy."""
     return any(line.strip() and line[:1].isspace() for line in read_text(path, "the class list").splitlines())
 
 
 def parse_class_list(text: str, where: str = "") -> list[tuple[str, str]]:
-    """Return (name, description) pairs in the order of a list's text; empty lines at its end are skipped.
+    """Return (name, description) pairs of a class list, or raise AnnotatorError with all invalid entries.
 
     Args:
-        text: One class a line.
-        where: The path of the list, for the message; "": somebody has typed it.
-
-    Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
+        where: Path for messages, "" for typed text.
     """
     # Not splitlines(): it also breaks lines at characters that a name may not contain, and would hide them.
     lines = re.split(r"\r\n|\r|\n", text)

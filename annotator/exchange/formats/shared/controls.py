@@ -1,8 +1,7 @@
-"""Controls of an annotation tool, each with choices of its own: which classes their choices are.
+"""Interpretation of an annotation tool's controls as classes.
 
-Label Studio has Choices, VGG Image Annotator has attributes. Where a tool has one control, its choices are the classes.
-With several, "large" of `size` and "large" of `damage` are two classes, so that a class is control and choice, "size:
-large". A control whose choices are yes and no is a class itself.
+The choices of a single control are the classes. With several controls, a class is "size: large", and a yes/no
+control is a class.
 """
 
 from collections import Counter
@@ -27,12 +26,12 @@ GENERIC_NAMES = frozenset(
 
 @dataclass
 class InterpretedChoices:
-    """The choices of one image: what they mean.
+    """The meaning of one image's choices.
 
     Attributes:
-        labels: (Class, state), each once.
-        facts: Control -> choices, of controls that are no classes.
-        is_nothing: A choice says that none of the classes is there.
+        labels: Unique (class, state).
+        facts: Choices by control that is not a class.
+        is_nothing: A choice means "no class".
     """
 
     labels: list[tuple[str, int]] = field(default_factory=list)
@@ -41,10 +40,10 @@ class InterpretedChoices:
 
 
 class Controls:
-    """The controls of a source: `count` all choices, then `decide`, then `named` gives the classes of an image.
+    """The controls of a source: count all choices, then interpret controls, then each image.
 
     Args:
-        own: Controls whose choices are the classes, with the state that the control has: of our own exports.
+        own: States of own exports' controls, whose choices are classes.
     """
 
     def __init__(self, reading: ReadingOptions, own: Sequence[str] = ()):
@@ -59,7 +58,7 @@ class Controls:
         self.sentences: list[str] = []
 
     def count_choices(self, control: str, choices: Iterable[str], is_certain: bool = True) -> None:
-        """Count the choices of an image. is_certain: they are choices, and no text that somebody wrote."""
+        """Count an image's choices. `is_certain` excludes free text."""
         counts = self._choices.setdefault(control, Counter())
         for choice in choices:
             if choice in counts or len(counts) < MAX_CHOICES:
@@ -68,19 +67,15 @@ class Controls:
             self._certain.add(control)
 
     def count_regions(self, words: Iterable[str]) -> None:
-        """Note the labels of boxes and regions, which are classes as they are."""
+        """Add labels of boxes and regions, which are classes."""
         if len(self._regions) < MAX_CHOICES:
             self._regions |= dict.fromkeys(words)
 
     def interpret_controls(self, noun: str, are_all: bool = True) -> None:
-        """Decide what the choices of each control mean.
+        """Decide the meaning of each control, or raise AnnotatorError if a named one is missing.
 
         Args:
-            noun: The tool's word for a control, "control" or "attribute".
-            are_all: All that was counted are controls; False: fields of another kind may be among them.
-
-        Raises:
-            AnnotatorError: A control that the person named is not there.
+            are_all: False if other fields may be included.
         """
         controls = [name for name in self._choices if name not in self._own]
         told = self._reading.class_columns
@@ -97,7 +92,6 @@ class Controls:
     def _find_named_controls(
         self, option: str, names: Sequence[str] | None, controls: list[str], noun: str
     ) -> list[str] | None:
-        """Return the controls that the person named, None where nothing was said."""
         if names is None:
             return None
         for name in names:
@@ -166,7 +160,7 @@ class Controls:
             self._nothing = frozenset(map(normalize_word, words))
 
     def _is_yes_no(self, name: str) -> bool:
-        """Return whether all choices are yes, no and unsure; numbers may be counts, and positive a mood."""
+        """Return whether all choices are yes, no or unsure."""
         words = {word.strip().lower() for word in self._choices[name]}
         others = {word for word in words - YES_NO_WORDS if self._states.get(word, PRESENT) in (PRESENT, ABSENT)}
         return bool(words & YES_NO_WORDS) and not others
@@ -180,11 +174,7 @@ class Controls:
         )
 
     def interpret_choices(self, choices: Iterable[tuple[str, Sequence[str]]]) -> InterpretedChoices:
-        """Return what the choices of one image mean, given as (control, its choices) pairs.
-
-        Raises:
-            ValueError: A choice of a control that is a class is no word for present or absent.
-        """
+        """Return the meaning of an image's (control, choices) pairs. Invalid words raise ValueError."""
         found = InterpretedChoices()
         labels: dict[tuple[str, int], None] = {}
         for control, words in choices:

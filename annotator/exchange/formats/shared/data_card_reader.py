@@ -1,7 +1,6 @@
-"""The data card beside an export, read back when the export is imported: its classes with all their facts.
+"""Class facts from the data card of an export.
 
-Every export writes a card (exports/data_card.py). A card that does not name the imported file belongs to another data
-set and is ignored, as is a card that cannot be read: the labels do not depend on it.
+Unreadable cards and cards of other files are ignored, as labels do not depend on them.
 """
 
 from collections.abc import Sequence
@@ -39,13 +38,13 @@ _DECODER = msgspec.json.Decoder(_Card)
 
 
 def find_card(source: Path) -> Path | None:
-    """Return the path of the card of an export that is a file or a folder; None without a card."""
+    """Return the card of an exported file or folder, if any."""
     path = source / FOLDER_CARD_NAME if source.is_dir() else source.with_name(f"{source.stem}.card.json")
     return path if path.is_file() and path.stat().st_size <= MAX_CARD_BYTES else None
 
 
 def read_class_facts(source: Path) -> list[ClassFacts]:
-    """Return the classes of an export with their facts, in the order of its columns; [] without a card of it."""
+    """Return the facts of an export's classes in column order."""
     card = _load_card(source)
     every = card.classes if card else []
     facts = (msgspec.structs.asdict(class_) for class_ in every if class_.key is not None)
@@ -53,7 +52,7 @@ def read_class_facts(source: Path) -> list[ClassFacts]:
 
 
 def read_class_columns(source: Path) -> Sequence[str]:
-    """Return the classes that have a column in a table of an export; [] if no card says so."""
+    """Return the classes with a table column, or []."""
     card = _load_card(source)
     columns = (card.choices.get("columns") or {}) if card else {}
     if card is None or not isinstance(columns, dict) or columns.get("long") or columns.get("chosen"):

@@ -1,9 +1,4 @@
-"""Facts besides the labels that an export writes into a format with room for own JSON, and that an import reads back.
-
-All of them are under one key, so that no field of another tool is taken for ours: the image's exact name and content,
-its split, attributes, flag and comments, who gave which answers, and the model's probabilities. Answers with the same
-origin are one entry, because one "nothing else here" answers most classes of an image.
-"""
+"""Data besides labels, embedded in exports under one JSON key and read by imports."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -24,11 +19,10 @@ Origins = dict[tuple[str, int], tuple[str, float | None, str]]
 
 
 class ImageLabels(NamedTuple):
-    """The answered and filled in cells of one image, in the order of the classes; lists of one length.
+    """Answered and filled-in cells of one image, in class order.
 
     Attributes:
-        states, sources, annotators: Indices as in Block.
-        times: ISO 8601 in UTC, "" where no person decided.
+        times: ISO 8601 in UTC, "" without a decision.
     """
 
     columns: list[int]
@@ -38,7 +32,7 @@ class ImageLabels(NamedTuple):
     times: list[str]
 
     def by_state(self, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """Return the names of the classes that are present, absent and unsure."""
+        """Return the (present, absent, unsure) class names."""
         named: tuple[list[str], ...] = ([], [], [], [])
         for column, state in zip(self.columns, self.states, strict=True):
             named[state].append(names[column])
@@ -46,7 +40,7 @@ class ImageLabels(NamedTuple):
 
 
 def iter_image_labels(block: Block) -> Iterator[ImageLabels]:
-    """Yield the answers of each image of the block; only known cells are visited."""
+    """Yield the known cells of each image."""
     rows, columns = np.nonzero(block.states)
     ends = np.searchsorted(rows, np.arange(1, len(block.images) + 1)).tolist()
     lists: list[list[Any]] = [columns.tolist()]
@@ -59,13 +53,12 @@ def iter_image_labels(block: Block) -> Iterator[ImageLabels]:
 
 
 class LabelGroup(msgspec.Struct, omit_defaults=True):
-    """Classes of one image whose answers are the same and have the same origin.
+    """Classes of one image with the same answer and origin.
 
     Attributes:
-        state: Present, absent or unsure; if another tool has changed the state of a class, the origin does not apply to
-            that class.
-        origin_source, origin_annotator, origin_decided_at: Of imported answers: the origin that their file gave.
-        run, threshold, precision, confidence: Of auto-accepted cells: their guarantee.
+        state: The origin does not apply where another tool changed it.
+        origin_source, origin_annotator, origin_decided_at: Origin before an import.
+        run, threshold, precision, confidence: Guarantee of auto-accepted cells.
     """
 
     classes: list[str]
@@ -92,7 +85,7 @@ class Note(msgspec.Struct, omit_defaults=True):
 
 
 class Extras(msgspec.Struct, omit_defaults=True):
-    """The facts of one image. missing: why its file cannot be shown any more."""
+    """Data of one image, with a reason in `missing` if unreadable."""
 
     image: str = ""
     sha256: str = ""
@@ -104,7 +97,7 @@ class Extras(msgspec.Struct, omit_defaults=True):
     probabilities: dict[str, float] = {}
 
     def list_origins(self) -> Origins:
-        """Return the origin of each answer; for an imported answer, the origin that its file gave."""
+        """Return each answer's origin, before its import if imported."""
         found: Origins = {}
         for group in self.answers:
             if group.origin_source or group.origin_annotator or group.origin_decided_at:
@@ -116,16 +109,16 @@ class Extras(msgspec.Struct, omit_defaults=True):
         return found
 
     def list_attributes(self) -> dict[str, str]:
-        """Return the attributes of an item, including the split."""
+        """Return the fields including the split."""
         return self.attributes | ({"split": self.split} if self.split else {})
 
     def list_remarks(self) -> list[Remark]:
-        """Return the flag and the comments in the form that an item has them."""
+        """Return the flag and comments as Remarks."""
         return [Remark(note.kind, note.text, note.annotator, parse_iso_time(note.written_at)) for note in self.notes]
 
 
 def build_extras(view: View, names: Sequence[str], block: Block, row: int, given: ImageLabels) -> Extras:
-    """Return the extras of one image of a block. names: the names of the classes."""
+    """Return the extras of one image. `names` are class names."""
     image = block.images[row]
     return Extras(
         image=image.name,
@@ -140,7 +133,7 @@ def build_extras(view: View, names: Sequence[str], block: Block, row: int, given
 
 
 def read_probabilities(names: Sequence[str], block: Block, row: int) -> dict[str, float]:
-    """Return class -> probability of the current run, for one image; {} without a run."""
+    """Return an image's probabilities of the current run by class."""
     numbers = block.probabilities[row]
     known = np.flatnonzero(~np.isnan(numbers)).tolist()
     return {

@@ -1,4 +1,4 @@
-"""Labels in arrays, as numpy_folder.py and spml.py read them: one array of file names, and one of (images, classes)."""
+"""Labels in arrays: file names and an (images, classes) array."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +24,9 @@ class LabelArray:
     """An array of labels with its images.
 
     Attributes:
-        file: Name of the array of labels.
-        images: (n,) of text, the name of each image.
-        labels: (n, C) of numbers: 1 present, -1 absent, 0 not known.
-        is_truth: The array is the full truth: 0 is absent, and -1 does not occur.
+        images: (n,) names.
+        labels: (n, C) numbers: 1 present, -1 absent, 0 unanswered.
+        is_truth: Complete labels: 0 is absent, -1 invalid.
     """
 
     file: str
@@ -36,12 +35,12 @@ class LabelArray:
     is_truth: bool = False
 
     def has_image_files(self, folder: Path) -> bool:
-        """Return whether the names of images are paths of files in this folder; only the first name is checked."""
+        """Return whether the first image name is a file in this folder."""
         return bool(len(self.images)) and bool(find_file_inside(folder, to_texts(self.images[:1])[0]))
 
 
 def load_arrays(folder: Path, images: str, labels: str, is_truth: bool = False) -> LabelArray:
-    """Return the arrays of two files of a folder. Raises AnnotatorError if one cannot be read, or they do not fit."""
+    """Load the arrays of two files, or raise AnnotatorError."""
     array = LabelArray(labels, load_array(folder / images, folder), load_array(folder / labels, folder), is_truth)
     if array.images.ndim != 1 or array.images.dtype.kind not in "US":
         raise AnnotatorError(f"{images} is {array.images.shape} of {array.images.dtype}; it must be file names")
@@ -53,7 +52,7 @@ def load_arrays(folder: Path, images: str, labels: str, is_truth: bool = False) 
 
 
 def _check_text(path: Path, array: np.ndarray) -> None:
-    """Raise AnnotatorError for text with invalid characters, which NumPy accepts and other code fails at."""
+    """Raise AnnotatorError for invalid characters, which NumPy accepts."""
     if array.dtype.kind != "U" or not array.itemsize:
         return
     letter = np.dtype("u4").newbyteorder(array.dtype.byteorder)
@@ -66,10 +65,7 @@ def _check_text(path: Path, array: np.ndarray) -> None:
 
 
 def read_classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return (name, description) of each column, and how the names were found.
-
-    Raises AnnotatorError if the number of names is not `count`. Without a file of names, classes are numbered.
-    """
+    """Return (name, description) per column, numbered without a file, and their origin in words."""
     if not count:
         return [], []
     file = next((folder / name for name in CLASS_FILES if (folder / name).is_file()), None)
@@ -89,14 +85,10 @@ def read_items(
     with_files: bool,
     problems: Problems,
 ) -> Iterator[Item]:
-    """Yield one item a row.
+    """Yield one item per row, and report invalid values.
 
     Args:
-        array: The names of the images, and their labels.
-        classes: Names of the columns.
-        splits: Called with (start, stop); returns the split of each of these rows, "" for none.
-        with_files: Names are paths of files that the source brings.
-        problems: Takes cells with other values than labels may have.
+        splits: Returns the splits of rows (start, stop).
     """
     present, absent = ([ImportedLabel(name, state) for name in classes] for state in (PRESENT, ABSENT))
     allowed = (0, 1) if array.is_truth else (-1, 0, 1)
@@ -122,6 +114,6 @@ def read_items(
 
 
 def to_texts(array: np.ndarray) -> list[str]:
-    """Return the texts of an array of text or bytes."""
+    """Return the texts of a text or byte array."""
     decoded = np.char.decode(array, "utf-8", "backslashreplace") if array.dtype.kind == "S" else array
     return np.asarray(decoded).tolist()

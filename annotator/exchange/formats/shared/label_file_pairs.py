@@ -1,4 +1,4 @@
-"""Label files that lie beside images: finding them in a folder, and finding the image that each belongs to."""
+"""Label files next to images, and the image of each."""
 
 import os
 from collections import defaultdict
@@ -12,11 +12,7 @@ MAX_FOLDERS_SEEN, MAX_ENTRIES_SEEN, MAX_DEPTH = 200, 200_000, 3  # looked at to 
 
 
 def find_first_files(folder: Path, endings: Collection[str], max_files: int = 20) -> list[Path]:
-    """Return the first files in a folder and its subfolders that have one of the endings; `recognize` looks at them.
-
-    Names only are read, of three levels and at most 200,000 entries, so that a few label files among many images are
-    found.
-    """
+    """Return the first files with given endings on three levels, for `recognize`."""
     found: list[Path] = []
     waiting, count = [(folder, 0)], 0
     for place, depth in waiting:  # grows meanwhile, so that outer folders come first
@@ -39,12 +35,12 @@ def find_first_files(folder: Path, endings: Collection[str], max_files: int = 20
 
 
 def find_split(path: str) -> str:
-    """Return the first folder in a path that is named like a split, "" without one."""
+    """Return a path's first folder named like a split, or ""."""
     return next((part for part in path.split("/")[:-1] if part.lower() in SPLIT_FOLDER_NAMES), "")
 
 
 class ImageFiles:
-    """The images of a folder, by name and by stem. Paths are relative to the folder."""
+    """The images of a folder by name and stem, with relative paths."""
 
     def __init__(self, paths: Iterable[str]):
         self.paths = dict.fromkeys(paths)
@@ -56,17 +52,10 @@ class ImageFiles:
             self._stems[strip_suffix(name)].append(path)
 
     def find_image(self, label_file: str, named: str) -> str:
-        """Return the image that a label file belongs to; "" where none or several could be meant.
+        """Return the image of a label file, or "" if none or ambiguous.
 
-        It is the image that the label file names, relative to its own folder; else the one beside it with the same
-        stem; else the nearest one in other folders with that name, or with the stem of the label file.
-
-        Args:
-            label_file: Path of the label file.
-            named: The name or path that it gives the image, "" for none.
-
-        Raises:
-            ValueError: It names an image, and another one beside it has its stem.
+        Order: the image at path `named`, the one next to the file of equal stem, the nearest of equal name or stem.
+        If the first two differ, ValueError is raised.
         """
         folder, _, file = label_file.rpartition("/")
         stem, name = strip_suffix(file), named.replace("\\", "/").rpartition("/")[2]
@@ -88,12 +77,12 @@ class ImageFiles:
 
 
 def strip_suffix(name: str) -> str:
-    """Return the name of a file without its ending."""
+    """Return a file name without its ending."""
     return PurePath(name).stem if name else ""
 
 
 def resolve_relative_path(folder: str, path: str) -> str:
-    """Return a path that is relative to a folder, relative to the folder's root; "" where it would lead out of it."""
+    """Return a folder's path relative to the root, or "" if outside."""
     path = path.replace("\\", "/")
     if not path or path.startswith("/") or "\0" in path:
         return ""
@@ -109,7 +98,7 @@ def resolve_relative_path(folder: str, path: str) -> str:
 
 
 def _find_nearest(folder: str, paths: Sequence[str]) -> str:
-    """Return the path that has the most folders in common with `folder`; "" where several have."""
+    """Return the path that shares most folders with `folder`, or "" for ties."""
     own = folder.split("/")
 
     def common(path: str) -> int:

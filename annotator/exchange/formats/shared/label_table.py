@@ -1,13 +1,11 @@
-"""Labels in a CSV or TSV of any shape: read row by row, however long the file is.
+"""Labels in CSV or TSV tables of any shape, read row by row.
 
-Format: RFC 4180, UTF-8 or UTF-16, with "," ";" or a tab between columns, also after the line sep=; of Excel. The first
-row names the columns. Two shapes are those of our own exports:
+RFC 4180 with comma, semicolon or tab, UTF-8 or UTF-16. Own exports have two shapes:
 
-    image,class,state      one row an answer: present, absent or unsure (or 1, 0). Columns source, annotator, decided_at
-                           say who gave it and when
-    image,kind,note,...    flags and comments; facts of images, whose kind is attribute:NAME
+    image,class,state      one row per answer
+    image,kind,note,...    flags, comments, and fields of kind attribute:NAME
 
-All other tables, such as image,labels and image,fox,heron,..., are read as reading/table_interpreter.py decides.
+Other tables are interpreted by content.
 """
 
 import csv
@@ -47,7 +45,7 @@ _STATE_BY_WORD: dict[str, int] = {**STATES, "1": PRESENT, "0": ABSENT, "true": P
 
 
 def read_header(path: Path) -> tuple[list[str], str]:
-    """Return the names of the columns, in small letters and unescaped, and the delimiter; [] if it is not a table."""
+    """Return the lower-case, unescaped column names (empty for non-tables) and the delimiter."""
     line = read_header_line(path)
     best: tuple[list[str], str] = [], ","
     for delimiter in DELIMITERS:
@@ -61,7 +59,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
 
 
 def is_camera_trap_header(header: Collection[str]) -> bool:
-    """Return whether a header is that of a Camtrap DP, whose tables are read together, or of Wildlife Insights."""
+    """Return whether a header is Camtrap DP or Wildlife Insights."""
     if {"image_id", "deployment_id", "is_blank", "common_name"}.issubset(header):
         return True
     ids = {"deploymentid", "mediaid", "observationid"}
@@ -70,7 +68,7 @@ def is_camera_trap_header(header: Collection[str]) -> bool:
 
 
 def recognize_table(path: Path, delimiters: str) -> str | None:
-    """Return why a file is such a table with one of these delimiters, or None."""
+    """Return why a file is a table with these delimiters, or None."""
     if not path.is_file():
         return None
     header, delimiter = read_header(path)
@@ -90,20 +88,19 @@ def recognize_table(path: Path, delimiters: str) -> str | None:
 
 
 def lacks_header(first: Sequence[str]) -> bool:
-    """Return whether the first row of a table is one of its rows: a cell ends as image files do."""
+    """Return whether the first row is data, with an image file name."""
     return any(looks_like_image(cell.replace("\\", "/")) for cell in first)
 
 
 def read_table(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a table, as `read_table_as` with the reader's own decisions."""
+    """Return the labels as `read_table_as` with default options."""
     return read_table_as(path, problems, ReadingOptions())
 
 
 def read_table_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the labels of a table, read as a person says.
+    """Return the labels of a table, read with options.
 
-    Raises:
-        AnnotatorError: The file cannot be read, is empty, has two columns of one name, or none that names images.
+    AnnotatorError is raised for empty or unreadable files, duplicate columns, or no image column.
     """
     if not path.is_file():
         raise AnnotatorError(f"There is no file {path} (the label file). Is the path spelled right?")
@@ -152,11 +149,7 @@ def _find_column(header: Sequence[str], names: Sequence[str]) -> int | None:
 def _read_long_rows(
     rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, class_: int, problems: Problems
 ) -> Iterator[Item]:
-    """Yield the answers of a table with one row an answer.
-
-    Successive rows of one image are one item; but a row with a class that occurs for the first time is an item of its
-    own.
-    """
+    """Yield a table's answers, one item per image run, but a new item for each new class."""
     state = _find_column(header, STATE_COLUMNS)
     original = "original_" if "original_source" in header else ""
     who = [[_find_column(header, [name]) for name in names] for names in _list_provenance_columns(original)]
@@ -214,7 +207,6 @@ def _list_provenance_columns(original: str) -> list[list[str]]:
 def _read_notes(
     rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, problems: Problems
 ) -> Iterator[Item]:
-    """Yield flags, comments and facts, in the form that exports write them."""
     kind, note = header.index("kind"), header.index("note")
     annotator, written = _find_column(header, ["annotator"]), _find_column(header, ["written_at"])
     file = _find_column(header, [EXPORTED_FILE_COLUMN])

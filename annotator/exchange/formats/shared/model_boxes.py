@@ -1,4 +1,4 @@
-"""The boxes of detectors: which of those in a file are kept as evidence."""
+"""Detector boxes kept as evidence."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,10 @@ BOXES_KEPT_SENTENCE = (
 
 
 def clip_box(class_name: str, place: Sequence[float], score: float) -> Box | None:
-    """Return a box, cut off at the edges of the image; None where it has no area inside of the image.
+    """Return a box clipped to the image, or None if nothing remains.
 
     Args:
-        class_name: The name of the class.
-        place: Left, top, width, height as fractions of the image; other lengths, and numbers that are not finite, are
-            no place.
-        score: The score of the box.
+        place: Left, top, width, height as image fractions.
     """
     if len(place) != 4 or not all(map(math.isfinite, place)):
         return None
@@ -36,13 +33,13 @@ def clip_box(class_name: str, place: Sequence[float], score: float) -> Box | Non
 
 
 def find_confidence_problem(scores: Iterable[float]) -> str:
-    """Return what is wrong with the confidences of a file, "" if nothing is: detectors give numbers in [0, 1]."""
+    """Return a problem with confidences outside [0, 1], or ""."""
     wrong = [score for score in scores if not 0 <= score <= 1]
     return f"the confidence {', '.join(f'{score:g}' for score in wrong[:5])} is not in [0, 1]" if wrong else ""
 
 
 def select_top_boxes(boxes: Iterable[Box]) -> list[Box]:
-    """Return, of each class of one image, the boxes with the highest scores, as many as are kept."""
+    """Return the best boxes per class of one image."""
     by_class = sorted(boxes, key=lambda box: (box.class_name, -box.score))
     if len(by_class) <= MAX_BOXES_PER_CELL:  # as nearly always
         return by_class

@@ -1,7 +1,6 @@
-"""The source of every value, and people's notes and facts, as two CSV files beside a format without room for them.
+"""Provenance, notes and fields in two CSV files next to formats without room for them.
 
-The provenance has the columns image,class,state,... and is read back with the labels that it lies beside. Both are
-written while the format reads the blocks for the first time, so that the blocks need not be read again for them.
+Written during the format's first pass over the blocks, to avoid another read.
 """
 
 from collections.abc import Iterator
@@ -26,11 +25,7 @@ NOTE_COLUMNS = ("image", "kind", "note", "annotator", "written_at")
 
 
 class SidecarWriter:
-    """The two files of one export; use as a context manager around the writing of the format.
-
-    Args:
-        view: The view that the format writes. The format must read its blocks from `Sidecars.blocks`.
-    """
+    """The two files of one export, as a context manager. The format must read `SidecarWriter.blocks`."""
 
     def __init__(self, view: View, out: Output, provenance: str, notes: str):
         self._view, self._out, self._names = view, out, (provenance, notes)
@@ -55,7 +50,7 @@ class SidecarWriter:
                     self._write_block(block)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks of the view; the first time, also write them to the two files."""
+        """Yield the blocks, and write both files in the first pass."""
         first, self._begun = not self._begun, True
         for block in self._view.blocks():
             if first:
@@ -119,7 +114,7 @@ def _format_guarantee(accepted: CellAcceptance | None) -> str:
 
 
 def find_sidecars(source: Path) -> list[Path]:
-    """Return the paths of the two files that exist beside a source, or in it if it is a folder."""
+    """Return the sidecar files of a file or folder."""
     if source.is_dir():
         paths = [source / name for name in SIDECAR_NAMES]
     else:
@@ -128,7 +123,7 @@ def find_sidecars(source: Path) -> list[Path]:
 
 
 def read_sidecars(source: Path, problems: Problems) -> Iterator[Item]:
-    """Yield the items of these files; their places name the file."""
+    """Yield the items of both files, with file names in `place`."""
     for path in find_sidecars(source):
         for item in label_table.read_table(path, problems).items:
             item.place = f"{path.name}, {f'line {item.place}' if isinstance(item.place, int) else item.place}"

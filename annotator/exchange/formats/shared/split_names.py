@@ -1,4 +1,4 @@
-"""Names of splits: usual names of folders that are splits, and splits of an export as names of files and folders."""
+"""Usual folder names of splits, and split names for files and folders."""
 
 import re
 
@@ -10,6 +10,6 @@ SPLIT_FOLDER_NAMES = frozenset({"train", "training", "val", "valid", "validation
 
 
 def make_split_names(view: View, rest: str) -> dict[str, str]:
-    """Return split -> its name, with only letters, digits, "_" and "." (for Hugging Face); "" (no split) -> rest."""
+    """Return names by split in letters, digits, "_" and ".", `rest` for none."""
     plain = safe_names([*(re.sub(r"\W", "_", split) for split in view.splits), rest])
     return dict(zip([*view.splits, ""], (name.replace("~", ".") for name in plain), strict=True))

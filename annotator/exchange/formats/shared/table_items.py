@@ -1,4 +1,4 @@
-"""A table of any file as items: its columns are decided from its first rows, and its rows are read one by one."""
+"""Tables as items, with columns interpreted from their first rows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,19 +31,15 @@ TableRows = Iterator[tuple[int | str, Sequence[Cell]]]
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table before its meaning is decided.
+    """A table before interpretation.
 
     Attributes:
-        path: Its file.
-        names: Of the columns.
-        rows: (place, cells) of each row; can be read once.
-        image: The column of images, where the source itself says it; None: decided.
-        class_names: Names of the classes by number.
-        card_classes: Names of columns that are classes, because a data card says so.
-        place: The noun for a place.
-        file_of: From (place, name in the table) to the path of the image's file in the source; None: it brings none.
-        folder: As in Contents.
-        unescape: Applied to texts that are kept: reverts what a CSV does against spreadsheets (files/csv_cells.py).
+        rows: (place, cells) per row, readable once.
+        image: Image column, or None to find it.
+        class_names: Class names by number.
+        card_classes: Class columns by a data card.
+        file_of: Returns the image file of (place, name), or None.
+        unescape: Reverts CSV formula escapes.
     """
 
     path: Path
@@ -59,10 +55,9 @@ class RawTable:
 
 
 def interpret_table(table: RawTable, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the labels of a table, and the decisions about its meaning.
+    """Return a table's labels and the decisions about its meaning.
 
-    Raises:
-        AnnotatorError: No column names images or labels, or a column that the person named is not there.
+    AnnotatorError is raised without image or label columns, or if a named column is missing.
     """
     head = list(islice(table.rows, SAMPLE_ROWS))
     deciding = TableInterpreter(
@@ -99,8 +94,6 @@ def interpret_table(table: RawTable, problems: Problems, reading: ReadingOptions
 
 
 class _RowReader:
-    """The items of the rows of one table."""
-
     def __init__(
         self,
         table: RawTable,
@@ -123,7 +116,6 @@ class _RowReader:
         self._is_plain = not columns.counts and self._state_of.get("1") == PRESENT and self._state_of.get("0") == ABSENT
 
     def read_items(self, rows: TableRows) -> Iterator[Item]:
-        """Yield one item for each row."""
         columns, table = self._columns, self._table
         for place, row in rows:
             name = self._find_image_name(row)
@@ -158,7 +150,7 @@ class _RowReader:
         return f"{place}/{name}" if place and place != "." else name
 
     def _move_labels_to_event(self, item: Item, cell: Cell) -> None:
-        """Make the answers of a row those of its event: at least one of its images shows what the row names."""
+        """Turn a row's answers into those of its event."""
         event = cell.strip() if isinstance(cell, str) else ""
         if not event:
             return
@@ -178,7 +170,7 @@ class _RowReader:
         }
 
     def _read_class_columns(self, place: int | str, row: Sequence[Cell]) -> tuple[list[ImportedLabel], bool]:
-        """Return the answers of a row with one column a class, and whether each of its cells is present or absent."""
+        """Return the answers in class columns, and whether all cells are present or absent."""
         columns = self._columns
         cells = row[columns.image + 1 :] if self._is_rest else [row[column] for column in columns.classes]
         if self._is_plain and bool(cells) and cells.count("1") + cells.count("0") == len(cells):
@@ -205,7 +197,6 @@ class _RowReader:
         return self._state_of.get(word, _UNKNOWN_WORD_STATE)
 
     def _set_labels(self, item: Item, place: int | str, row: Sequence[Cell]) -> None:
-        """Set the present classes of a row, or their scores."""
         columns = self._columns
         words: dict[str, None] = {}
         is_nothing = False
@@ -232,7 +223,6 @@ class _RowReader:
         item.scores = dict.fromkeys(words, score)
 
     def _get_cell_labels(self, cell: Cell) -> tuple[dict[str, None], bool, str]:
-        """Return the classes that a cell names, whether it says that nothing is there, and what is wrong with it."""
         key = cell if isinstance(cell, str) else "\0".join(cell)
         known = self._known.get(key)
         if known is None:

@@ -1,16 +1,16 @@
-"""Times in files: unix seconds, and ISO 8601, which is UTC if it names no time zone."""
+"""Times in files: unix seconds, or ISO 8601 with default UTC."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
 
 
 def format_iso_time(at: float) -> str:
-    """Return Unix seconds as ISO 8601 in UTC, to the millisecond."""
+    """Format unix seconds as ISO 8601 in UTC, to the millisecond."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 def parse_seconds(text: str) -> float | None:
-    """Return the Unix seconds of a time in ISO 8601 or in seconds; None for "". Raises ValueError, OverflowError."""
+    """Parse ISO 8601 or seconds, or return None for "". Raises ValueError, OverflowError."""
     if not text:
         return None
     try:
@@ -21,7 +21,7 @@ def parse_seconds(text: str) -> float | None:
 
 @lru_cache(maxsize=1 << 14)
 def parse_iso_time(text: str) -> float | None:
-    """Return the Unix seconds of a time in ISO 8601; None for any other text."""
+    """Parse ISO 8601 into unix seconds, or return None."""
     try:
         return _parse_iso(text)
     except (ValueError, OverflowError):
