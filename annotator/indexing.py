@@ -1,7 +1,4 @@
-"""The one re-indexing by image and class: from ids to rows and columns, with a mask of the ids that are known.
-
-This module lies beside the records, below the store, because the store aligns labels with it as every room above does.
-"""
+"""Mapping of image and class ids to rows and columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +12,17 @@ CHUNK_ROWS = 1 << 14  # aligned in one go: no second copy of everything
 
 
 def find_positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of some ids among others, and a mask of those that were found.
+    """Return positions of ids among others, and which were found.
 
-    The position of an unknown id is 0 or another valid one, so that it can index any non-empty array.
+    Unknown ids get a valid position, for safe indexing.
 
     Args:
-        wanted: (n,) int64, in any order.
-        ids: (N,) int64, unique; ascending unless `order` is given.
-        order: (N,) int64 that sorts `ids`; None: `ids` are ascending.
+        wanted: (n,) int64.
+        ids: (N,) int64, unique, ascending unless `order` is given.
+        order: (N,) int64 that sorts `ids`.
 
     Returns:
-        Positions (n,) int64, and (n,) bool: True where the id is among `ids`.
+        (n,) int64 and (n,) bool.
     """
     wanted = np.asarray(wanted, np.int64)
     if not len(ids):
@@ -39,7 +36,7 @@ def find_positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None
 
 @dataclass(frozen=True, eq=False)
 class CellIndex:
-    """The image and class ids of the rows and columns of an (N, C) array.
+    """An (N, C) array's ids.
 
     Attributes:
         image_ids: (N,) int64, ascending.
@@ -50,36 +47,36 @@ class CellIndex:
     class_ids: np.ndarray
 
     def find_rows(self, image_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of n images, (n,) int64, and a mask of those that have a row, (n,) bool."""
+        """Return n images' rows, (n,) int64, and found, (n,) bool."""
         return find_positions(image_ids, self.image_ids)
 
     def find_columns(self, class_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of n classes, (n,) int64, and a mask of those that have a column, (n,) bool."""
+        """Return n classes' columns, (n,) int64, and found, (n,) bool."""
         return find_positions(class_ids, self.class_ids)
 
     def find_cells(self, image_ids: Ids, class_ids: Ids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows and columns of n cells, and a mask of those that the array has.
+        """Return rows, columns and found of n cells.
 
         Args:
-            image_ids: (n,) int64, the image of each cell.
-            class_ids: (n,) int64, the class of each cell.
+            image_ids: (n,) int64.
+            class_ids: (n,) int64.
 
         Returns:
-            Rows (n,) int64, columns (n,) int64, and (n,) bool: True where both are known.
+            (n,) int64, (n,) int64, (n,) bool.
         """
         (rows, known_rows), (columns, known_columns) = self.find_rows(image_ids), self.find_columns(class_ids)
         return rows, columns, known_rows & known_columns
 
     def align(self, values: Rows, image_ids: Ids, class_ids: Ids) -> np.ndarray:
-        """Return values in the rows and columns of other images and classes.
+        """Return values in other rows and columns.
 
         Args:
-            values: (N, C) float; may be mapped from the disk.
-            image_ids: (n,) int64, the images of the rows to return.
-            class_ids: (c,) int64, the classes of the columns to return.
+            values: (N, C) float, possibly memory-mapped.
+            image_ids: (n,) int64.
+            class_ids: (c,) int64.
 
         Returns:
-            (n, c) of the type of `values`, nan for an image or class that has no row or column here.
+            (n, c), nan where unknown.
         """
         (rows, known_rows), (columns, known_columns) = self.find_rows(image_ids), self.find_columns(class_ids)
         result = np.full((len(rows), len(columns)), np.nan, values.dtype)

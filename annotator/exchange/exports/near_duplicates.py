@@ -1,8 +1,4 @@
-"""Groups of images that show the same picture at another size or quality, so that they stay in one split.
-
-Difference hashes alone decide (store/pictures/appearance.py, spmll/near_duplicates.py), not features: a split must not
-depend on a network.
-"""
+"""Near-duplicate groups for splits, found by difference hashes without a backbone."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,10 +18,7 @@ IMAGES_PER_BATCH = 1000
 
 
 def find_groups(db: Database, ids: np.ndarray, progress: ProgressCallback) -> np.ndarray:
-    """Return the group of each image, (N,) int64 from 0 on.
-
-    Reads the files of images that the worker has not measured; one whose file cannot be read gets a group of its own.
-    """
+    """Return near-duplicate groups, (N,) int64 from 0. An unreadable image is its own group."""
     known = appearances.load_hashes(db, ids)
 
     def hash_(image_id: int) -> int | None:

@@ -1,7 +1,6 @@
-"""The table of formats, FORMATS: one file and one line for each format that is read or written.
+"""Table of all import and export formats, FORMATS, with one file per format.
 
-format.py holds the protocol of a format, contents.py the result of reading, export_view.py the input of writing;
-shared/ holds what several formats do alike. Code that belongs to no format is in exchange/files/. Begin with format.py.
+Start with format.py. Code without a format is in exchange/files/.
 """
 
 from collections.abc import Callable
@@ -89,10 +88,7 @@ ENTRY_POINT_GROUP = "annotator.formats"
 
 
 def all_formats() -> dict[str, Format]:
-    """Return all formats by name, those of installed packages after ours.
-
-    A plug-in that cannot be used is left out with a warning that names it (spmll/plugins.py).
-    """
+    """Return all formats by name, own ones first. Broken plug-ins are skipped with a warning."""
     return FORMATS | _load_plugin_formats()
 
 
@@ -109,7 +105,7 @@ def _load_plugin_formats() -> dict[str, Format]:
 
 
 def _guard_recognize(name: str, recognize: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
-    """Wrap `recognize` of a plug-in: an error in it is a warning, as every format is asked about every source."""
+    """Wrap a plug-in's `recognize`, which runs for every source, to turn errors into warnings."""
     if recognize is None:
         return None
 
@@ -130,13 +126,13 @@ def find_format(name: str, operation: str = "") -> Format:
 
     Args:
         name: Such as "coco".
-        operation: "read" or "write", which the format must be able to do; "" for either.
+        operation: "read", "write" or "".
 
     Returns:
         The format.
 
     Raises:
-        AnnotatorError: No format has this name, or it cannot do that; the message lists those that can.
+        AnnotatorError: No such format. Lists alternatives.
     """
     formats = {key: format_ for key, format_ in all_formats().items() if not operation or getattr(format_, operation)}
     if name not in formats:
@@ -145,7 +141,7 @@ def find_format(name: str, operation: str = "") -> Format:
 
 
 def match_formats(source: Path) -> list[tuple[Format, str]]:
-    """Return the formats that fit a source, each with the reason; a general one only where no other fits."""
+    """Return (format, reason) pairs that fit a source, general ones only if no other fits."""
     readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognize)
     found = [(format_, why) for format_ in readable if format_.recognize and (why := format_.recognize(source))]
     special = [(format_, why) for format_, why in found if not format_.is_general]

@@ -1,9 +1,4 @@
-"""The texts by which a text-image network guesses classes from their names, and the progress of the guess.
-
-Settings: `name_texts`, texts of a class in place of its name, synonyms and description; `name_templates`, the sentences
-that texts are inserted in; `names_off`; `guessed_from_names`, the inputs of the newest guess. The guess itself is a
-prediction source called NAMES (prediction_sources.py), so that it is weighted, logged and shown like any other source.
-"""
+"""Prompts for predicting classes from their names with a text-image network."""
 
 import hashlib
 import json
@@ -28,11 +23,10 @@ MAX_TEXTS_PER_CLASS, MAX_TEMPLATES = 30, 100  # texts of a class, templates of a
 
 @dataclass(frozen=True)
 class Wording:
-    """The inputs of a guess, besides the images.
+    """The inputs of a prediction from names, besides the images.
 
     Attributes:
-        network: The text-image network.
-        prompts: The prompts of each class, in the order of `class_ids`.
+        prompts: Prompts per class, ordered as `class_ids`.
     """
 
     network: str
@@ -41,21 +35,20 @@ class Wording:
 
     @cached_property
     def key(self) -> str:
-        """Return a hash that is equal for equal network, classes and prompts."""
+        """Return a hash of network, classes and prompts."""
         everything = json.dumps([self.network, self.class_ids, self.prompts, BACKGROUND_PROMPTS])
         return hashlib.sha256(everything.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class NameGuess:
-    """The newest guess.
+    """The newest prediction from names.
 
     Attributes:
         wording: Key of its Wording.
-        images: Number of images guessed.
-        patches: Number of images whose patches were compared, too.
+        patches: Images also compared by patches.
         at: Unix seconds.
-        error: Why no guess could be made; "" when one was made.
+        error: Why it failed, or "".
     """
 
     wording: str = ""
@@ -66,12 +59,12 @@ class NameGuess:
 
 
 def is_on(db: Database) -> bool:
-    """Return whether guessing from names is switched on; it also needs a network that reads texts."""
+    """Return whether prediction from names is enabled."""
     return not db.get_setting(NAMES_OFF_SETTING, False)
 
 
 def set_enabled(db: Database, on: bool) -> None:
-    """Switch guessing from names on or off, and forget the newest guess; the worker makes the next one."""
+    """Enable or disable prediction from names, and discard the newest one."""
     if not on and has_source(db):
         remove_source(db, CLASS_NAMES_SOURCE)
     with db.writing():
@@ -80,7 +73,7 @@ def set_enabled(db: Database, on: bool) -> None:
 
 
 def load_texts(db: Database) -> dict[int, tuple[str, ...]]:
-    """Return the texts that people chose for classes: class id -> texts; classes with the usual texts are left out."""
+    """Return class id -> texts, for classes with chosen texts."""
     stored = db.get_setting(TEXTS_SETTING, {})
     if not isinstance(stored, dict):
         return {}
@@ -89,12 +82,12 @@ def load_texts(db: Database) -> dict[int, tuple[str, ...]]:
 
 
 def get_default_texts(class_: Class) -> tuple[str, ...]:
-    """Return the texts of a class for which nobody has chosen any."""
+    """Return the texts of a class without chosen ones."""
     return list_names(class_.name, class_.synonyms, class_.description)
 
 
 def load_templates(db: Database) -> tuple[str, ...]:
-    """Return the sentences that the texts of classes are inserted in."""
+    """Return the sentences into which class texts are inserted."""
     return (
         tuple(text for text in _filter_strings(db.get_setting(TEMPLATES_SETTING, [])) if NAME_SLOT in text)
         or PROMPT_TEMPLATES
@@ -102,10 +95,10 @@ def load_templates(db: Database) -> tuple[str, ...]:
 
 
 def set_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
-    """Set the texts of classes (class id -> texts); no texts restore the usual ones.
+    """Set class id -> texts (empty for the defaults).
 
     Raises:
-        AnnotatorError: Texts cannot be used; names all of them, and nothing is changed.
+        AnnotatorError: Lists all invalid texts.
     """
     known = {class_.id: class_ for class_ in classes.load_active_classes(db)}
     wrong = [f"there is no class {class_id}" for class_id in changes if class_id not in known]
@@ -126,10 +119,10 @@ def set_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
 
 
 def set_templates(db: Database, some: Sequence[str]) -> None:
-    """Set the sentences that texts are inserted in; an empty list restores the usual ones.
+    """Set the sentences around class texts (empty for the defaults).
 
     Raises:
-        AnnotatorError: Templates cannot be used; names all of them, and nothing is changed.
+        AnnotatorError: Lists all invalid templates.
     """
     cleaned = _clean_texts(some)
     wrong = [
@@ -150,10 +143,7 @@ def get_text_network(db: Database) -> str:
 
 
 def build_wording(db: Database) -> Wording | None:
-    """Return the inputs of a guess that would begin now.
-
-    None where no guess is possible: switched off, a network that reads no texts, or no classes.
-    """
+    """Return the inputs of a prediction, or None if impossible."""
     name = get_text_network(db)
     if not name or not is_on(db):
         return None
@@ -165,7 +155,7 @@ def build_wording(db: Database) -> Wording | None:
 
 
 def load_newest_guess(db: Database) -> NameGuess:
-    """Return the newest guess; an empty Guessed without one."""
+    """Return the newest prediction from names, or an empty one."""
     stored = cast(dict[str, Any], db.get_setting(NEWEST_GUESS_SETTING, {}))
     try:
         return NameGuess(**{field.name: stored[field.name] for field in fields(NameGuess)})
@@ -174,17 +164,17 @@ def load_newest_guess(db: Database) -> NameGuess:
 
 
 def save_guess(db: Database, one: NameGuess) -> None:
-    """Store the newest guess."""
+    """Store the newest prediction from names."""
     db.set_setting(NEWEST_GUESS_SETTING, asdict(one))
 
 
 def has_source(db: Database) -> bool:
-    """Return whether trainings have a guess from names as a prediction source."""
+    """Return whether trainings use a prediction from names."""
     return any(source.name == CLASS_NAMES_SOURCE for source in load_sources(db))
 
 
 def describe_state(db: Database) -> str:
-    """Return a sentence or two on whether and how classes are guessed from their names."""
+    """Describe the state of prediction from names."""
     name, newest = get_text_network(db), load_newest_guess(db)
     if not is_on(db):
         return "Switched off: nothing is guessed from names."

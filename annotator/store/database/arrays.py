@@ -1,8 +1,4 @@
-"""Arrays on disk: written under another name, then renamed, so that a reader finds a whole file or none.
-
-The probabilities of a run are one .npy (N, C) float16 that the page maps into memory. Features are in files of their
-own kind (features/).
-"""
+"""Arrays on disk, written to a temporary file and renamed so that readers never see partial files."""
 
 import mmap
 import os
@@ -29,16 +25,13 @@ MIN_SCRATCH_FILE_BYTES = 32_000_000  # bytes from which on a scratch array is a 
 
 @contextmanager
 def replace_file_atomically(target: Path, *, sync: bool = True) -> Generator[Path]:
-    """Yield a temporary path in the target's folder that becomes the target when the block ends well.
+    """Yield a temporary path that becomes the target when the block succeeds.
 
     Args:
-        target: The path of the finished file.
-        sync: Whether to wait until the new name is on the disk. With False, a power cut may take the target away, but
-            never leaves parts of it: for files that are made again when missing, and for all but the last of several
-            files of one folder.
+        sync: Whether the new name survives a power cut. False is for files that can be recreated.
 
     Raises:
-        DiskFull: The disk takes no more; the temporary file is removed, the old target stays as it was.
+        DiskFull: The old target stays unchanged.
     """
     temporary = build_temporary_path(target)
     try:
@@ -63,12 +56,10 @@ def replace_file_atomically(target: Path, *, sync: bool = True) -> Generator[Pat
 
 
 def remove_unfinished_files(folder: Path, pattern: str = "**/.*", *, exclusive: bool = False) -> None:
-    """Remove the unfinished files that killed processes have left in a folder.
+    """Remove unfinished files of killed processes from a folder, if it exists.
 
     Args:
-        folder: The folder; it may be missing.
-        pattern: A glob pattern for the beginning of their names; by default all of them, at any depth.
-        exclusive: Nobody else writes there: remove all of them, whoever wrote them.
+        exclusive: No other process writes there.
     """
     for part in [*folder.glob(f"{pattern}.part"), *folder.glob(f"{pattern}.part-*")] if folder.exists() else ():
         with suppress(OSError):
@@ -77,16 +68,13 @@ def remove_unfinished_files(folder: Path, pattern: str = "**/.*", *, exclusive: 
 
 
 def save_array(path: Path, array: np.ndarray, *, sync: bool = True) -> None:
-    """Write an array as one .npy; sync as in `replacing`. Raises DiskFull."""
+    """Write an array as .npy atomically, or raise DiskFull."""
     with replace_file_atomically(path, sync=sync) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)
 
 
 def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None:
-    """Write rows (spmll.rows.Rows) as one .npy of type `dtype`; sync as in `replacing`. Raises DiskFull.
-
-    CHUNK_ROWS rows are read at a time, so that memory does not grow with their number.
-    """
+    """Write rows as .npy atomically in chunks of CHUNK_ROWS, or raise DiskFull."""
     # Written, not mapped: pages of a mapped file count as memory of the process, and a full disk ends it with SIGBUS.
     with replace_file_atomically(path, sync=sync) as temporary, temporary.open("wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": rows.shape}
@@ -96,10 +84,9 @@ def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None
 
 
 def create_scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
-    """Return a new array of zeros for large data that is seldom used: a mapped file without a name.
+    """Return an array of zeros in an unnamed mapped file, which the system can page out.
 
-    The file is gone with the array. The system writes it out and takes its memory back when it needs that. Small
-    arrays, and all where the disk has no room for them or the system offers no such files, are ordinary memory.
+    Falls back to ordinary memory.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
     if size >= MIN_SCRATCH_FILE_BYTES and hasattr(os, "posix_fallocate"):
@@ -112,14 +99,10 @@ def create_scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.ge
 
 
 def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | None = None) -> np.ndarray:
-    """Map one .npy into memory, read-only.
+    """Map a .npy file into memory, read-only.
 
-    Args:
-        path: The .npy file.
-        dtype: The type that the array must have; None: any.
-        dimensions: The number of dimensions that it must have; None: any.
-
-    Raises FileNotFoundError, or ValueError for a damaged file and one that holds something else.
+    Raises:
+        ValueError: Damaged, or another dtype or dimension.
     """
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -131,11 +114,7 @@ def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | Non
 
 
 def release_pages(array: object) -> None:
-    """Release the memory pages of a mapped array, so that they no longer count for this process; its values stay.
-
-    The pages stay in the system's cache, from where they are mapped again when they are next read. Does nothing for an
-    array that is not mapped.
-    """
+    """Release the memory pages of a mapped array, which stay in the system's cache."""
     base = array
     while base is not None and not isinstance(base, mmap.mmap):
         base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)

@@ -79,7 +79,7 @@ def get_shifts(edits: Sequence[EventEdit]) -> tuple[tuple[str, float], ...]:
 
 
 def is_stored(sql: sqlite_utils.Database, uuid: str | None) -> bool:
-    """Return whether an edit with this uuid is stored."""
+    """Return whether the uuid is stored."""
     return bool(uuid and sql.execute("SELECT 1 FROM event_edit WHERE uuid = ?", [uuid]).fetchone())
 
 

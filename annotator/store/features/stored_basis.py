@@ -1,7 +1,6 @@
-"""The axes along which the regions of a project's images are coded: one file for each backbone, settled once.
+"""The coding basis of region features, one file per backbone.
 
-Codes mean nothing without their basis, so the first one that is published stays: of two processes that learn a basis at
-the same time, both use that of the first. A shard names its basis, and is not read with another one.
+The first one published stays, because codes need it.
 """
 
 import hashlib
@@ -24,13 +23,13 @@ BASIS_ARRAYS = ("centre", "axes", "scales")
 
 @dataclass(frozen=True, eq=False)
 class StoredBasis:
-    """A basis as arrays (spmll/ensemble/basis.py has it as tensors).
+    """A basis as arrays.
 
     Attributes:
-        centre: (D,) float32, where coordinates are counted from.
-        axes: (D, K) float32, along what.
-        scales: (K,) float32, what one step of an int8 coordinate stands for.
-        name: The sha256 of all three.
+        centre: (D,) float32 origin.
+        axes: (D, K) float32.
+        scales: (K,) float32 size of one int8 step.
+        name: sha256 of all three.
     """
 
     centre: np.ndarray
@@ -46,7 +45,7 @@ class StoredBasis:
 
 
 def read_basis(folder: Path) -> StoredBasis | None:
-    """Return the basis of a folder of features; None where there is none yet, or its file is damaged."""
+    """Return the basis of a feature folder, or None if missing or damaged."""
     try:
         file: Any = safe_open(folder / BASIS_FILE, framework="numpy")  # not typed
         with file as opened:
@@ -58,7 +57,7 @@ def read_basis(folder: Path) -> StoredBasis | None:
 
 
 def read_basis_name(folder: Path) -> str | None:
-    """Return the name of a folder's basis, without reading its axes; None where it is missing or damaged."""
+    """Return the name of a folder's basis, or None."""
     try:
         file: Any = safe_open(folder / BASIS_FILE, framework="numpy")  # not typed
         with file as opened:
@@ -69,12 +68,12 @@ def read_basis_name(folder: Path) -> str | None:
 
 
 def delete_basis(folder: Path) -> None:
-    """Delete the basis of a folder; it is of no use with another network."""
+    """Delete the basis of a folder."""
     (folder / BASIS_FILE).unlink(missing_ok=True)
 
 
 def publish_basis(folder: Path, basis: StoredBasis) -> StoredBasis:
-    """Make `basis` that of a folder, unless the folder has one; return the folder's basis. Raises DiskFull."""
+    """Store `basis` unless the folder has one, and return the stored one."""
     settled = read_basis(folder)
     if settled is not None:
         return settled
@@ -93,7 +92,7 @@ def publish_basis(folder: Path, basis: StoredBasis) -> StoredBasis:
 
 
 def _claim_name(written: Path, target: Path) -> None:
-    """Give a file a name that another process may have given meanwhile. Raises FileExistsError where it has."""
+    """Rename a file, or raise FileExistsError if another process did first."""
     try:
         os.link(written, target)
     except FileExistsError:

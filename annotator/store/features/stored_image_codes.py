@@ -1,12 +1,9 @@
-"""The codes of whole images, one int8 vector each, with which a worker corrects a run as decisions arrive.
-
-They are stored beside the features, so that a worker that starts does not make them anew.
+"""Stored int8 codes of whole images, with which a worker updates a run from new decisions.
 
     image-codes/<sha256>.npy         (N, K) int8
-    image-codes/index.safetensors    the basis, the images and their shards, and which of those files it is
+    image-codes/index.safetensors    the basis, the images, their shards and the .npy name
 
-The index is written last, so a kill leaves the previous one. It records the shard from which each image was read, whose
-name is that of its content: codes of other features are not used. The codes are a cache and may be deleted any time.
+The index is written last, so a kill leaves the previous one.
 """
 
 import hashlib
@@ -34,13 +31,11 @@ HASH_CHUNK_BYTES = 1 << 24  # bytes at once
 
 @dataclass(frozen=True, eq=False)
 class StoredCodes:
-    """The stored codes of images, and what they were made of.
+    """The stored codes of images and their inputs.
 
     Attributes:
-        basis: The basis of the codes.
         image_ids: (N,) int64.
-        shards: The names of the files that the images were read from.
-        shard_of: (N,) int32, the index in `shards` of each image's file.
+        shard_of: (N,) int32 index into `shards`.
         codes: (N, K) int8, mapped.
     """
 
@@ -51,12 +46,10 @@ class StoredCodes:
     codes: np.ndarray
 
     def find_rows(self, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray) -> np.ndarray:
-        """Return the row of each of some images (n,), int64; -1 where the stored code is of another file.
+        """Return the row of each image, (n,) int64, or -1 if its shard differs.
 
         Args:
-            image_ids: (n,).
-            shards: Names of files.
-            shard_of: (n,), the index in `shards` of the file that holds each image now.
+            shard_of: (n,), current index into `shards`.
         """
         rows, known = find_positions(image_ids, self.image_ids, np.argsort(self.image_ids, kind="stable"))
         numbers = {name: number for number, name in enumerate(self.shards)}
@@ -69,7 +62,7 @@ class StoredCodes:
 def save_codes(
     folder: Path, basis: StoredBasis, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray, codes: Rows
 ) -> None:
-    """Store the codes (N, K) of images in a folder of features, instead of those stored before. Raises DiskFull."""
+    """Replace the stored codes (N, K) of a feature folder."""
     place = folder / CODES_FOLDER
     name = f"{_digest(codes)}.npy"
     save_rows(place / name, codes, np.int8, sync=False)
@@ -90,10 +83,7 @@ def save_codes(
 
 
 def read_codes(folder: Path) -> StoredCodes | None:
-    """Return the codes stored in a folder of features; None where there are none, or they are damaged.
-
-    All codes are read once, to check them.
-    """
+    """Return and check a folder's stored codes, or None if missing or damaged."""
     place = folder / CODES_FOLDER
     try:
         file: Any = safe_open(place / INDEX_FILE, framework="numpy")  # not typed
@@ -115,15 +105,7 @@ def read_codes(folder: Path) -> StoredCodes | None:
 
 
 def read_features(folder: Path, kept: StoredCodes) -> tuple[ShardedRows, np.ndarray]:
-    """Return the features from which codes were made, read by rows, and the row in them of each image of the codes.
-
-    Args:
-        folder: The folder of features.
-        kept: Its codes.
-
-    Returns:
-        (n, D) float16 on the disk, and (N,) int64; -1 for an image whose shard is gone.
-    """
+    """Return features (n, D) float16 on disk, and each coded image's row (N,) int64 or -1."""
     parts: list[ShardPart] = []
     places, begin = np.full(len(kept.image_ids), -1, np.int64), 0
     by_shard = np.argsort(kept.shard_of, kind="stable")

@@ -1,7 +1,6 @@
-"""Audits: random samples of cells (rows), and arrays with the stratum of every cell of the population.
+"""Audits: random samples of cells, and arrays of strata of the population.
 
-The arrays are written first; the rows that refer to them follow in one transaction. So an audit is stored entirely or
-not at all.
+Arrays are written before the rows, so an audit is stored completely or not at all.
 """
 
 import shutil
@@ -29,15 +28,14 @@ OPEN = 2  # in a matrix of labels: no answer
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit: one random sample of cells.
+    """A random sample of cells.
 
     Attributes:
-        run_id: The run whose probabilities the cells were sampled by; None without a run.
-        last_decision_id: The newest decision that the population includes.
-        drawn_at: Time of the sampling, unix seconds.
-        cells: Number of sampled cells, without those of archived classes.
-        people: Number of people who are to answer each cell, blind to each other.
-        by_event: Whether events were drawn, whose images are all asked, and not images.
+        run_id: Run of the sampling probabilities, or None.
+        last_decision_id: Newest decision in the population.
+        drawn_at: Unix seconds.
+        people: Number of blind annotators per cell.
+        by_event: Whole events were drawn.
     """
 
     id: int
@@ -49,18 +47,18 @@ class Audit:
     by_event: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields; `by_event` only where it is True."""
+        """Return all fields, `by_event` only if True."""
         return {name: value for name, value in asdict(self).items() if name != "by_event" or value}
 
 
 @dataclass(frozen=True, eq=False)
 class AuditCells:
-    """The cells of an audit with their answers, (n,) each, by class and then in random order.
+    """The cells of an audit, (n,) each, by class in random order.
 
     Attributes:
-        state: 1, -1, 0 for unsure; OPEN for a cell without an answer newer than the audit.
-        in_audit: bool; the cell was answered in the audit grid, or settled after such answers had differed.
-        shown: bool; the image file can be read.
+        state: 1, -1, 0 for unsure, or OPEN without a newer answer.
+        in_audit: bool, answered in the audit grid or resolved after it.
+        shown: bool, the image is readable.
     """
 
     class_id: np.ndarray
@@ -74,11 +72,11 @@ class AuditCells:
 
 @dataclass(frozen=True, eq=False)
 class Population(CellIndex):
-    """The cells that an audit was sampled from.
+    """The cells from which an audit was sampled.
 
     Attributes:
         strata: (N, C) uint8.
-        scores: (N, C) float16, the probabilities of that time; nan without a model.
+        scores: (N, C) float16 probabilities, nan without a model.
     """
 
     strata: np.ndarray
@@ -99,18 +97,8 @@ def publish(
     """Store an audit and return its id.
 
     Args:
-        db: The project's database.
-        drawn_from: The images and classes of the Population.
-        strata: The strata of its cells.
-        scores: The scores of its cells, read by rows.
-        cells: (class id, image id, stratum, place in the random order) of each sampled cell.
-        run_id: The run that the scores come from; None without a run.
-        newest: The newest decision that the population includes.
-        people: Number of people who are to answer each cell.
-        by_event: Whether events were drawn.
-
-    Raises:
-        DiskFull: The arrays do not fit on the disk.
+        cells: (class id, image id, stratum, random place) of sampled cells.
+        newest: Newest decision in the population.
     """
     with db.writing(right=Right.REVIEW) as sql:
         statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people, by_event) VALUES (?, ?, ?, ?, ?)"
@@ -131,12 +119,12 @@ def publish(
 
 
 def load_audits(db: Database, limit: int = MAX_KEPT_AUDITS) -> list[Audit]:
-    """Return the newest audits whose arrays are kept and readable, newest first."""
+    """Return the newest readable audits, newest first."""
     return [audit for audit in _load_newest_audits(db, limit) if _is_readable(db, audit.id)]
 
 
 def describe_damage(db: Database) -> list[str]:
-    """Return one sentence for each of the newest audits with unusable arrays or cells."""
+    """Return a sentence per recent audit with unusable arrays or cells."""
     sentences: list[str] = []
     for audit in _load_newest_audits(db, MAX_KEPT_AUDITS):
         if not _is_readable(db, audit.id):
@@ -147,20 +135,16 @@ def describe_damage(db: Database) -> list[str]:
 
 
 def load_population(db: Database, audit_id: int) -> Population:
-    """Return the arrays of an audit, mapped from the disk.
+    """Return the mapped arrays of an audit.
 
     Raises:
-        FileNotFoundError: The arrays are gone.
-        ValueError: The arrays are damaged.
+        FileNotFoundError, ValueError: Missing or damaged.
     """
     return db.caches.get("populations", audit_id, lambda: _read_population(_get_folder(db, audit_id)), MAX_KEPT_AUDITS)
 
 
 def load_cells(db: Database, audit: Audit) -> AuditCells:
-    """Return the cells of an audit by class, in random order within a class.
-
-    Cells outside of the audit's population (rows edited by hand) and cells of archived classes are left out.
-    """
+    """Return an audit's valid cells of active classes."""
     rows = db.tuples(
         f"""SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
         coalesce(d.source = 'audit' OR (d.source = 'settlement' AND EXISTS (SELECT 1 FROM decision b
@@ -181,7 +165,7 @@ def load_cells(db: Database, audit: Audit) -> AuditCells:
 
 
 def load_annotators_by_cell(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
-    """Return who answered which cell of an audit in the audit grid: (class id, image id) -> people."""
+    """Return (class id, image id) -> annotators in the audit grid."""
     rows = db.tuples(
         f"""SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
         JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id
@@ -196,7 +180,7 @@ def load_annotators_by_cell(db: Database, audit: Audit) -> dict[tuple[int, int],
 
 
 def find_sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return those `cells` (image id, class id) that any audit has sampled."""
+    """Return the cells (image id, class id) sampled by any audit."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM audit_cell WHERE image_id IN ({",".join("?" * len(ids))})
@@ -207,12 +191,11 @@ def find_sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tu
 
 
 def load_label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the labels of all cells, (N, C) int8 with OPEN for unanswered cells, and the newest decision included.
+    """Return the labels (N, C) int8, OPEN if unanswered, and the newest decision.
 
     Args:
-        db: The project's database.
-        image_ids: (N,) int64, ascending; other images are left out.
-        class_ids: (C,) int64; other classes are left out.
+        image_ids: (N,) int64, ascending.
+        class_ids: (C,) int64.
     """
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
@@ -225,11 +208,7 @@ def load_label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray
 
 
 def load_class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """Return the labels of one class, (N,) int8 like a column of `load_label_matrix`.
-
-    Code that reads all cells of a large project calls this class by class, inside one `Database.reading()`: it then
-    holds N bytes at a time instead of N x C.
-    """
+    """Return one column of `load_label_matrix`, (N,) int8, for less memory."""
     rows = db.tuples(
         f"""SELECT class_id, state, group_concat(image_id) FROM label
             WHERE class_id = ? AND state {VALID_LABEL_STATES_SQL}
@@ -240,7 +219,7 @@ def load_class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.
 
 
 def load_class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """Return the auto-accepted states of one class: (N,) int8, OPEN for cells that were not auto-accepted."""
+    """Return the auto-accepted states of one class, (N,) int8, or OPEN."""
     rows = db.tuples(
         f"""SELECT class_id, state, group_concat(image_id) FROM accepted
             WHERE class_id = ? AND state {VALID_ACCEPTED_STATES_SQL}
@@ -251,13 +230,13 @@ def load_class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> n
 
 
 def load_readable_image_ids(db: Database) -> np.ndarray:
-    """Return the ids of the images that can be shown and are not set aside: (n,) int64, ascending."""
+    """Return the readable images that are not excluded, (n,) int64, ascending."""
     ids = db.value(f"SELECT group_concat(id) FROM image WHERE problem = '' AND stage != {EXCLUDED}")
     return np.sort(np.fromstring(ids or "", np.int64, sep=","))
 
 
 def count_disagreements(db: Database) -> dict[tuple[int, int], int]:
-    """Count the cells on which annotators disagree: (class id, state of the label) -> number."""
+    """Return (class id, label state) -> number of cells with disagreements."""
     rows = db.tuples(
         """SELECT c.class_id, l.state, count(*) FROM contradiction c
         JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id GROUP BY c.class_id, l.state"""
@@ -266,7 +245,7 @@ def count_disagreements(db: Database) -> dict[tuple[int, int], int]:
 
 
 def load_disagreed_cells(db: Database) -> np.ndarray:
-    """Return the cells on which annotators disagree: (n, 3) int64 of class id, image id and state of the label."""
+    """Return cells with disagreements, (n, 3) int64: class id, image id, label state."""
     return db.integer_rows(
         """SELECT c.class_id, c.image_id, l.state FROM contradiction c
         JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id"""
@@ -318,7 +297,7 @@ def _is_readable(db: Database, audit_id: int) -> bool:
 
 
 def _remove_old_audits(db: Database) -> None:
-    """Remove abandoned unpublished audits, and the arrays of published audits beyond the newest MAX_KEPT_AUDITS."""
+    """Remove abandoned audits, and arrays beyond the newest MAX_KEPT_AUDITS."""
     with db.writing(right=Right.REVIEW) as sql:
         sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_SECONDS])
     newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [MAX_KEPT_AUDITS])

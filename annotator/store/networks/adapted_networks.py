@@ -1,10 +1,8 @@
-"""The adapted networks of a project: folders in `adapted`, each with a network in timm's form, a model card, and facts.
+"""Adapted backbones of a project, one folder each.
 
-    adapted/NAME/config.json, model.safetensors     the network (spmll/backbones/local_dir.py)
-    adapted/NAME/README.md                          its model card
-    adapted/NAME/facts.json, seen.npy               Adapted, and the ids of the images that it was fitted to
-
-A network whose features are being computed while people go on with another is the setting `next_backbone`.
+adapted/NAME/config.json, model.safetensors     timm format
+adapted/NAME/README.md                          model card
+adapted/NAME/facts.json, seen.npy               AdaptedNetwork, fitted images
 """
 
 import json
@@ -28,18 +26,15 @@ NEXT_BACKBONE_SETTING = "next_backbone"
 
 @dataclass(frozen=True)
 class AdaptedNetwork(NetworkJudgement):
-    """The origin of an adapted network, and its comparison with its parent on held-out answers.
+    """An adapted backbone and its held-out comparison with its parent.
 
     Attributes:
-        name: The name of the backbone.
-        parent: The backbone whose last stages were trained.
-        what: The stages that were trained, in words.
-        licence: The licence of the parent's weights, as far as timm says.
+        parent: Backbone whose last stages were trained.
+        what: Trained stages, in words.
+        licence: License of the parent's weights, per timm.
         created_at: Unix seconds.
-        images, answers: The numbers that it was fitted to.
-        newest_decision: The newest among these answers.
-        held_out_images, held_out_answers, judged_classes: The numbers that they were compared on.
-        known_answers: The project's answers when it began, present and absent; 0: not stored.
+        newest_decision: Newest fitted decision.
+        known_answers: Project answers at the start, 0 if not stored.
     """
 
     name: str
@@ -60,13 +55,13 @@ class AdaptedNetwork(NetworkJudgement):
 
 
 def find_folder(db: Database, name: str) -> Path | None:
-    """Return the folder of an adapted network; None when the project has none of that name."""
+    """Return an adapted backbone's folder, or None."""
     place = db.paths.adapted_network(name)
     return place if (place / FACTS_FILE).is_file() else None
 
 
 def load_networks(db: Database) -> list[AdaptedNetwork]:
-    """Return all adapted networks, the oldest first; those whose facts cannot be read are left out."""
+    """Return readable adapted backbones, oldest first."""
     found: list[AdaptedNetwork] = []
     for path in sorted(db.paths.adapted_network("").glob(f"*/{FACTS_FILE}")):
         try:
@@ -79,7 +74,7 @@ def load_networks(db: Database) -> list[AdaptedNetwork]:
 
 
 def find_free_name(db: Database, parent: str) -> str:
-    """Return a name for the next adapted network of a parent: efficientnet_lite2.adapted1, then ...2."""
+    """Return a new backbone name: efficientnet_lite2.adapted1, then ...2."""
     root = parent.rsplit("/", 1)[-1].rsplit(":", 1)[-1].split(".adapted")[0]
     number = 1
     while db.paths.adapted_network(f"{root}.adapted{number}").exists():
@@ -88,15 +83,11 @@ def find_free_name(db: Database, parent: str) -> str:
 
 
 def write_facts(place: Path, facts: AdaptedNetwork) -> None:
-    """Write the facts into a folder that is being made."""
     (place / FACTS_FILE).write_text(json.dumps(asdict(facts), indent=1), encoding="utf-8")
 
 
 def load_fitted_image_ids(db: Database, name: str) -> np.ndarray:
-    """Return the ids of the images that a backbone or one of its parents was fitted to: (n,) int64.
-
-    Empty for a network that was not adapted in this project.
-    """
+    """Return the images that a backbone or its parents were fitted to: (n,) int64."""
     ids = [np.zeros(0, np.int64)]
     known: set[str] = set()
     by_name = {network.name: network for network in load_networks(db)}
@@ -109,7 +100,7 @@ def load_fitted_image_ids(db: Database, name: str) -> np.ndarray:
 
 
 def find_first_parent(db: Database, name: str) -> str:
-    """Return the network that a backbone was first adapted from; a backbone that was not adapted is returned itself."""
+    """Return the original backbone behind an adapted one, or itself."""
     by_name = {network.name: network.parent for network in load_networks(db)}
     known: set[str] = set()
     while name in by_name and name not in known:
@@ -119,9 +110,9 @@ def find_first_parent(db: Database, name: str) -> str:
 
 
 def export(db: Database, name: str, target: Path) -> None:
-    """Copy a network with its model card to a new folder, which appears whole.
+    """Copy a backbone with its model card atomically to a new folder.
 
-    Raises AnnotatorError for an unknown name, or a target that exists; DiskFull.
+    Raises AnnotatorError for an unknown name or existing target.
     """
     source = find_folder(db, name)
     if source is None:
@@ -137,11 +128,11 @@ def export(db: Database, name: str, target: Path) -> None:
 
 
 def get_next_backbone(db: Database) -> str:
-    """Return the backbone whose features are being computed, to be used when all images have them; "" for none."""
+    """Return the backbone in use once all images have its embeddings, or ""."""
     name = db.get_setting(NEXT_BACKBONE_SETTING, "")
     return name if isinstance(name, str) else ""
 
 
 def set_next_backbone(db: Database, name: str) -> None:
-    """Set the backbone whose features are to be computed, and which is used when all images have them; "": none."""
+    """Set the backbone to prepare, "" for none."""
     db.set_setting(NEXT_BACKBONE_SETTING, name)

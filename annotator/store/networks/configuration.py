@@ -1,4 +1,4 @@
-"""The project's configuration for training: the network whose features are used, the method, and its parameters."""
+"""The project's training configuration: backbone, method and its parameters."""
 
 import math
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0"
 
 
 def get_method(db: Database) -> str:
-    """Return the method of the next run; the default where the setting names an unknown one."""
+    """Return the next training's method."""
     name = db.get_setting("method", DEFAULT_METHOD)
     return name if _is_known(name) else DEFAULT_METHOD
 
 
 def get_parameters(db: Database) -> dict[str, Any]:
-    """Return the parameters that differ from the method's defaults, without unknown ones and values of another type."""
+    """Return the valid non-default method parameters."""
     stored = _get_parameters_setting(db)
     kinds = {parameter.name: parameter.type_names for parameter in get_method_entry(get_method(db)).parameters}
     if not _is_known(db.get_setting("method", DEFAULT_METHOD)):
@@ -33,19 +33,18 @@ def get_parameters(db: Database) -> dict[str, Any]:
 
 
 def _get_parameters_setting(db: Database) -> dict[str, Any]:
-    """Return the setting as it is stored; {} where it is no JSON object."""
     stored = db.get_setting("parameters", {})
     return cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
 
 
 def get_backbone(db: Database) -> str:
-    """Return the network whose features are cached and learned from."""
+    """Return the backbone of the project's embeddings."""
     name = db.get_setting("backbone", DEFAULT_BACKBONE)
     return name if isinstance(name, str) and name else DEFAULT_BACKBONE
 
 
 def describe_ignored_settings(db: Database) -> list[str]:
-    """Return one sentence for each setting that cannot be followed."""
+    """Return a sentence per invalid setting."""
     sentences: list[str] = []
     for key, used in (("method", get_method(db)), ("backbone", get_backbone(db))):
         if db.get_setting(key, used) != used:
@@ -61,7 +60,7 @@ def describe_ignored_settings(db: Database) -> list[str]:
 
 
 def get_method_entry(name: str) -> catalog.MethodEntry:
-    """Return the catalog entry of a method. Raises AnnotatorError for an unknown one, listing the known ones."""
+    """Return a method's catalog entry. Raises AnnotatorError if unknown."""
     known = catalog.load_methods()
     if name not in known:
         raise AnnotatorError(f"No method is called {name!r}. {did_you_mean(name, known, max_listed=len(known))}")
@@ -69,7 +68,7 @@ def get_method_entry(name: str) -> catalog.MethodEntry:
 
 
 def describe_method_source(name: str) -> str:
-    """Return the origin of a method, for people: its paper, or the paper that this project's own method is built on."""
+    """Return a method's paper, or the paper behind it."""
     known = catalog.load_methods()
     entry = known[name]
     if not entry.paper.startswith(OWN_METHOD_PREFIX):
@@ -82,14 +81,11 @@ def describe_method_source(name: str) -> str:
 
 
 def check_method_needs(name: str, db: Database | None = None, network: str | None = None) -> None:
-    """Raise AnnotatorError for a method that needs scores of class names, where a project cannot have them.
-
-    The message says how to get them.
+    """Raise AnnotatorError with advice if a method needs unavailable class name scores.
 
     Args:
-        name: The name of the method.
-        db: The project; None: a new one.
-        network: The one that is chosen together with the method; None: that of the project, or the default.
+        db: None for a new project.
+        network: Backbone chosen with the method, None for the current one.
     """
     if "text" not in get_method_entry(name).needs:
         return
@@ -110,15 +106,13 @@ def check_method_needs(name: str, db: Database | None = None, network: str | Non
 
 
 def set_method(db: Database, name: str, changed: dict[str, Any] | None = None) -> None:
-    """Set the method from the next run on.
+    """Set the method from the next training on.
 
     Args:
-        db: The project's database.
-        name: The name of the method.
-        changed: Parameters that differ from the method's defaults; all others are reset to them.
+        changed: Non-default parameters. All others are reset.
 
     Raises:
-        AnnotatorError: For an unknown method, listing the known ones, and as check_method_needs does.
+        AnnotatorError: The method is unknown or unusable.
     """
     check_method_needs(name, db)
     # In this order a run that begins in between never gives one method the parameters of another.
@@ -128,20 +122,17 @@ def set_method(db: Database, name: str, changed: dict[str, Any] | None = None) -
 
 
 def set_backbone(db: Database, name: str) -> None:
-    """Set the network from now on; its missing features are computed. A network in preparation is dropped."""
+    """Set the backbone and cancel one in preparation."""
     with db.writing():
         db.set_setting("backbone", name)
         db.set_setting(NEXT_BACKBONE_SETTING, "")
 
 
 def parse_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
-    """Parse `--set key=value` for a method; the last value of a repeated key counts.
-
-    Returns:
-        The named parameters, each of the type that the method's signature declares.
+    """Parse `--set key=value` for a method into the types of its signature.
 
     Raises:
-        AnnotatorError: With all problems, and the method's parameters with their defaults.
+        AnnotatorError: Lists all problems and the method's parameters.
     """
     known = {parameter.name: parameter for parameter in get_method_entry(name).parameters}
     values: dict[str, Any] = {}
@@ -165,7 +156,7 @@ def parse_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def build_parameter_error(name: str, reason: str) -> AnnotatorError:
-    """Return the error for values that the method itself rejects, with its parameters and their defaults."""
+    """Return an error for rejected values."""
     return _build_parameter_error(name, [reason])
 
 
@@ -178,7 +169,7 @@ def _build_parameter_error(name: str, wrong: Sequence[str]) -> AnnotatorError:
 
 
 def format_value(value: Any) -> str:
-    """Return a parameter's value in the form that --set takes."""
+    """Return a parameter's value as --set takes it."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -204,7 +195,7 @@ KIND_DESCRIPTIONS = {
 
 
 def _parse_value(text: str, kinds: Sequence[str]) -> Any:
-    """Return the text as the first of these kinds that it fits. Raises ValueError if it fits none of them."""
+    """Parse text as the first fitting type."""
     if "None" in kinds and text.lower() == "none":
         return None
     if "bool" in kinds and text.lower() in TRUE_WORDS + FALSE_WORDS:

@@ -1,4 +1,4 @@
-"""The record of a network judged against another on answers of this project: one for all that keep it."""
+"""The shared record of a comparison of two backbones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +8,11 @@ from spmll.statistics.paired_bootstrap import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkJudgement:
-    """A network compared with the one before it, by linear heads on the features of either.
+    """A comparison with the previous backbone by linear heads on embeddings.
 
     Attributes:
-        ap_before, ap_after: Mean average precision with the network before, and with this one.
-        ap_low, ap_high: The 95 % interval of their difference.
-        log_loss_before, log_loss_after: The log loss of the same heads.
-        is_better: Whether it ranks better by more than its interval, and its log loss is not surely worse.
+        ap_before, ap_after: Mean average precisions.
+        ap_low, ap_high: 95% interval of the difference.
     """
 
     ap_before: float = 0.0
@@ -27,7 +25,7 @@ class NetworkJudgement:
 
 
 def to_judgement_fields(result: Comparison) -> dict[str, Any]:
-    """Return the figures of a comparison by the names of the fields of Judged."""
+    """Return a comparison's figures as `NetworkJudgement` fields."""
     return {
         "ap_before": result.ap.first,
         "ap_after": result.ap.second,

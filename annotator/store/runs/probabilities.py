@@ -1,15 +1,11 @@
-"""The probabilities of a run's versions on the disk: a version holds only the classes that it changed.
+"""Probability files of a run's versions, each with only its changed classes.
 
-It names the versions that hold the others.
+    runs/<id>/probabilities.npy         (N, C) float16, of the training     runs/<id>/v<n>/columns.npy
+(k, N) float16, changed classes     runs/<id>/v<n>/columns_of.npy       (C + 1, 2) int64: version and row
+per class, -1 for its probabilities.npy,                                         last the version with that
+file     runs/<id>/v<n>/probabilities.npy    or all classes
 
-    runs/<id>/probabilities.npy         (N, C) float16, of the training
-    runs/<id>/v<n>/columns.npy          (k, N) float16, the classes that version n changed, and
-    runs/<id>/v<n>/columns_of.npy       (C + 1, 2) int64: which version holds each class, and where in its columns.npy,
-                                        -1 for in its probabilities.npy; last, the version that has this file
-    runs/<id>/v<n>/probabilities.npy    or, instead of both, all classes: when most have changed
-
-So one answer at a million images writes 2 MB and not 200. The files that a version needs of earlier ones stay
-(`needed`). They are never more than one array of all classes and twice as many columns as there are classes.
+One answer at a million images thus writes 2 MB instead of 200.
 """
 
 from collections.abc import Sequence
@@ -28,19 +24,13 @@ WHOLE_VERSION_RATIO = 4  # a version that changes more than one column in so man
 
 
 class LayeredProbabilities:
-    """Probabilities (N, C) of which some columns lie in other arrays (spmll.rows.Rows).
+    """Probabilities (N, C) with some columns in other arrays.
 
-    It is indexed as a numpy array is, by at most one key for the rows and one for the columns. The result is a copy in
-    memory.
+    Indexing by one row and one column key returns a copy.
     """
 
     def __init__(self, base: np.ndarray, columns: dict[int, np.ndarray]):
-        """Make probabilities of `base`, with some columns replaced.
-
-        Args:
-            base: (N, C).
-            columns: Column -> (N,), instead of the one in `base`.
-        """
+        """Replace some columns of `base`, (N, C), with `columns`: column -> (N,)."""
         self.base, self.columns = base, columns
         self.shape, self.dtype, self.ndim = base.shape, base.dtype, base.ndim
         self._is_elsewhere = np.zeros(self.shape[1], bool)
@@ -68,7 +58,7 @@ class LayeredProbabilities:
         return self.columns[column] if column in self.columns else self.base[:, column]
 
     def _get_product(self, rows: Any, columns: np.ndarray) -> np.ndarray:
-        """Return all of these columns (c,) in all of these rows: (n, c), or (c,) for one row."""
+        """Return these rows and columns: (n, c), or (c,)."""
         elsewhere = self._is_elsewhere[columns]
         if not elsewhere.any():
             return np.array(self.base[rows][..., columns])
@@ -83,7 +73,7 @@ class LayeredProbabilities:
         return found
 
     def _get_cells(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return one value for each pair of row and column; the two arrays are broadcast."""
+        """Return one value per row and column pair, broadcast."""
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
         rows, columns = np.broadcast_arrays(rows, columns)
@@ -95,7 +85,7 @@ class LayeredProbabilities:
 
 
 def open_probabilities(db: Database, run_id: int, version: int) -> Rows:
-    """Return the probabilities (N, C) float16 of a version, mapped. Raises OSError, ValueError for damaged files."""
+    """Return mapped probabilities (N, C) float16. Raises OSError, ValueError if damaged."""
     place = _locate_columns(db.paths, run_id, version)
     if place is None:
         return _open_whole(db, run_id, version)
@@ -127,15 +117,11 @@ def open_probabilities(db: Database, run_id: int, version: int) -> Rows:
 def save_columns(
     db: Database, run_id: int, version: int, before: int, columns: Sequence[int], values: np.ndarray
 ) -> None:
-    """Write a version that differs from the version `before` in some columns. Raises DiskFull.
+    """Write a version that changes columns of `before`. Raises DiskFull.
 
     Args:
-        db: The project's database.
-        run_id: The id of the run.
-        version: The version to write.
-        before: The version from which it differs.
-        columns: (k,) the columns that change.
-        values: (k, N) float16, their probabilities.
+        columns: (k,) changed columns.
+        values: (k, N) float16.
     """
     folder = db.paths.run(run_id, version)
     place = _locate_columns(db.paths, run_id, before)
@@ -151,16 +137,14 @@ def save_columns(
 
 
 def save_whole(db: Database, run_id: int, version: int, rows: Rows) -> None:
-    """Write a version with all its columns. Raises DiskFull."""
+    """Write a version with all columns. Raises DiskFull."""
     save_rows(db.paths.run(run_id, version) / WHOLE_FILE, rows, np.float16, sync=False)
 
 
 def should_write_whole(db: Database, run_id: int, version: int, columns: int) -> bool:
-    """Return whether the version after this one, which changes `columns` columns, is to be written with all columns.
+    """Return whether the next version, with `columns` changes, needs all columns.
 
-    This is so when more than one column in WHOLE_VERSION_RATIO changes, and where the changed columns on the disk
-    would otherwise be
-    more than twice the number of classes.
+    Many changes (WHOLE_VERSION_RATIO) or stored columns above twice the classes need them.
     """
     place = _locate_columns(db.paths, run_id, version)
     if place is None:
@@ -173,7 +157,7 @@ def should_write_whole(db: Database, run_id: int, version: int, columns: int) ->
 
 
 def find_needed_versions(paths: Paths, run_id: int, version: int) -> set[int]:
-    """Return the versions whose files this one reads, itself included."""
+    """Return the versions whose files this one reads."""
     try:
         place = _locate_columns(paths, run_id, version)
     except (OSError, ValueError):  # damaged: a training follows
@@ -185,12 +169,7 @@ def find_needed_versions(paths: Paths, run_id: int, version: int) -> set[int]:
 
 
 def _locate_columns(paths: Paths, run_id: int, version: int) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """Return where the columns of a version are; None where the version itself has all columns.
-
-    Returns:
-        The version with all columns that this one is based on, and for each column the version that holds it (C,) and
-        its place there (C,), -1 for the based-on version.
-    """
+    """Return base version and, per column, version and place (C,), or None if complete."""
     folder = paths.run(run_id, version)
     if version == 0 or (folder / WHOLE_FILE).exists():
         return None

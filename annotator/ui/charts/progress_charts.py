@@ -48,12 +48,11 @@ SOURCE_TITLES = {
 
 
 def build_decision_chart(table: pd.DataFrame, step: str, colors: Palette) -> alt.Chart:
-    """Return the bars of decisions over time.
+    """Plot decisions over time as bars.
 
     Args:
-        table: At, until (times with a zone), kind, order, decisions.
-        step: How long each bar is, as in "a minute".
-        colors: The colours of the page's theme.
+        table: at, until (times with a zone), kind, order, decisions.
+        step: Bar length, like "a minute".
     """
     kinds = list(dict.fromkeys(SOURCE_TITLES.values()))
     starts, ends = table["at"].tolist(), table["until"].tolist()
@@ -80,11 +79,10 @@ def build_decision_chart(table: pd.DataFrame, step: str, colors: Palette) -> alt
 
 
 def build_label_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
-    """Return the stacked bars of labels, a class each, of the MAX_CLASSES_SHOWN classes with most labels.
+    """Plot labels per class, for the MAX_CLASSES_SHOWN largest classes.
 
     Args:
-        table: Class, present, absent, unsure.
-        colors: The colours of the page's theme.
+        table: class, present, absent, unsure.
     """
     most = theme.escape_class_names(
         table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(MAX_CLASSES_SHOWN, "all")
@@ -111,11 +109,10 @@ def build_label_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
 
 
 def build_suggestion_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
-    """Return the stacked bars of answered suggestions, a run each, of the newest MAX_RUNS_SHOWN runs.
+    """Plot answered suggestions of the newest MAX_RUNS_SHOWN runs.
 
     Args:
-        table: Run, accepted, rejected, unsure.
-        colors: The colours of the page's theme.
+        table: run, accepted, rejected, unsure.
     """
     answers = ["accepted", "rejected", "unsure"]
     long = table.tail(MAX_RUNS_SHOWN).melt(["run"], answers, "answer", "suggestions")
@@ -135,16 +132,16 @@ def build_suggestion_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
 
 
 def build_reliability_table(bins: list[dict]) -> pd.DataFrame:
-    """Return the answers to shown probabilities, in bins of BIN_WIDTH.
+    """Count the answers per bin of shown probability, of width BIN_WIDTH.
 
-    Bins without a yes or no are left out. The interval is Wilson's: "Probable Inference, the Law of Succession, and
-    Statistical Inference", JASA 1927; unlike the usual one it stays within 0 and 1 for few answers.
+    Bins without present or absent are omitted. Intervals are Wilson's (JASA 1927), within 0 and 1 even for few
+    answers.
 
     Args:
-        bins: Low, high, present, absent, unsure; of any width that BIN_WIDTH is a multiple of.
+        bins: low, high, present, absent, unsure. Their widths divide BIN_WIDTH.
 
     Returns:
-        Shown from, shown to, present, absent, unsure, share present with its 95 % interval from and to.
+        shown from, shown to, present, absent, unsure, share present with its 95% interval.
     """
     rows: dict[int, dict] = {}
     for bin_ in bins:
@@ -163,7 +160,7 @@ def build_reliability_table(bins: list[dict]) -> pd.DataFrame:
 
 
 def build_reliability_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Return the reliability curve: shares with their intervals over the diagonal, and the answers behind each."""
+    """Plot the reliability curve with intervals and answer counts."""
     shown = table.assign(
         middle=(table["shown from"] + table["shown to"]) / 2, answers=table["present"] + table["absent"]
     )
@@ -198,14 +195,10 @@ def build_reliability_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerCh
 
 
 def build_cooccurrence_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
-    """Return the pairs of classes on one image, as shares of the images of the first class.
+    """Return class, with, images and share of the MAX_MATRIX_CLASSES most frequent classes.
 
     Args:
-        counts: (C, C) images on which people saw both; the diagonal counts the class itself.
-        names: C names.
-
-    Returns:
-        Class, with, images, share; of the MAX_MATRIX_CLASSES classes seen most, a pair twice.
+        counts: (C, C) images with both classes.
     """
     most = np.argsort(-np.diagonal(counts), kind="stable")[:MAX_MATRIX_CLASSES]
     most = [place for place in most if counts[place, place]]
@@ -226,12 +219,7 @@ def build_cooccurrence_table(counts: np.ndarray, names: list[str]) -> pd.DataFra
 
 
 def build_cooccurrence_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerChart | alt.FacetChart | alt.Chart:
-    """Return the matrix of classes that are seen together.
-
-    Args:
-        table: Of build_cooccurrence_table.
-        colors: The colours of the page's theme.
-    """
+    """Plot the table of `build_cooccurrence_table` as a matrix."""
     table = theme.escape_class_names(table)
     names = list(dict.fromkeys(table["class"]))
     side = {"sort": names, "title": None}
@@ -268,7 +256,7 @@ def build_cooccurrence_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerC
 
 
 def build_loss_chart(loss: list[float], method: str, colors: Palette) -> alt.Chart:
-    """Return the chart of a run's loss, epoch by epoch."""
+    """Plot training loss per epoch."""
     return (
         alt.Chart(build_loss_table(loss))
         .mark_line(color=colors.states[0], strokeWidth=2, point=theme.build_point_mark(colors.states[0], 40))
@@ -282,7 +270,7 @@ def build_loss_chart(loss: list[float], method: str, colors: Palette) -> alt.Cha
 
 
 def build_loss_table(loss: list[float]) -> pd.DataFrame:
-    """Return the loss of each epoch as a table: epoch, loss."""
+    """Return a table of epoch and loss."""
     return pd.DataFrame({"epoch": range(1, len(loss) + 1), "loss": loss})
 
 
@@ -299,13 +287,10 @@ def _to_chart_time(time: datetime) -> alt.DateTime:
 
 
 def build_work_time_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Return the chart of one person's times, a task or part a row.
-
-    Each row has the interval, a dot at the estimate and a tick at the default.
+    """Plot one annotator's times per task: interval, estimate (dot) and default (tick).
 
     Args:
-        table: Name, seconds, low, high, default: seconds on a logarithmic axis.
-        colors: The colours of the page's theme.
+        table: name, seconds, low, high, default.
     """
     rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=260)
     seconds = alt.Scale(type="log", domain=[table["low"].to_numpy().min(), table["high"].to_numpy().max()], nice=True)

@@ -1,4 +1,4 @@
-"""Agreement: how often people who answered the same question gave the same answer, by class, by pair, by week."""
+"""The Agreement page: agreement by class, pair and week."""
 
 import math
 

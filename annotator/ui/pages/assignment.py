@@ -1,4 +1,4 @@
-"""Assignment: who is asked what. Blind answers of several people, fixed shares, known answers. For owners."""
+"""The Assignment page: blind overlap, assignments, reference images."""
 
 import pandas as pd
 import streamlit as st
@@ -108,7 +108,6 @@ def _choose_person(db: Database) -> str:
 
 
 def _list_answering_members(db: Database) -> list[str]:
-    """Return the names of the members who may answer; [] where there are no members."""
     return [member.name for member in members.load_members(db) if member.highest_right >= Right.ANSWER]
 
 

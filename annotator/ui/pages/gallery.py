@@ -1,7 +1,4 @@
-"""Gallery: all images with their labels, filtered and sorted; many are changed at once.
-
-Everything quick happens in components/gallery/gallery.js, which reads the filter in the address.
-"""
+"""The Gallery page: all images, filtered, sorted and labeled in bulk."""
 
 import streamlit as st
 
@@ -65,7 +62,7 @@ def page() -> None:
 
 
 def _explain_no_text_search(db: Database) -> str:
-    """Return which network would search by words, and what changing to it costs."""
+    """Explain which backbone enables text search."""
     free = [one for one in CURATED_NETWORKS if reads_text(one.name) and not licenses.must_be_accepted(one.licence)]
     smallest = min(free, key=lambda one: one.parameters)
     images, speed = project_counts.count_images_by_stage(db)["all"], machine_settings.load_speeds().get(smallest.name)
@@ -79,5 +76,5 @@ def _explain_no_text_search(db: Database) -> str:
 
 
 def _can_change(one: Filter | Sort) -> bool:
-    """Return whether answers, or the worker, change what is shown; people import seldom."""
+    """Return whether answers change the list."""
     return (one.reveals_labels and not one.imported) or one.by_worker

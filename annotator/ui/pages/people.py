@@ -1,4 +1,4 @@
-"""People: how each person answers, compared with others. Everybody sees themselves; reviewers and owners see all."""
+"""The People page: answers per annotator, compared."""
 
 import math
 
@@ -167,7 +167,7 @@ def _build_figures(figures: AnswerFigures, seconds: str = "seconds a click") -> 
 
 
 def _format_seconds(figures: AnswerFigures) -> str:
-    """Return the median time with its interval, in words."""
+    """Format the median time with its interval."""
     if not figures.timed:
         return "-"
     if math.isnan(figures.seconds.low):

@@ -1,4 +1,4 @@
-"""Settings: the order of images, the training method, the network, adapting it, guesses from the names of classes."""
+"""The Settings page: query order, training, backbone and class names."""
 
 import streamlit as st
 
@@ -63,11 +63,7 @@ def _draw_settings(by: str) -> None:
 
 
 def _draw_login_help(address: str) -> None:
-    """Draw the instructions for signing in at a login provider.
-
-    Args:
-        address: The address that people open.
-    """
+    """Draw the setup instructions for a login provider."""
     address = address.replace("http://", "https://", 1)  # providers send people back to such addresses only
     with st.expander("Login provider (OpenID Connect): how to set one up"):
         st.markdown(

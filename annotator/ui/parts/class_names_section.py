@@ -1,4 +1,4 @@
-"""The part of the Settings page about guesses from the names of classes: on or off, texts of classes, templates."""
+"""The Settings section of suggestions from class names: switch, texts and templates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ ROW_PIXELS, MAX_TABLE_PIXELS = 35, 700  # pixels
 
 
 def draw(db: Database) -> None:
-    """Draw this part of the page."""
+    """Draw this section."""
     st.subheader("Class names")
     st.caption("Suggestions before the first training, guessed from the names alone. Your answers soon count more.")
     follows = widget_values.bind_setting("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
@@ -38,7 +38,7 @@ def draw(db: Database) -> None:
 def find_edits(
     shown: Sequence[Class], before: Mapping[int, str], table: Sequence[Mapping[str, Any]]
 ) -> dict[int, list[str]]:
-    """Return the edited texts of the table: class id -> its texts; an emptied field stands for the usual texts."""
+    """Return edited texts per class id, where empty selects the defaults."""
     changed: dict[int, list[str]] = {}
     for class_, row in zip(shown, table, strict=True):
         text: str = row["texts"] or ""

@@ -1,4 +1,4 @@
-"""The part of the Settings page that chooses a network: the list, how they compare here, and the change to one."""
+"""The Settings section that compares and changes the backbone."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from spmll.backbones import licenses
 
 
 def draw(db: Database) -> None:
-    """Draw this part of the page; no network is loaded here."""
+    """Draw this section, without loading a backbone."""
     rows = load_network_table(db)
     st.subheader("Network")
     st.caption(
@@ -78,7 +78,7 @@ def _accept_license(row: NetworkRow) -> None:
 
 
 def _draw_comparisons(db: Database) -> None:
-    """Draw which networks are being analyzed with, and how networks compare."""
+    """Draw running analyses and finished comparisons."""
     following = adapted_networks.get_next_backbone(db)
     for name in (*([following] if following else []), *network_comparisons.load_requested(db)):
         what = "It is used when that is done." if name == following else "It is compared when that is done."
@@ -114,7 +114,7 @@ def _draw_comparisons(db: Database) -> None:
 
 
 def describe_comparison(compared: NetworkComparison) -> str:
-    """Return the comparison as a few sentences."""
+    """Describe a comparison in sentences."""
     return (
         f"{compared.name} {compared.verdict} {compared.against}: mean AP {compared.ap_before:.3f} to "
         f"{compared.ap_after:.3f} (95 % interval of the difference {compared.ap_low:+.3f} to {compared.ap_high:+.3f}), "
