@@ -193,9 +193,7 @@ def assert_tab_reaches_and_shows_every_control(page: Page) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help_and_tab_reaches_and_shows_every_control(
-    look, address, name, request
-):
+def test_pages_and_help_pass_axe_and_tab_reaches_every_control(look, address, name, request):
     page = visit(look, address, name)
     found = findings(page)
     assert not found, f"{name}:\n" + "\n".join(found)
@@ -210,7 +208,7 @@ def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help_and_tab_reaches_a
         assert_tab_reaches_and_shows_every_control(page)
 
 
-def test_what_stands_on_a_button_that_cannot_be_pressed_yet_is_read_whatever_the_button(browser, full, address):
+def test_disabled_buttons_use_the_same_text_color(browser, full, address):
     page = visit(opened(browser, full, address, USUAL), address, "classes")
     colors = [
         page.get_by_role("button", name=name, exact=True).locator("p").evaluate("(one) => getComputedStyle(one).color")
@@ -220,7 +218,7 @@ def test_what_stands_on_a_button_that_cannot_be_pressed_yet_is_read_whatever_the
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
-def test_every_control_is_large_enough_for_a_thumb(browser, full, address, name):
+def test_every_control_has_the_minimum_touch_target_size(browser, full, address, name):
     page = visit(opened(browser, full, address, "phone light"), address, name)
     small = page.evaluate(TOO_SMALL, [TARGET, SMALL_TARGET])
     assert small == []

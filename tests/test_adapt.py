@@ -62,7 +62,7 @@ def weights(db: Database, name: str) -> dict[str, np.ndarray]:
     return load_file(db.paths.adapted_network(name) / "model.safetensors")
 
 
-def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
+def test_adaptation_trains_evaluates_and_stores_a_backbone_that_timm_loads(db, tmp_path):
     said: list[str] = []
     done = adapt_now(db.paths.project, epochs=2, notify=said.append)
     made = done.network
@@ -84,7 +84,7 @@ def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
 
 
 @pytest.mark.process
-def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
+def test_killed_adaptation_resumes_and_yields_the_same_weights(db, processes):
     whole = adapt_now(db.paths.project, epochs=3).network
     assert whole is not None
     adapted_networks.set_next_backbone(db, "")
@@ -114,7 +114,7 @@ def test_a_kill_costs_an_epoch_and_changes_nothing(db, processes):
 
 
 @pytest.mark.process
-def test_a_pause_keeps_the_last_epoch_and_one_process_at_a_time_adapts(db, processes):
+def test_pause_keeps_the_checkpoint_and_a_second_adaptation_is_refused(db, processes):
     process = adapt(db, "--epochs", "400")
     processes.append(process)
     while process.poll() is None and not (db.paths.unfinished_adaptation / "checkpoint.safetensors").exists():
@@ -130,7 +130,7 @@ def test_a_pause_keeps_the_last_epoch_and_one_process_at_a_time_adapts(db, proce
     assert (db.paths.unfinished_adaptation / "checkpoint.safetensors").exists()
 
 
-def test_a_worker_finishes_what_was_killed_after_the_network_was_stored_and_keeps_what_can_go_on(db):
+def test_worker_start_cleans_up_finished_adaptations_and_keeps_resumable_ones(db):
     folder, plan = db.paths.unfinished_adaptation, make_plan(db, configuration.get_backbone(db), 1)
     made = adapt_now(db.paths.project, epochs=1).network
     assert made is not None and made.name == plan.name and not folder.exists()
@@ -150,7 +150,7 @@ def test_a_worker_finishes_what_was_killed_after_the_network_was_stored_and_keep
     assert read_plan(folder) is not None
 
 
-def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
+def test_project_uses_the_old_backbone_until_all_new_embeddings_exist(db):
     made = adapt_now(db.paths.project, epochs=1).network
     assert made is not None
     worker = Worker(db.paths.project)
@@ -178,7 +178,7 @@ def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
     assert not unseen[fitted].any() and unseen[~fitted].all()
 
 
-def test_what_is_not_better_is_kept_and_not_used(db):
+def test_adapted_backbone_that_is_not_better_is_stored_but_not_used(db):
     made = adapt_now(db.paths.project, epochs=1).network
     assert made is not None
     worse = json.loads((db.paths.adapted_network(made.name) / "facts.json").read_text()) | {"is_better": False}
@@ -193,7 +193,7 @@ def test_what_is_not_better_is_kept_and_not_used(db):
     assert configuration.get_backbone(db) == made.parent
 
 
-def test_the_plan_holds_out_the_same_images_and_refuses_what_it_cannot_judge(db, tmp_path, drawn, class_file, network):
+def test_plan_holds_out_the_same_images_and_refuses_projects_without_answers(db, tmp_path, drawn, class_file, network):
     plan = make_plan(db, configuration.get_backbone(db), 2)
     assert 0 < plan.held_out.sum() < IMAGES / 2
     again = make_plan(db, configuration.get_backbone(db), 2)
@@ -211,14 +211,14 @@ def test_the_plan_holds_out_the_same_images_and_refuses_what_it_cannot_judge(db,
     assert adaptation.get_result(empty)["kind"] == "error" and adaptation.get_running(empty) is None
 
 
-def test_the_estimate_trains_nothing(db):
+def test_adaptation_estimate_trains_no_backbone(db):
     done = adapt_now(db.paths.project, estimate_only=True)
     assert done.network is None and done.estimate.total_seconds > 0
     assert not db.paths.unfinished_adaptation.exists() and adaptation.get_result(db)["kind"] == "estimate"
 
 
 @pytest.mark.process
-def test_the_worker_starts_what_the_page_asks_for(db):
+def test_worker_starts_an_adaptation_requested_by_the_page(db):
     from annotator.worker.adapting.backbone_switching import AdaptationStarter
     from annotator.worker.features.worker_context import WorkerContext
 
@@ -235,7 +235,7 @@ def test_the_worker_starts_what_the_page_asks_for(db):
     starter.stop_process()
 
 
-def test_what_is_left_of_another_plan_is_not_gone_on_with(db):
+def test_adaptation_ignores_leftover_inputs_and_checkpoint_without_a_plan(db):
     plan = make_plan(db, configuration.get_backbone(db), 1)
     first = adapt_now(db.paths.project, epochs=1).network
     assert first is not None

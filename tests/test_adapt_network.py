@@ -51,7 +51,7 @@ def colored(count: int) -> tuple[torch.Tensor, np.ndarray]:
         ("test_byobnet", "stages.3"),
     ],
 )
-def test_frozen_and_trained_part_together_are_the_network(architecture, first):
+def test_frozen_and_trained_stages_together_equal_the_backbone(architecture, first):
     source = tiny(architecture)
     backbone = Backbone("tiny", source)
     inputs, last_stages, what = split_network(backbone, source)
@@ -84,7 +84,7 @@ def training(source: Pretrained, checkpoint=None, epochs: int = 3):
 
 
 @pytest.mark.parametrize("architecture", ["test_efficientnet", "test_vit"])
-def test_it_learns_and_goes_on_after_a_kill_as_if_nothing_had_been(architecture, tmp_path):
+def test_training_lowers_the_loss_and_resumes_identically_after_a_kill(architecture, tmp_path):
     source = tiny(architecture)
     Backbone("tiny", source)
     _, whole = training(source)
@@ -101,7 +101,7 @@ def test_it_learns_and_goes_on_after_a_kill_as_if_nothing_had_been(architecture,
         training(source, tmp_path / "checkpoint.safetensors", epochs=4)
 
 
-def test_the_checkpoint_is_safetensors_and_a_damaged_one_is_named(tmp_path):
+def test_checkpoint_is_safetensors_and_a_damaged_one_is_refused(tmp_path):
     source = tiny("test_efficientnet")
     Backbone("tiny", source)
     path = tmp_path / "checkpoint.safetensors"
@@ -116,7 +116,7 @@ def test_the_checkpoint_is_safetensors_and_a_damaged_one_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("architecture", ["test_efficientnet", "test_vit", "test_convnext"])
-def test_the_adapted_network_is_loaded_by_timm_and_by_its_name_here(architecture, tmp_path):
+def test_adapted_backbone_loads_in_timm_and_by_its_name(architecture, tmp_path):
     source = tiny(architecture)
     Backbone("tiny", source)
     last_stages, trained = training(source, epochs=1)
@@ -151,13 +151,13 @@ def test_the_adapted_network_is_loaded_by_timm_and_by_its_name_here(architecture
         load_backbone(f"local-dir:{tmp_path}")
 
 
-def test_only_networks_of_timm_are_adapted():
+def test_split_refuses_backbones_that_are_not_from_timm():
     source = Pretrained(torch.nn.Flatten(), "", 8, (0.5,) * 3, (0.5,) * 3, "bilinear")
     with pytest.raises(ValueError, match="only networks of timm"):
         split_network(Backbone("plain", source), source)
 
 
-def test_unanswered_cells_of_images_with_unbiased_answers_teach_nothing():
+def test_unanswered_labels_of_images_with_unbiased_answers_have_no_gradient():
     labels = torch.tensor([[1, -1, 0], [1, 0, 0], [1, -1, 0]])
     unbiased = torch.tensor([[False, True, False], [False, False, False], [False, True, False]])
     method = AnswerMethod(choose_single_positive_method(make_method("auto")), unbiased)
@@ -169,14 +169,14 @@ def test_unanswered_cells_of_images_with_unbiased_answers_teach_nothing():
     assert logits.grad[0, 0] < 0 < logits.grad[0, 1]
 
 
-def test_methods_that_keep_something_of_each_image_lend_no_loss():
+def test_methods_with_state_per_image_fall_back_to_the_gr_loss():
     assert choose_single_positive_method(make_method("em")).name == "em"
     assert {choose_single_positive_method(make_method(name)).name for name in ("auto", "role", "lagc", "oracle")} == {
         "gr"
     }
 
 
-def test_a_scoring_is_better_only_beyond_chance():
+def test_scoring_is_better_only_when_the_gain_exceeds_chance():
     random = np.random.default_rng(0)
     labels = np.where(random.random((200, 4)) < 0.3, 1, -1)
     labels[random.random(labels.shape) < 0.5] = 0
@@ -197,7 +197,7 @@ def test_a_scoring_is_better_only_beyond_chance():
         compare_scorings(poor, good, np.abs(labels))
 
 
-def test_squashed_pictures_are_what_it_sees():
+def test_backbone_preprocessing_squashes_images_to_a_square():
     """The cached inputs are of the picture as the worker prepares it."""
     source = tiny("test_resnet")
     backbone = Backbone("tiny", source)
@@ -205,7 +205,7 @@ def test_squashed_pictures_are_what_it_sees():
     assert backbone.preprocess(picture).shape == (3, SIZE, SIZE)
 
 
-def test_every_batch_of_several_processes_has_images_of_each_and_each_image_is_in_one():
+def test_parallel_batches_split_their_rows_by_owning_process_without_repeats():
     owner = torch.cat([torch.zeros(50), torch.ones(30), torch.full((21,), 2.0)]).long()
     together = [ParallelProcess(owner, rank, 3) for rank in range(3)]
     order = torch.randperm(101, generator=torch.Generator().manual_seed(0))

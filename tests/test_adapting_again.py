@@ -55,7 +55,7 @@ def page(db: Database) -> AppTest:
     return test.run()
 
 
-def test_it_is_said_once_answers_have_doubled_and_not_before(adapted_once, annotator):
+def test_readaptation_is_suggested_only_after_answers_double(adapted_once, annotator):
     db = adapted_once
     answer(db, 9)
     assert adaptation.find_reason_to_readapt(db) is None and collect_status(db)["adapting_again"] is None
@@ -77,7 +77,7 @@ def test_it_is_said_once_answers_have_doubled_and_not_before(adapted_once, annot
     )
 
 
-def test_nothing_begins_by_itself_unless_somebody_has_asked_for_it(adapted_once, annotator):
+def test_readaptation_starts_automatically_only_when_enabled(adapted_once, annotator):
     db = adapted_once
     answer(db, 10)
     adaptation.request_if_due(db)
@@ -98,7 +98,7 @@ def test_nothing_begins_by_itself_unless_somebody_has_asked_for_it(adapted_once,
     assert not adaptation.is_automatic(db)
 
 
-def test_what_is_paused_is_not_begun_by_itself_and_a_project_without_adapted_networks_is_left_alone(adapted_once, db):
+def test_automatic_readaptation_skips_paused_runs_and_projects_without_adapted_backbones(adapted_once, db):
     adaptation.set_automatic(db, True)
     answer(db, 10)
     adaptation.set_result(db, {"kind": "paused", "epoch": 1, "of": 4})
@@ -110,7 +110,7 @@ def test_what_is_paused_is_not_begun_by_itself_and_a_project_without_adapted_net
     assert adaptation.get_request(db) == "" and adaptation.find_reason_to_readapt(db) is None
 
 
-def test_facts_of_a_version_that_did_not_note_the_answers_are_read(adapted_once):
+def test_adapted_backbone_file_without_an_answer_count_is_read(adapted_once):
     db = adapted_once
     path = db.paths.adapted_network("tiny.adapted1") / "facts.json"
     facts = json.loads(path.read_text())

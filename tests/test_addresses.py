@@ -25,7 +25,7 @@ class Holder:
     address: Address
 
 
-def test_an_address_is_never_shown_with_its_secrets(caplog):
+def test_printed_and_logged_url_hides_its_secrets(caplog):
     address = Address.parse(SECRET)
     shown = [f"{address}", str(address), "%s" % address, repr(address), f"{[address]}", f"{Holder(address)}"]  # noqa: UP031
     shown += [str(AnnotatorError(address)), f"{address!r:>200}", f"{ {address: 1} }"]
@@ -47,7 +47,7 @@ def test_an_address_is_never_shown_with_its_secrets(caplog):
         ("photos", "are not read"),
     ],
 )
-def test_no_address_can_be_made_that_was_not_checked(text, said):
+def test_url_constructors_refuse_unsupported_and_invalid_urls(text, said):
     for make in (Address, Address.parse):
         with pytest.raises(AnnotatorError, match=said):
             make(text)
@@ -56,7 +56,7 @@ def test_no_address_can_be_made_that_was_not_checked(text, said):
             parse_location(text)
 
 
-def test_a_refused_address_is_named_without_its_secrets():
+def test_error_for_a_refused_url_hides_its_secrets():
     chained = ("zip::https://ann:hush@h/x", "https://ann:hush@h/x::s3://key:hush@photos")
     for text in ("ftp://ann:hush@photos.example/x", "https://ann:hush@photos.example/a b", *chained):
         with pytest.raises(AnnotatorError) as error:
@@ -64,13 +64,13 @@ def test_a_refused_address_is_named_without_its_secrets():
         assert "hush" not in str(error.value)
 
 
-def test_a_text_without_a_scheme_is_a_path():
+def test_location_without_a_url_scheme_is_a_path():
     for text in ("photos/birds", "/photos", "C:\\photos", "C:/photos", "a:b", "./s3"):
         assert parse_location(text) == Path(text)
     assert parse_location("s3://photos/birds") == Address.parse("s3://photos/birds")
 
 
-def test_a_registered_folder_is_read_back_as_it_was_stored(tmp_path):
+def test_stored_folder_url_or_path_parses_back_to_the_same_value(tmp_path):
     address = to_folder_address(Address.parse("HF://datasets/ann/birds/"))
     assert str(address) == address.plain == "hf://datasets/ann/birds"
     assert parse_stored_folder(address.plain) == address
@@ -79,7 +79,7 @@ def test_a_registered_folder_is_read_back_as_it_was_stored(tmp_path):
         parse_stored_folder("file:///etc")
 
 
-def test_the_log_of_a_page_has_no_secret_of_an_address_that_fails(db, caplog):
+def test_failed_import_from_a_url_logs_no_secret(db, caplog):
     work = ImportRunner(db)
     work.start(
         ImportRequest("Ann", SHOWN, Address.parse(SECRET.replace("photos.example", "127.0.0.1:9")), ImportOptions())
@@ -119,7 +119,7 @@ finally:
         "export project out.csv",
     ],
 )
-def test_a_command_opens_its_project_once(project, tmp_path, words):
+def test_command_opens_its_project_only_once(project, tmp_path, words):
     (tmp_path / "labels.csv").write_text("image,class,score\n00.jpg,fox,0.9\n01.jpg,fox,0.8\n")
     done = subprocess.run(
         [sys.executable, "-P", "-c", COUNTED, words], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -128,7 +128,7 @@ def test_a_command_opens_its_project_once(project, tmp_path, words):
     assert done.stdout.splitlines()[-1] == "opened 1"
 
 
-def test_an_import_into_an_open_project_leaves_it_open(db, tmp_path):
+def test_import_into_an_open_project_leaves_its_connection_clean_and_usable(db, tmp_path):
     (tmp_path / "labels.csv").write_text("image,class\n00.jpg,fox\n01.jpg,deer\n")
     for again in range(2):
         with prepare_import(db, tmp_path / "labels.csv", ImportOptions(), "Ann") as plan:
@@ -145,7 +145,7 @@ def test_an_import_into_an_open_project_leaves_it_open(db, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, AnnotatorError])
-def test_an_open_project_goes_on_after_an_import_that_was_interrupted_anywhere(db, tmp_path, ending):
+def test_open_project_repeats_an_import_interrupted_at_any_step(db, tmp_path, ending):
     (tmp_path / "labels.csv").write_text("image,class\n" + "".join(f"{number:02}.jpg,fox\n" for number in range(20)))
     calls, allowed = [], 0
 
@@ -167,7 +167,7 @@ def test_an_open_project_goes_on_after_an_import_that_was_interrupted_anywhere(d
     assert db.value("SELECT count(*) FROM label WHERE state = 1") == 20
 
 
-def test_what_a_borrower_of_the_database_leaves_after_an_error_is_gone(db, tmp_path):
+def test_lent_connection_is_replaced_after_an_error_and_kept_otherwise(db, tmp_path):
     with pytest.raises(KeyboardInterrupt), db.lend() as lent:
         lent.sql.execute("CREATE TEMP TABLE written (stem TEXT)")
         lent.sql.execute("ATTACH ? AS staged", [str(tmp_path / "x.db")])

@@ -122,9 +122,7 @@ def refusal(db, image_id):
 pytestmark = pytest.mark.process
 
 
-def test_images_in_a_bucket_are_registered_by_their_content_and_shown_without_a_copy_of_all(
-    bucket, annotator, tmp_path
-):
+def test_bucket_images_are_registered_by_checksum_and_fetched_only_when_shown(bucket, annotator, tmp_path):
     said = annotator("init", "p", "--images", BIRDS, "--in-place", "--cache-gb", "0.5").stdout
     assert "5 images added" in said
     db = Database(tmp_path / "p")
@@ -150,7 +148,7 @@ def test_images_in_a_bucket_are_registered_by_their_content_and_shown_without_a_
         assert "secret" not in said.stderr and not (tmp_path / "other/project.db").exists()
 
 
-def test_an_import_in_place_is_told_as_json_and_takes_no_options_of_labels(birds, bucket, annotator):
+def test_import_in_place_reports_json_and_refuses_label_options(birds, bucket, annotator):
     bucket.put_object(Bucket="photos", Key="birds/new.jpg", Body=picture(70))
     bucket.put_object(Bucket="photos", Key="birds/broken.jpg", Body=b"none")
     bucket.delete_object(Bucket="photos", Key="birds/z.jpg")
@@ -170,7 +168,7 @@ def test_an_import_in_place_is_told_as_json_and_takes_no_options_of_labels(birds
         assert f"so {words.split()[0]} cannot be given with it" in refused
 
 
-def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
+def test_embedding_bucket_images_leaves_the_cache_empty(birds):
     from annotator.worker.features.embed import embed_images
     from spmll.backbones.frozen_backbone import load_backbone
 
@@ -182,7 +180,7 @@ def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
     assert address_cache.get_cache(birds).measure_usage() == (0, 0)
 
 
-def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_without_the_project(birds, annotator):
+def test_embed_and_cluster_worker_read_images_directly_from_the_bucket(birds, annotator):
     from annotator.cluster.package_versions import get_package_versions
     from annotator.worker.embedding.node_worker import NodeWorker, WorkerJob
     from spmll.backbones.pretrained import load_pretrained
@@ -205,7 +203,7 @@ def test_embed_reads_a_bucket_where_it_lies_and_a_machine_of_a_cluster_does_with
     assert address_cache.get_cache(birds).measure_usage() == (0, 0)
 
 
-def test_images_of_a_bucket_that_does_not_answer_are_tried_again_and_get_no_note(birds, monkeypatch):
+def test_embed_retries_an_unreachable_bucket_and_marks_no_image_missing(birds, monkeypatch):
     from annotator.worker.embedding import embed_now
 
     birds.set_setting("backbone", "efficientnet_lite0")
@@ -255,7 +253,7 @@ set_up_project(Path(sys.argv[1]), images_folder=Address.parse(sys.argv[3]), in_p
 
 
 @pytest.mark.parametrize("step", ["Listing", "Registering"])
-def test_a_registration_killed_at_any_step_goes_on_where_it_was(step, bucket, tmp_path, monkeypatch):
+def test_registration_resumes_after_a_kill_at_any_step(step, bucket, tmp_path, monkeypatch):
     words = [sys.executable, "-P", "-c", KILLED, str(tmp_path / "p"), step, BIRDS]
     ended = subprocess.run(words, env=os.environ, check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -279,7 +277,7 @@ def test_a_registration_killed_at_any_step_goes_on_where_it_was(step, bucket, tm
     assert not [entry.name for entry in (tmp_path / "p").iterdir() if staged_listing.is_listing_file(entry.name)]
 
 
-def test_a_changed_object_is_another_image_and_one_that_is_gone_is_missed(bucket, birds, tmp_path):
+def test_changed_object_becomes_a_new_image_and_deleted_object_is_reported_missing(bucket, birds, tmp_path):
     ids = {name: images.find_image(birds, name).id for name in NAMES}
     bucket.put_object(Bucket="photos", Key="birds/b.jpg", Body=picture(50))
     bucket.delete_object(Bucket="photos", Key="birds/z.jpg")
@@ -316,7 +314,7 @@ HOSTILE = {
 }
 
 
-def test_keys_of_any_kind_are_images_by_their_name_or_said_never_paths_elsewhere(bucket, tmp_path, annotator):
+def test_unusual_bucket_keys_are_registered_by_name_or_reported_as_invalid_paths(bucket, tmp_path, annotator):
     """'' for keys that are kept out, None for what is passed over."""
     contents = {key: picture(number) for number, key in enumerate(HOSTILE, start=100)}
     for key, content in contents.items():
@@ -336,7 +334,7 @@ def test_keys_of_any_kind_are_images_by_their_name_or_said_never_paths_elsewhere
         remote_files.get_remote_files(Address.parse("s3://photos/odd")).read("my-bucket.jpg")
 
 
-def test_one_object_that_is_refused_is_said_and_the_others_are_registered(bucket, tmp_path):
+def test_registration_reports_an_unreadable_object_and_adds_the_others(bucket, tmp_path):
     bucket.put_object(Bucket="photos", Key="birds/cold.jpg", Body=picture(60), StorageClass="GLACIER")
     done = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert done.added == 5 and [bad.path for bad in done.bad] == ["cold.jpg"]
@@ -347,7 +345,7 @@ def test_one_object_that_is_refused_is_said_and_the_others_are_registered(bucket
     assert set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered.added == 1
 
 
-def test_a_listing_that_was_interrupted_says_of_when_it_is(bucket, tmp_path):
+def test_registration_resumed_from_an_interrupted_listing_reports_the_listing_time(bucket, tmp_path):
     def kill(what, done, of):
         if what == "Registering" and of:
             raise KeyboardInterrupt
@@ -396,7 +394,7 @@ class Hostile(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("scheme", ["s3", "http"])
-def test_a_server_that_sends_something_else_than_it_stated_costs_no_memory_and_is_never_an_image(scheme, monkeypatch):
+def test_remote_read_refuses_content_that_differs_from_its_stated_size_in_bounded_memory(scheme, monkeypatch):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -426,7 +424,7 @@ def test_a_server_that_sends_something_else_than_it_stated_costs_no_memory_and_i
         server.server_close()
 
 
-def test_a_listing_that_does_not_go_on_ends():
+def test_endless_bucket_listing_raises_a_timeout():
     class Files:
         def call_s3(self, *values, **options):
             token = str(int(options.get("ContinuationToken", 0)) + 1)
@@ -449,7 +447,7 @@ class Hanging(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_bucket_that_hangs_is_a_note_on_the_image_and_comes_back(birds, server, bucket, monkeypatch, tmp_path):
+def test_hanging_bucket_marks_its_images_missing_until_it_responds_again(birds, server, bucket, monkeypatch, tmp_path):
     (tmp_path / "local").mkdir()
     (tmp_path / "local/here.jpg").write_bytes(picture(77))
     set_up_project(tmp_path / "p", images_folder=tmp_path / "local")
@@ -493,7 +491,7 @@ def kept_name(number: int) -> str:
     return f"{number:064}"
 
 
-def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_least_recently(tmp_path):
+def test_cache_stays_within_its_limit_and_evicts_least_recently_used_files(tmp_path):
     cache = FileCache(tmp_path / "fetched", lambda: 1000)
     clock = iter(range(100, 10_000, 100))
     for number in range(8):
@@ -519,7 +517,7 @@ def test_the_cache_never_holds_more_than_its_bound_and_forgets_what_was_used_lea
         assert anew.find(kept_name(0)) is None and anew.add(kept_name(9), bytes(10)) and anew.measure_usage() == (1, 10)
 
 
-def test_the_cache_deletes_nothing_that_is_not_its_own_and_serves_nothing_that_is_not_whole(tmp_path):
+def test_cache_deletes_only_its_own_files_and_serves_only_complete_files(tmp_path):
     other = tmp_path / "disk/00/holiday.jpg"
     other.parent.mkdir(parents=True)
     other.write_bytes(b"mine")
@@ -541,7 +539,7 @@ def test_the_cache_deletes_nothing_that_is_not_its_own_and_serves_nothing_that_i
     assert cache.add(kept_name(3), bytes(300)) and cache.measure_usage() == (1, 300) and other.exists()
 
 
-def test_an_image_can_be_read_while_others_push_it_out(birds, monkeypatch):
+def test_image_is_read_while_concurrent_reads_evict_it_from_the_cache(birds, monkeypatch):
     monkeypatch.setattr(address_cache, "BYTES_PER_GB", 60_000)  # the cache holds few of them
     ids = [images.find_image(birds, name).id for name in NAMES]
     with ThreadPoolExecutor(8) as pool:
@@ -565,7 +563,7 @@ with frame.show_errors():
 """
 
 
-def test_the_images_page_says_what_the_cache_takes_bounds_it_and_looks_for_changes(birds, bucket, tmp_path):
+def test_images_page_shows_cache_usage_sets_its_limit_and_finds_new_images(birds, bucket, tmp_path):
     from streamlit.testing.v1 import AppTest
 
     from annotator.ui.access import served_project
@@ -588,7 +586,7 @@ def test_the_images_page_says_what_the_cache_takes_bounds_it_and_looks_for_chang
     assert outcome.registered and outcome.registered.added == 1, outcome.error
 
 
-def test_addresses_are_kept_without_what_is_secret():
+def test_folder_url_with_secrets_or_unsupported_scheme_is_refused():
     assert to_folder_address(Address.parse("S3://photos/birds/")).plain == "s3://photos/birds"
     for named in ("s3://k:s@photos/x", "https://h.org/x?sig=1", "simplecache::s3://photos", "memory://x"):
         with pytest.raises(AnnotatorError):

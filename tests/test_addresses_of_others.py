@@ -28,7 +28,7 @@ def served(handler, port=0):
     return f"http://127.0.0.1:{server.server_port}", server
 
 
-def test_a_web_folder_is_registered_where_it_lies_and_followed(tmp_path, monkeypatch):
+def test_web_folder_is_registered_in_place_and_reports_deleted_images(tmp_path, monkeypatch):
     pytest.importorskip("aiohttp")
     monkeypatch.setattr(remote_files, "_files_by_address", {})
     root = tmp_path / "www/birds"
@@ -107,7 +107,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_data_set_of_hugging_face_is_known_by_its_checksums_and_read_when_it_is_shown(tmp_path, monkeypatch):
+def test_hugging_face_dataset_is_registered_by_checksum_and_fetched_when_shown(tmp_path, monkeypatch):
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr(remote_files, "_files_by_address", {})
     address, server = served(Hub)

@@ -45,13 +45,13 @@ agreement.page()
         ("A+ B.", (0, 0)),  # the class that Ann answered was no longer open to Bob
     ],
 )
-def test_each_persons_first_answer_to_a_cell_counts(db, words, counted):
+def test_agreement_counts_the_first_blind_answer_of_each_annotator_per_label(db, words, counted):
     say(db, *words.split())
     overall = compute_agreement(db).overall
     assert (overall.cells, overall.differ) == counted
 
 
-def test_changed_answers_do_not_make_people_differ_who_agreed_on_all_that_was_left_as_it_was(db):
+def test_agreement_counts_blind_answers_and_ignores_changes_to_shown_answers(db):
     """Bob sees twelve answers of Ann and changes three; blind, he says the same as she of six in eight."""
     for image_id in range(1, 21):
         say(db, "A+" if image_id % 2 else "A-", image_id=image_id)
@@ -71,7 +71,7 @@ def test_changed_answers_do_not_make_people_differ_who_agreed_on_all_that_was_le
     assert (ann.changed, ann.changed_shared, ann.shared, ann.changes_description) == (3, 0, 8, "0 of 8, and 3 more")
 
 
-def test_an_answer_that_was_taken_back_never_was_and_a_cleared_cell_begins_anew(db):
+def test_agreement_ignores_undone_answers_and_restarts_at_a_cleared_label(db):
     say(db, "A+")
     slip = Decision(str(uuid.uuid4()), "label", "Bob", "audit", 1, 1, -1)
     decisions.save(db, [slip])
@@ -87,7 +87,7 @@ def test_an_answer_that_was_taken_back_never_was_and_a_cleared_cell_begins_anew(
     assert (compute_agreement(db).overall.cells, compute_agreement(db).overall.differ) == (1, 0)
 
 
-def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
+def test_agreement_is_counted_per_class_and_per_annotator_pair(db):
     for image_id in range(1, 11):
         say(db, "A+" if image_id % 2 else "A-", image_id=image_id)
         say(db, "b+" if image_id % 2 else "b-", image_id=image_id)
@@ -115,7 +115,7 @@ def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
     assert measured.overall.cells == 11 and math.isnan(measured.overall.alpha.value)
 
 
-def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, project, annotator, tmp_path):
+def test_agreement_command_shows_figures_or_how_to_collect_answers(db, project, annotator, tmp_path):
     assert "assign overlap" in annotator("agreement", project).stdout
     say(db, "A+", "b+")
     shown = annotator("agreement", project).stdout
@@ -132,7 +132,7 @@ def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, p
     assert found["classes"][0]["alpha"]["value"] is None and found["classes"][0]["raw"]["low"] < 0.9
 
 
-def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db, monkeypatch, annotator, project):
+def test_agreement_counts_a_label_in_the_week_of_its_second_answer(db, monkeypatch, annotator, project):
     monday = datetime(2026, 3, 2, 0, 30, tzinfo=UTC).timestamp()
     for words, at in (("A+", monday - 3600), ("b+", monday), ("c-", monday + 8 * 86400)):
         monkeypatch.setattr(decisions.time, "time", lambda at=at: at)
@@ -144,7 +144,7 @@ def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db
     assert annotator("agreement", project).stdout.count("2026-03-") == 2
 
 
-def test_a_settlement_changes_nobodys_agreement(db):
+def test_resolving_a_disagreement_leaves_agreement_unchanged(db):
     say(db, "A+", "b-", "A+", "B+", image_id=2)
     say(db, "A+", "b-", image_id=1)
     before = compute_agreement(db).as_json()
@@ -153,7 +153,7 @@ def test_a_settlement_changes_nobodys_agreement(db):
     assert compute_agreement(db).as_json() == before
 
 
-def test_the_page_shows_pairs_of_one_class_and_every_week_with_alpha(db, project):
+def test_agreement_page_filters_pairs_by_class_and_shows_alpha_per_week(db, project):
     for image_id in range(1, 11):
         say(db, "A+" if image_id % 2 else "A-", "b+" if image_id % 3 else "b-", image_id=image_id)
     say(db, "A+", "c-", class_id=2)

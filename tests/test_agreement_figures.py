@@ -26,12 +26,12 @@ def patterns_of(*people) -> dict[tuple[int, int], int]:
     return found
 
 
-def test_alpha_is_that_of_the_published_example_of_two_observers():
+def test_krippendorff_alpha_matches_the_published_example_of_two_observers():
     assert krippendorff_alpha(patterns_of(MEG, OWEN)).value == pytest.approx(0.095, abs=0.0005)
     assert raw_agreement(patterns_of(MEG, OWEN)).value == pytest.approx(0.6)
 
 
-def test_alpha_with_missing_answers_is_one_minus_observed_over_expected_disagreement_counted_pair_by_pair():
+def test_krippendorff_alpha_with_missing_answers_matches_a_pairwise_count():
     rng = np.random.default_rng(0)
     people = [[None if rng.random() < 0.3 else int(rng.random() < 0.4) for _ in range(60)] for _ in range(4)]
     units = [[answer for answer in unit if answer is not None] for unit in zip(*people, strict=True)]
@@ -46,7 +46,7 @@ def test_alpha_with_missing_answers_is_one_minus_observed_over_expected_disagree
     assert krippendorff_alpha(patterns_of(*people)).value == pytest.approx(1 - observed / expected)
 
 
-def test_alpha_within_classes_is_that_of_one_class_and_chance_across_classes_raises_nothing():
+def test_pooled_alpha_equals_alpha_of_one_class_and_ignores_differences_between_classes():
     one = patterns_of(MEG, OWEN)
     assert pooled_krippendorff_alpha([one]).value == pytest.approx(krippendorff_alpha(one).value)
     # Who answers by chance in a rare and in a common class agrees by chance in both, but not in the two pooled.
@@ -62,7 +62,7 @@ def test_alpha_within_classes_is_that_of_one_class_and_chance_across_classes_rai
     )
 
 
-def test_alpha_of_many_answers_with_none_missing_is_fleiss_kappa():
+def test_krippendorff_alpha_without_missing_answers_matches_fleiss_kappa():
     """Fleiss 1971, "Measuring nominal scale agreement among many raters": the mean share of pairs that agree, and
     chance from the pooled shares; alpha differs from it by (1 - kappa) / answers alone."""
     rng = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def test_alpha_of_many_answers_with_none_missing_is_fleiss_kappa():
     assert krippendorff_alpha(patterns).value == pytest.approx(kappa + (1 - kappa) / (4 * 500))
 
 
-def test_kappa_is_that_of_scikit_learn():
+def test_cohen_kappa_matches_scikit_learn():
     rng = np.random.default_rng(1)
     first = rng.random(80) < 0.3
     second = np.where(rng.random(80) < 0.15, ~first, first)
@@ -83,7 +83,7 @@ def test_kappa_is_that_of_scikit_learn():
     assert cohen_kappa(np.array(table)).value == pytest.approx(cohen_kappa_score(first, second))
 
 
-def test_what_the_answers_cannot_say_is_not_a_number():
+def test_agreement_figures_are_nan_when_answers_do_not_determine_them():
     assert math.isnan(raw_agreement({}).value) and math.isnan(raw_agreement({(1, 0): 9}).value)
     assert math.isnan(krippendorff_alpha({(2, 0): 9}).value)  # nobody ever said "absent": chance would agree, too
     assert math.isnan(cohen_kappa(np.array([[9, 0], [0, 0]])).value)
@@ -91,14 +91,14 @@ def test_what_the_answers_cannot_say_is_not_a_number():
         cohen_kappa(np.ones((3, 3)))
 
 
-def test_few_cells_without_a_disagreement_prove_little():
+def test_agreement_interval_is_wide_for_few_labels_without_disagreement():
     few, many = raw_agreement({(2, 0): 2, (0, 2): 1}), raw_agreement({(2, 0): 200, (0, 2): 100})
     assert few.value == many.value == 1.0 == few.high
     assert few.low < 0.7 and many.low > 0.97
 
 
 @pytest.mark.parametrize(("prevalence", "errs", "cells"), [(0.3, 0.05, 60), (0.1, 0.1, 200), (0.5, 0.02, 100)])
-def test_intervals_hold_the_truth_about_as_often_as_they_say(prevalence, errs, cells):
+def test_agreement_intervals_cover_the_true_value_at_nearly_the_nominal_rate(prevalence, errs, cells):
     """300 projects of two people who err independently: 95 % expected, at least 91 % asked for (2.5 sigma of 300)."""
     rng = np.random.default_rng(2)
     same = (1 - errs) ** 2 + errs**2

@@ -9,7 +9,7 @@ from annotator.store.database.database import Database
 from annotator.ui.serving.read_ahead import ReadAhead
 
 
-def test_the_images_are_in_memory_before_anybody_opens_the_gallery(db):
+def test_read_ahead_loads_the_gallery_listing_before_the_first_request(db):
     assert not gallery_listing.is_ready(db)
     ahead = ReadAhead(db, pause=0)
     ahead.start()
@@ -21,7 +21,7 @@ def test_the_images_are_in_memory_before_anybody_opens_the_gallery(db):
     fresh.close()
 
 
-def test_an_app_that_ends_first_reads_nothing(db):
+def test_read_ahead_stopped_before_its_pause_ends_loads_no_listing(db):
     ahead = ReadAhead(db, pause=3600)
     ahead.start()
     ahead.stop()

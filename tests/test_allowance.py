@@ -51,7 +51,7 @@ def until_refused(
     raise AssertionError(f"{9 * FEW} requests for {path} were answered")
 
 
-def test_a_person_is_told_to_wait_and_the_others_are_not(shared):
+def test_rate_limit_refuses_one_member_and_still_serves_others(shared):
     members.add(Database(shared.project), "Hasty", "guest", "test")
     until(lambda: ask(shared, "Hasty", "/api/items", {"images": [1]})[0] == 200, pause=0.5)
     count, after = until_refused(shared, "/api/thumb/1", [{"cookie": cookie(shared, "Hasty")}])
@@ -59,7 +59,7 @@ def test_a_person_is_told_to_wait_and_the_others_are_not(shared):
     assert ask(shared, "guest", "/api/items", {"images": [1]})[0] == 200
 
 
-def test_a_program_is_limited_by_its_token_and_by_its_address_as_long_as_no_token_of_its_is_accepted(shared):
+def test_rate_limit_counts_valid_tokens_separately_and_invalid_tokens_by_ip_address(shared):
     hasty, patient = (
         {"authorization": f"Bearer {access_tokens.make(Database(shared.project), name, 'metrics', 'test')}"}
         for name in ("hasty", "patient")
@@ -75,13 +75,13 @@ def test_a_program_is_limited_by_its_token_and_by_its_address_as_long_as_no_toke
     assert ask(shared, NOBODY, "/metrics", **patient)[0] == 200
 
 
-def test_whoever_asks_whether_it_is_ready_is_limited_by_address(shared):
+def test_rate_limit_of_the_ready_route_counts_by_ip_address(shared):
     count, after = until_refused(shared, "/ready", [{}], "127.0.0.3")
     assert count > FEW / 2 and after == 429
     assert ask(shared, NOBODY, "/ready")[0] == ask(shared, "guest", "/api/items", {"images": [1]})[0] == 200
 
 
-def test_an_allowance_is_more_than_a_page_needs_and_what_is_remembered_has_a_bound(monkeypatch):
+def test_rate_limiter_allows_a_burst_of_requests_and_forgets_idle_clients(monkeypatch):
     assert sum(RateLimiter().consume("x") for _ in range(2 * BURST_REQUESTS)) >= BURST_REQUESTS >= 1000
     monkeypatch.setattr(rate_limit, "BURST_REQUESTS", 1)
     monkeypatch.setattr(rate_limit, "REQUESTS_PER_SECOND", 0)
@@ -92,7 +92,7 @@ def test_an_allowance_is_more_than_a_page_needs_and_what_is_remembered_has_a_bou
     assert few.consume("early"), "it was forgotten"
 
 
-def test_of_an_ipv6_address_the_network_counts():
+def test_rate_limit_counts_ipv6_addresses_by_network():
     one, other, far = "2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"
     assert get_network(one) == get_network(other) != get_network(far)
     assert get_network("::ffff:10.0.0.1") == get_network("10.0.0.1") != get_network("10.0.0.2")

@@ -68,7 +68,7 @@ def press_sixty(page: Page) -> list[list[int]]:
     )
 
 
-def test_sixty_keys_20_ms_apart_are_sixty_decisions_each_on_the_image_on_screen(browser, many):
+def test_sixty_keys_20_ms_apart_each_label_the_image_on_screen(browser, many):
     page = open_page(browser, many, "Burst")
     wait_for_picture(page)
     page.wait_for_load_state("networkidle")  # the pictures that come next are there: that is what they are fetched for
@@ -79,7 +79,7 @@ def test_sixty_keys_20_ms_apart_are_sixty_decisions_each_on_the_image_on_screen(
     assert len({row["image_id"] for row in rows}) == 60
 
 
-def test_real_key_presses_without_a_click_first_label_what_is_shown(browser, many):
+def test_key_presses_without_a_prior_click_label_the_shown_image(browser, many):
     page = open_page(browser, many, "Keys")
     wait_for_picture(page)
     shown = []
@@ -94,7 +94,7 @@ def test_real_key_presses_without_a_click_first_label_what_is_shown(browser, man
     assert all(row["source"] == "click" and row["state"] == 1 and row["milliseconds"] > 0 for row in rows)
 
 
-def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, many):
+def test_skip_unsure_stay_undo_and_nothing_else_here_store_the_expected_labels(browser, many):
     page = open_page(browser, many, "Tools")
     db = Database(many.project)
 
@@ -130,7 +130,7 @@ def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, m
     assert now(first) == {2: 0}
 
 
-def test_a_file_that_vanishes_is_said_and_passed_over(browser, project, processes, photos):
+def test_annotate_skips_images_with_deleted_files(browser, project, processes, photos):
     for path in sorted(photos.glob("*.jpg"))[:20]:
         path.unlink()
     served = Served(project, processes, python=PAGES_ALONE)
@@ -144,7 +144,7 @@ def test_a_file_that_vanishes_is_said_and_passed_over(browser, project, processe
     assert Path(photos / images.load_images(Database(project), [on_screen(page)])[on_screen(page)].name).exists()
 
 
-def test_a_hundred_images_by_keyboard_alone_end_in_the_store_as_they_were_pressed(browser, many):
+def test_hundred_images_labeled_by_keyboard_are_stored_as_pressed(browser, many):
     page = open_page(browser, many, "Scribe")
     scribe = Scribe(page)
     flags = {}
@@ -193,7 +193,7 @@ def test_a_hundred_images_by_keyboard_alone_end_in_the_store_as_they_were_presse
     assert page.troubles == []
 
 
-def test_a_key_in_the_same_frame_as_the_enter_that_closed_the_note_is_about_the_image(browser, many):
+def test_class_key_right_after_enter_closes_the_comment_labels_the_image(browser, many):
     page = open_page(browser, many, "Quick")
     wait_for_picture(page)
     image_id = on_screen(page)
@@ -213,7 +213,7 @@ def test_a_key_in_the_same_frame_as_the_enter_that_closed_the_note_is_about_the_
     assert labels_of(many, image_id) == {2: 1}
 
 
-def test_redo_repeats_what_was_undone_until_something_else_is_decided(browser, many):
+def test_redo_restores_undone_decisions_until_a_new_decision(browser, many):
     page = open_page(browser, many, "Redo")
     scribe = Scribe(page)
     first, second = scribe.press("1"), scribe.press("2")
@@ -229,7 +229,7 @@ def test_redo_repeats_what_was_undone_until_something_else_is_decided(browser, m
     assert (labels_of(many, first), labels_of(many, second)) == ({1: 1}, {3: 1})
 
 
-def test_what_was_done_before_a_reload_can_be_undone_and_the_image_is_shown(browser, many):
+def test_undo_after_a_reload_shows_the_image_and_restores_its_labels(browser, many):
     page = open_page(browser, many, "Loader")
     scribe = Scribe(page)
     image_id = scribe.press("Shift+Digit2", "1")
@@ -249,7 +249,7 @@ def test_what_was_done_before_a_reload_can_be_undone_and_the_image_is_shown(brow
     assert labels_of(many, image_id) == {2: 1}
 
 
-def test_every_page_names_the_file_of_what_it_undoes_from_before_a_reload(browser, many):
+def test_every_page_names_the_image_file_when_undoing_a_decision_from_before_a_reload(browser, many):
     page = open_page(browser, many, "Namer")
     image_id = Scribe(page).press("1")
     wait_until_saved(page, 1)
@@ -265,7 +265,7 @@ def test_every_page_names_the_file_of_what_it_undoes_from_before_a_reload(browse
         wait_until_saved(page, 2)
 
 
-def test_what_was_undone_is_said_until_the_next_decision(browser, many):
+def test_undo_message_disappears_at_the_next_decision(browser, many):
     page = open_page(browser, many, "Teller")
     scribe = Scribe(page)
     image_id = scribe.press("Shift+Digit2", "1")
@@ -291,7 +291,7 @@ def test_what_was_undone_is_said_until_the_next_decision(browser, many):
     expect(page.locator(".words")).to_have_text("")
 
 
-def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, many):
+def test_arrow_keys_return_to_earlier_images_for_relabeling(browser, many):
     page = open_page(browser, many, "Second thoughts")
     scribe = Scribe(page)
     seen = [scribe.press("1") for _ in range(3)]
@@ -320,7 +320,7 @@ def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, man
     assert [labels_of(many, image_id) for image_id in seen] == [{1: 1}, {1: -1, 3: 1}, {1: 1, 2: 1}]
 
 
-def test_sixty_keys_with_a_thousand_classes_reach_the_images_they_were_meant_for(browser, tmp_path):
+def test_sixty_keys_with_a_thousand_classes_label_the_images_on_screen(browser, tmp_path):
     with served_photos(tmp_path, 70, [f"class {number}" for number in range(1000)]) as served:
         page = open_page(browser, served, "Burst")
         wait_for_picture(page)
@@ -330,7 +330,7 @@ def test_sixty_keys_with_a_thousand_classes_reach_the_images_they_were_meant_for
         assert [[row["image_id"], row["class_id"]] for row in decided(served, "Burst")] == seen
 
 
-def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
+def test_class_key_set_in_the_project_labels_that_class(browser, tmp_path):
     with served_photos(tmp_path, 5, ["fox", "heron"]) as served:
         class_changes.edit(Database(served.project), "Ann", {1: {"key": "h"}, 2: {"key": "x"}})
         page = open_page(browser, served, "Ann")
@@ -341,7 +341,7 @@ def test_a_class_is_reached_by_the_key_the_project_gives_it(browser, tmp_path):
         assert [row["class_id"] for row in decided(served, "Ann")] == [2]
 
 
-def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_path):
+def test_order_selection_applies_immediately_and_persists_after_a_reload(browser, tmp_path):
     with served_photos(tmp_path, 30, LINES) as served:
         db = Database(served.project)
         run_id = publish_run(db, np.full((30, len(LINES)), 0.5))
@@ -363,7 +363,7 @@ def test_another_order_is_there_at_once_and_again_after_a_reload(browser, tmp_pa
         expect(page.get_by_label("Order")).to_have_value("diversity")
 
 
-def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pages(browser, tmp_path):
+def test_annotate_continues_with_incomplete_images_and_ends_with_links_to_other_pages(browser, tmp_path):
     with served_photos(tmp_path, 4, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann", clock=True)
         scribe = Scribe(page)
@@ -398,7 +398,7 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         assert page.troubles == []
 
 
-def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_rest_to_others(browser, tmp_path):
+def test_annotate_page_idle_for_30_s_keeps_only_the_shown_image_leased(browser, tmp_path):
     with served_photos(tmp_path, 12, LINES) as served:
         db = Database(served.project)
 
@@ -433,7 +433,7 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         assert page.troubles == []
 
 
-def test_on_a_phone_everything_is_large_enough_for_a_finger(browser, many):
+def test_annotate_buttons_on_a_phone_have_the_minimum_touch_size_and_label_on_tap(browser, many):
     page = open_page(browser, many, "Phone", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     wait_for_picture(page)
     small = page.locator(".root button:visible").evaluate_all(

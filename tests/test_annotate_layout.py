@@ -43,7 +43,7 @@ def street(tmp_path_factory):
         yield served
 
 
-def test_28_classes_are_at_hand_on_a_desk_and_a_narrow_window_and_a_phone_keeps_half_for_the_picture(browser, street):
+def test_annotate_shows_28_classes_on_desktop_and_gives_the_image_half_of_a_phone_screen(browser, street):
     sizes = {
         "desk": {"viewport": {"width": 1366, "height": 768}},
         "narrow": {"viewport": {"width": 700, "height": 768}},

@@ -26,7 +26,7 @@ def decide(db, action: str, image_id: int, class_id: int | None = None) -> None:
     assert not decisions.save(db, [one]).refused
 
 
-def test_two_people_never_hold_the_same_image(db):
+def test_image_queue_never_leases_an_image_to_two_annotators(db):
     ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     bob = ids(image_queue.lease_next_work(db, wanted("tab-bob", annotator="Bob")))
     more = ids(image_queue.lease_next_work(db, wanted("tab-ann", have=ann)))
@@ -34,12 +34,12 @@ def test_two_people_never_hold_the_same_image(db):
     assert len({*ann, *bob, *more}) == len(ann) + len(bob) + len(more)
 
 
-def test_the_first_to_come_does_not_take_everything(db):
+def test_one_request_leases_at_most_half_of_the_free_images(db):
     assert len(ids(image_queue.lease_next_work(db, wanted("tab-ann", want=200)))) == 12
     assert len(ids(image_queue.lease_next_work(db, wanted("tab-bob", want=200)))) == 6
 
 
-def test_a_reloaded_page_gets_back_what_it_held(db):
+def test_reloaded_page_keeps_the_leases_of_its_predecessor(db):
     before = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     assert ids(image_queue.lease_next_work(db, wanted("tab-ann-2", instead="tab-ann")))[: len(before)] == before
     # What the page says on its way out may come late; it frees nothing that the new one holds.
@@ -47,7 +47,7 @@ def test_a_reloaded_page_gets_back_what_it_held(db):
     assert not set(ids(image_queue.lease_next_work(db, wanted("tab-bob", want=200)))) & set(before)
 
 
-def test_a_lease_runs_out_by_itself_and_is_renewed_while_the_page_is_open(db):
+def test_lease_expires_unless_the_page_renews_it(db):
     ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = ?", [time.monotonic() + 1])
@@ -59,13 +59,13 @@ def test_a_lease_runs_out_by_itself_and_is_renewed_while_the_page_is_open(db):
     assert set(ann[1:]) & set(bob)
 
 
-def test_what_a_page_has_let_go_of_is_free_at_once(db):
+def test_image_released_by_a_page_is_free_immediately(db):
     ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     image_queue.lease_next_work(db, wanted("tab-ann", have=ann[1:], want=0))
     assert ids(image_queue.lease_next_work(db, wanted("tab-bob", want=1))) == ann[:1]
 
 
-def test_a_page_that_slept_too_long_gets_back_what_nobody_took_meanwhile(db):
+def test_page_with_expired_leases_renews_those_no_other_page_took(db):
     ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = 0")
@@ -76,7 +76,7 @@ def test_a_page_that_slept_too_long_gets_back_what_nobody_took_meanwhile(db):
     assert db.value("SELECT holder FROM lease WHERE image_id = ?", bob) == "tab-bob"
 
 
-def test_skipped_images_come_back_last_and_at_once_when_nothing_else_is_left(db):
+def test_skipped_image_returns_only_after_all_other_images(db):
     first = ids(image_queue.lease_next_work(db, wanted("tab-ann")))[0]
     decide(db, "skip", first)
     assert first not in ids(image_queue.lease_next_work(db, wanted("tab-ann", want=200)))
@@ -91,7 +91,7 @@ def answer(db, image_id: int, *class_ids: int) -> None:
         decide(db, "label", image_id, class_id)
 
 
-def test_incomplete_images_follow_the_unlabeled_ones_and_come_first_where_that_is_chosen(db):
+def test_incomplete_images_follow_unlabeled_ones_unless_the_incomplete_order_is_chosen(db):
     for image in images.load_all_images(db):
         answer(
             db, image.id, *((1, 2, 3) if image.id > 4 else (1, 2) if image.id == 2 else (1,) if image.id > 1 else ())
@@ -109,7 +109,7 @@ def test_incomplete_images_follow_the_unlabeled_ones_and_come_first_where_that_i
     assert (progress.images_labeled, progress.images_complete, progress.images) == (23, 20, 24)
 
 
-def test_an_image_that_is_said_to_show_nothing_else_does_not_come_again_and_a_passed_by_one_comes_last(db):
+def test_completed_image_leaves_the_queue_until_undo_and_skipped_image_moves_last(db):
     for image in images.load_all_images(db):
         answer(db, image.id, *((1,) if image.id < 5 else (1, 2, 3)))
     decide(db, "skip", 1)
@@ -128,7 +128,7 @@ def test_an_image_that_is_said_to_show_nothing_else_does_not_come_again_and_a_pa
     assert ids(image_queue.lease_next_work(db, wanted("a", want=1, have=[4, 2]))) == [1]
 
 
-def test_images_that_one_keeps_skipping_do_not_keep_the_incomplete_ones_away(db):
+def test_repeatedly_skipped_images_do_not_block_incomplete_images(db):
     for image in images.load_all_images(db)[1:]:
         answer(db, image.id, 1)
     decide(db, "skip", 1)
@@ -142,7 +142,7 @@ def test_images_that_one_keeps_skipping_do_not_keep_the_incomplete_ones_away(db)
     assert [ids(image_queue.lease_next_work(db, wanted("a", want=1, have=have))) for have in ([], [2])] == [[2], [1]]
 
 
-def test_of_many_incomplete_images_the_fewest_answers_are_found_where_the_worker_counted_them(db, monkeypatch):
+def test_incomplete_images_above_the_count_limit_follow_the_order_of_the_worker(db, monkeypatch):
     monkeypatch.setattr(label_cells, "MAX_IMAGES_COUNTED", 3)
     for image in images.load_all_images(db):
         answer(db, image.id, *((1,) if image.id > 20 else (1, 2)))
@@ -156,13 +156,13 @@ def test_of_many_incomplete_images_the_fewest_answers_are_found_where_the_worker
     assert ids(image_queue.lease_next_work(db, wanted("b", want=2))) == sorted(order[1:3]), "counted once more"
 
 
-def test_the_order_is_not_the_order_of_the_folder(db):
+def test_image_queue_shuffles_the_folder_order(db):
     order = leases.lease_next_images(db, "tab", "Ann", (), 24)
     assert sorted(order) == list(range(1, 25))
     assert order != sorted(order)
 
 
-def test_an_empty_page_says_what_to_do_next(db):
+def test_empty_image_queue_states_the_reason_and_the_next_pages(db):
     assert "Label about 20 more images" in image_queue.lease_next_work(db, wanted("tab", mode="review")).empty_reason
     for image in images.load_all_images(db):
         decide(db, "label", image.id, 1)
@@ -175,7 +175,7 @@ def test_an_empty_page_says_what_to_do_next(db):
     assert image_queue.lease_next_work(db, wanted("tab", mode="review")).next_pages == ("autopilot", "certificate")
 
 
-def test_a_page_is_told_that_the_last_images_are_open_elsewhere(db):
+def test_empty_image_queue_reports_images_open_elsewhere(db):
     for image in images.load_all_images(db)[1:]:
         decide(db, "done", image.id)
     assert len(ids(image_queue.lease_next_work(db, wanted("tab-bob")))) == 1
@@ -187,7 +187,7 @@ def test_a_page_is_told_that_the_last_images_are_open_elsewhere(db):
     assert "1 image is open elsewhere" in work.empty_reason and "autopilot" in work.next_pages
 
 
-def test_counts_follow_the_decisions(db):
+def test_progress_counts_follow_decisions(db):
     decide(db, "label", 1, 1)
     decide(db, "skip", 2)
     work = image_queue.lease_next_work(db, wanted("tab"))

@@ -26,7 +26,7 @@ def items_of(name: str, path):
 
 
 @over(name=NAMES)
-def test_what_is_written_is_recognized_and_read_back_whole(tmp_path_factory, name):
+def test_exported_file_is_recognized_and_reads_back_identically(tmp_path_factory, name):
     format_ = FORMATS[name]
     names = ["a.jpg", "b/=1.png", "c d.jpg", "🦊.jpg", "e,f.jpg", 'g"h.jpg']
     classes, splits = ["dog", "dog (absent)", "a,b|c".replace("|", "/"), "אב"], ["train", "", "a/b", "train", "", "A/B"]
@@ -48,7 +48,7 @@ def test_what_is_written_is_recognized_and_read_back_whole(tmp_path_factory, nam
 
 
 @over(name=NAMES)
-def test_an_export_without_images_or_answers_is_one_that_is_read(tmp_path_factory, name):
+def test_export_without_images_or_answers_reads_back(tmp_path_factory, name):
     for rows in (0, 2):
         path = write(FORMATS[name], view_of(np.full((rows, 2), -1), files=FILES[:rows]), tmp_path_factory.mktemp(name))
         items, problems = items_of(name, path)
@@ -56,7 +56,7 @@ def test_an_export_without_images_or_answers_is_one_that_is_read(tmp_path_factor
         assert not any(item.labels or item.answered for item in items)
 
 
-def test_label_studio_annotations_are_answers_and_predictions_scores(tmp_path):
+def test_label_studio_reader_imports_annotations_as_answers_and_predictions_as_scores(tmp_path):
     def task(image, annotations, **more):
         return {"id": 1, "data": {"image": image, "caption": "x"}, "annotations": annotations} | more
 
@@ -97,7 +97,7 @@ def test_label_studio_annotations_are_answers_and_predictions_scores(tmp_path):
     assert not any(item.exhaustive for item in items)
 
 
-def test_an_answer_that_label_studio_changed_is_not_given_to_the_one_who_gave_the_old_one(tmp_path):
+def test_label_studio_reader_attributes_a_changed_answer_to_its_new_annotator(tmp_path):
     path = write(FORMATS["label-studio"], view_of(np.array([[1, 0]])), tmp_path)
     tasks = json.loads(path.read_text())
     annotation = tasks[0]["annotations"][0]
@@ -112,7 +112,7 @@ def test_an_answer_that_label_studio_changed_is_not_given_to_the_one_who_gave_th
     }
 
 
-def test_of_label_studio_only_likely_classes_are_ticked_by_a_prediction(tmp_path):
+def test_label_studio_export_predicts_only_likely_classes_and_keeps_all_scores(tmp_path):
     view = view_of(np.array([[-1, -1, -1]]))
     (block,) = view.blocks()
     block.probabilities[:] = [[0.9, 0.1, np.nan]]
@@ -124,7 +124,7 @@ def test_of_label_studio_only_likely_classes_are_ticked_by_a_prediction(tmp_path
     assert item.scores == {"class 0": 0.9, "class 1": 0.1}
 
 
-def test_cvat_tags_shapes_and_states_are_answers_and_tags_of_a_model_are_marked(tmp_path):
+def test_cvat_reader_imports_tags_shapes_and_states_and_marks_model_tags(tmp_path):
     path = tmp_path / "annotations.xml"
     path.write_text(
         """<?xml version="1.0" encoding="utf-8"?>
@@ -160,7 +160,7 @@ def test_cvat_tags_shapes_and_states_are_answers_and_tags_of_a_model_are_marked(
     assert items_of("cvat", tmp_path / "task.zip")[0] == items
 
 
-def test_what_xml_cannot_hold_is_refused_by_name(tmp_path):
+def test_xml_export_refuses_names_with_characters_invalid_in_xml(tmp_path):
     with pytest.raises(AnnotatorError, match=r"(?s)images.*a\\x07\.jpg.*b\\x01\.jpg"):
         write(FORMATS["cvat"], view_of(np.array([[1], [1], [1]]), ["dog"], ["a\7.jpg", "b\1.jpg", "c.jpg"]), tmp_path)
     for name in ("cvat", "label-studio"):
@@ -208,7 +208,7 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><annotations>&b;
         ("fiftyone", "metadata.json", "[" * 100_000, "metadata.json cannot be read"),
     ]
 )
-def test_what_is_broken_is_named_by_file_and_place(tmp_path_factory, name, file, text, words):
+def test_annotation_file_errors_name_the_file_and_position(tmp_path_factory, name, file, text, words):
     folder = tmp_path_factory.mktemp("bad")
     path = folder / file
     path.parent.mkdir(exist_ok=True)
@@ -219,7 +219,7 @@ def test_what_is_broken_is_named_by_file_and_place(tmp_path_factory, name, file,
         raise problems.error("It cannot be read:")
 
 
-def test_endless_attributes_of_xml_and_wrong_samples_are_problems(tmp_path, monkeypatch):
+def test_annotation_readers_refuse_oversized_xml_and_report_invalid_samples(tmp_path, monkeypatch):
     monkeypatch.setattr("annotator.exchange.formats.cvat.MAX_ELEMENT_BYTES", 1 << 20)
     path = tmp_path / "x.xml"
     path.write_text(f"<annotations><image name='{'x' * (2 << 20)}'/></annotations>")
@@ -239,7 +239,7 @@ def test_endless_attributes_of_xml_and_wrong_samples_are_problems(tmp_path, monk
     assert [problem.partition(":")[0] for problem in problems] == ["samples[0]", "samples[1]", "samples[2]"]
 
 
-def test_a_file_of_a_source_is_never_one_outside_of_its_folder(tmp_path):
+def test_fiftyone_reader_ignores_file_paths_outside_the_source_folder(tmp_path):
     (tmp_path / "secret.jpg").write_bytes(b"x")
     folder = write(FORMATS["fiftyone"], view_of(np.array([[1]]), files=["a.jpg"]), tmp_path, picture=b"x")
     (folder / "data" / "link.jpg").symlink_to(tmp_path / "secret.jpg")
@@ -260,12 +260,12 @@ def test_a_file_of_a_source_is_never_one_outside_of_its_folder(tmp_path):
         ("http://[bad/a.jpg", "http://[bad/a.jpg"),
     ]
 )
-def test_the_name_of_an_image_is_what_its_address_ends_with(address, name):
+def test_image_name_is_extracted_from_the_end_of_its_url(address, name):
     assert extract_image_name(address) == name
 
 
 @over(name=[*NAMES, "huggingface", "webdataset"])
-def test_damaged_bytes_are_errors_or_problems_and_nothing_else(tmp_path_factory, name):
+def test_files_with_damaged_bytes_cause_only_reported_errors_or_problems(tmp_path_factory, name):
     format_, chance = FORMATS[name], random.Random(name)
     view = view_of(all_cells(6, 4), ["a", "é", "🦊", "c d"], files=FILES, splits=["x", "y"] * 3, written="link")
     path = write(format_, view, tmp_path_factory.mktemp(name))

@@ -65,19 +65,19 @@ def cells(db) -> list[list[int]]:
         ("A+ B- I+", True),
     ],
 )
-def test_two_people_disagree_until_somebody_answers_again(db, words, is_open):
+def test_two_annotators_disagree_until_another_answer(db, words, is_open):
     say(db, *words.split())
     assert ([1, 1] in cells(db)) == is_open
 
 
-def test_an_undo_opens_what_its_answer_had_settled_and_closes_what_it_had_opened(db):
+def test_undo_reopens_a_resolved_disagreement_and_closes_a_new_one(db):
     say(db, "A+", "B-", "C-")
     for is_open in (True, False, False):
         decisions.undo(db)
         assert (cells(db) == [[1, 1]]) == is_open
 
 
-def test_what_is_kept_is_what_counting_finds_whatever_people_do(db):
+def test_stored_disagreements_match_a_recount_after_random_decisions(db):
     play, seen = random.Random(4), set()
     for step in range(300):
         who, image_id = play.choice(["Ann", "Bob", "Cid"]), play.randint(1, 3)
@@ -132,7 +132,7 @@ def counted(db) -> set[tuple[int, int]]:
     return found
 
 
-def test_an_older_project_is_searched_for_them_once(db, tmp_path):
+def test_migration_of_an_older_project_finds_its_disagreements(db, tmp_path):
     say(db, "A+", "B-")
     say(db, "A.", "B+", image_id=2, class_id=2)
     say(db, "A+", "B-", "C-", image_id=3)
@@ -164,7 +164,7 @@ def shown(db, **only) -> list[tuple[int, list]]:
     return found
 
 
-def test_review_shows_who_said_what_before_there_is_a_model(db):
+def test_review_shows_the_answers_of_both_annotators_without_a_model(db):
     say(db, "A+", "B-", image_id=5, class_id=2)
     say(db, "B+", "A-", image_id=3, class_id=1)
     assert shown(db) == [
@@ -178,7 +178,7 @@ def test_review_shows_who_said_what_before_there_is_a_model(db):
     assert work.items == [] and work.empty_reason == NO_DISAGREEMENT
 
 
-def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere(db):
+def test_empty_review_counts_filtered_images_open_elsewhere(db):
     for image_id in (3, 5, 7):
         say(db, "A+", "B-", image_id=image_id, class_id=2)
     leases.lease_images(db, "other", "Bob", [3, 5, 7, 9], 4)
@@ -201,7 +201,7 @@ def test_an_empty_review_counts_the_images_of_its_filter_that_are_open_elsewhere
     assert empty(kind="missing", low=0.95).startswith("No more suggestions")
 
 
-def test_review_begins_where_the_model_is_surest_of_either_side(db):
+def test_review_ranks_disagreements_by_model_confidence_in_either_state(db):
     for image_id in (1, 2, 3, 4):
         say(db, "A+", "B-", image_id=image_id)
     say(db, "A+", "C-", image_id=4, class_id=2)
@@ -229,7 +229,7 @@ def shared(tmp_path) -> Iterator[Served]:
 
 
 @pytest.mark.process
-def test_an_answer_that_does_not_settle_what_people_disagree_on_is_noted_and_the_page_says_so(browser, shared):
+def test_page_reports_that_a_reviewer_resolves_the_disagreement_after_an_annotator_answer(browser, shared):
     db = Database(shared.project)
     for name, state in (("Pia", 1), ("Udo", -1)):
         assert not decisions.save(db, [Decision(f"of-{name}", "label", name, "click", 6, 2, state)]).refused

@@ -68,7 +68,7 @@ def measure(db: Database) -> int:
     return turns
 
 
-def test_brightness_and_exposure_are_shares_and_sharpness_falls_with_blur():
+def test_brightness_and_exposure_are_fractions_and_sharpness_falls_with_blur():
     black, white = (measure_appearance(Image.new("RGB", (50, 40), (gray,) * 3)) for gray in (0, 255))
     assert (black.brightness, black.sharpness, black.overexposed, black.underexposed) == (0, 0, 0, 1)
     assert (white.brightness, white.sharpness, white.overexposed, white.underexposed) == (1, 0, 1, 0)
@@ -79,12 +79,12 @@ def test_brightness_and_exposure_are_shares_and_sharpness_falls_with_blur():
     assert sharpness == sorted(sharpness, reverse=True) and sharpness[0] > 100 * sharpness[-1]
 
 
-def test_pictures_of_one_pixel_have_numbers_too():
+def test_sharpness_of_tiny_images_is_zero():
     for size in ((1, 1), (1, 300), (2, 2)):
         assert measure_appearance(Image.new("RGB", size, (9, 9, 9))).sharpness == 0
 
 
-def test_what_is_measured_hardly_depends_on_the_size_of_the_file():
+def test_appearance_measures_hardly_depend_on_image_size():
     large = noise((1600, 1200)).filter(ImageFilter.GaussianBlur(6))
     small = large.resize((400, 300), Image.Resampling.BOX)
     one, other = measure_appearance(large), measure_appearance(small)
@@ -92,7 +92,7 @@ def test_what_is_measured_hardly_depends_on_the_size_of_the_file():
     assert one.brightness == pytest.approx(other.brightness, abs=0.01)
 
 
-def test_an_old_project_is_measured_once_and_its_gallery_filters_and_sorts_by_it(looked_at):
+def test_old_project_is_measured_once_and_its_gallery_filters_and_sorts_by_appearance(looked_at):
     db = looked_at
     assert names(db, quality="dark") == [] and names(db, Sorting("brightness")) == list(PICTURES)
     assert measure(db) == 1 and measure(db) == 0
@@ -109,7 +109,7 @@ def test_an_old_project_is_measured_once_and_its_gallery_filters_and_sorts_by_it
     assert names(db, Sorting("size"))[0] == "tiny"
 
 
-def test_the_worker_measures_beside_the_features_and_does_neither_twice(looked_at):
+def test_worker_measures_appearance_during_embedding_and_repeats_neither(looked_at):
     db = looked_at
     worker = Worker(db.paths.project)
     try:
@@ -129,13 +129,13 @@ def test_the_worker_measures_beside_the_features_and_does_neither_twice(looked_a
         worker.close()
 
 
-def test_an_image_that_cannot_be_read_is_left_out_without_an_end(looked_at, tmp_path):
+def test_appearance_measurement_skips_unreadable_images_and_ends(looked_at, tmp_path):
     (tmp_path / "photos" / "good.png").unlink()
     assert measure(looked_at) == 1
     assert len(looked_at.tuples("SELECT 1 FROM appearance")) == len(PICTURES) - 1
 
 
-def test_the_route_says_what_it_sorts_by_and_refuses_another_order(looked_at):
+def test_gallery_route_returns_the_sort_measure_and_refuses_unknown_orders_and_filters(looked_at):
     measure(looked_at)
     with asked(looked_at.paths.project) as app:
         [image] = app.post("/api/gallery", {"sort": "size", "start": 0, "count": 1})[1]["images"]
@@ -145,7 +145,7 @@ def test_the_route_says_what_it_sorts_by_and_refuses_another_order(looked_at):
         assert app.post("/api/gallery", {"filter": {"quality": "ugly"}, "start": 0, "count": 1})[0] == 400
 
 
-def test_other_bands_of_an_image_are_measured_anew(tmp_path):
+def test_appearance_is_measured_again_after_a_change_of_bands(tmp_path):
     import tifffile
 
     (tmp_path / "photos").mkdir()

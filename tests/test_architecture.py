@@ -19,15 +19,15 @@ REGISTRIES = (  # one entry, one file
 )
 
 
-def test_the_default_method_is_the_same_in_both_places():
+def test_default_method_of_models_and_settings_is_equal():
     assert DEFAULT_METHOD == settings.DEFAULT_METHOD
 
 
-def test_a_model_is_never_a_source_of_decisions():
+def test_decision_sources_exclude_the_model():
     assert FILLED_BY_MODEL not in SOURCES and WORK_MODES == ("annotate", "review")
 
 
-def test_every_module_says_what_it_owns_and_stays_small():
+def test_every_module_has_a_docstring_and_stays_below_the_line_limit():
     modules = [path for room in ("annotator", "models/spmll") for path in sorted((ROOT / room).glob("**/*.py"))]
     texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in modules}
     assert len(texts) > 200
@@ -38,7 +38,7 @@ def test_every_module_says_what_it_owns_and_stays_small():
     assert not long, f"more than {LINES} lines, split by noun: {', '.join(long)}"
 
 
-def test_no_folder_has_more_modules_than_can_be_seen_at_once():
+def test_every_package_stays_below_the_module_limit():
     packages = [path.parent for room in ("annotator", "models/spmll") for path in (ROOT / room).glob("**/__init__.py")]
     counts = {str(path.relative_to(ROOT)): len(list(path.glob("*.py"))) - 1 for path in packages}
     full = {room: count for room, count in counts.items() if count > MODULES and room not in REGISTRIES}

@@ -83,7 +83,7 @@ def asked_about(db) -> set[int]:
     return seen | {chip.class_id for chip in suggestions.find_missing_positives(db, limit=None)}
 
 
-def test_no_queue_asks_about_an_archived_class_and_all_do_again_when_it_is_back(db, published):
+def test_queues_skip_an_archived_class_until_it_is_restored(db, published):
     audit_sampling.draw_audit(db, 40, seed=1)
     before = everything(db)
     assert asked_about(db) == {FOX, HERON, DEER}
@@ -98,7 +98,7 @@ def test_no_queue_asks_about_an_archived_class_and_all_do_again_when_it_is_back(
     assert asked_about(db) == {FOX, HERON, DEER} and everything(db) == before
 
 
-def test_the_predictions_and_rankings_of_the_others_are_those_of_a_run_without_it(db, published):
+def test_predictions_and_rankings_after_archiving_equal_those_without_the_class(db, published):
     answer(db, 5, FOX, PRESENT)
     newest = decisions.get_newest_decision_id(db)
     class_changes.archive(db, "Ann", [HERON])
@@ -123,7 +123,7 @@ def test_the_predictions_and_rankings_of_the_others_are_those_of_a_run_without_i
     assert whole is not None and len(whole.by_class) == 3
 
 
-def test_status_export_certificate_and_training_leave_it_out(db, published, annotator, tmp_path):
+def test_status_export_certificate_and_training_exclude_an_archived_class(db, published, annotator, tmp_path):
     done(db, 1)
     audit_sampling.draw_audit(db, 60, seed=1)
     cells = [(cell.image_id, cell.class_id, ABSENT, None) for cell in audit_sampling.load_open_cells(db)]
@@ -150,7 +150,7 @@ def test_status_export_certificate_and_training_leave_it_out(db, published, anno
     assert (after.classes, after.overall) == (before.classes, before.overall)
 
 
-def test_what_a_model_accepted_of_it_is_given_back_and_nothing_more_is_accepted(db, published):
+def test_archiving_a_class_withdraws_its_auto_accepted_labels_and_blocks_new_ones(db, published):
     new = NewAcceptance(HERON, PRESENT, 1, 0.9, 0.99, 0.95, 50, 0, np.array([2, 3]), np.array([0.9, 0.9]))
     assert auto_accepted.accept(db, "b1", new) and auto_accepted.count_accepted(db)["present"] == 2
     leases.renew_cells(db, "tab", "Ann", [(7, HERON)])
@@ -165,7 +165,7 @@ def test_what_a_model_accepted_of_it_is_given_back_and_nothing_more_is_accepted(
     assert consistency.find_problems(db) == []
 
 
-def test_the_gallerys_columns_follow_though_no_decision_names_the_images(db):
+def test_gallery_columns_follow_class_changes_without_new_decisions(db):
     answer(db, 1, DEER, PRESENT)
     answer(db, 2, FOX, PRESENT)
 
@@ -194,7 +194,7 @@ def test_the_gallerys_columns_follow_though_no_decision_names_the_images(db):
     assert image_columns.load_stamp(db) == kept.stamp
 
 
-def test_the_route_of_the_classes_carries_them_as_lists_show_them(db):
+def test_classes_route_lists_active_classes_in_order_without_examples(db):
     class_changes.edit(db, "Ann", {DEER: {"position": 0, "synonyms": ["roe"], "colour": "#112233", "examples": [3]}})
     class_changes.archive(db, "Ann", [HERON])
     with asked(db.paths.project) as app:
@@ -206,7 +206,7 @@ def test_the_route_of_the_classes_carries_them_as_lists_show_them(db):
     assert "examples" not in listed[0], "whoever is still to answer one of them blind would have its answer"
 
 
-def test_the_command_line_lists_and_changes_classes(db, annotator, tmp_path):
+def test_classes_command_lists_and_changes_classes(db, annotator, tmp_path):
     project = db.paths.project
     answer(db, 1, FOX, ABSENT)
     answer(db, 1, HERON, PRESENT)
@@ -244,7 +244,7 @@ def test_the_command_line_lists_and_changes_classes(db, annotator, tmp_path):
 
 
 @pytest.mark.process
-def test_two_processes_that_answer_and_change_classes_at_once_leave_what_follows_from_the_decisions(db):
+def test_concurrent_answers_and_class_changes_keep_the_store_consistent(db):
     script = f"""
 import random, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -261,7 +261,7 @@ for _ in range(150):
     assert len([change for change in class_history.load_changes(db) if change.kind != "add"]) > 10
 
 
-def test_an_answer_of_a_page_that_was_open_before_is_kept_and_counts_when_the_class_is_back(db):
+def test_answer_for_an_archived_class_is_stored_and_counts_after_restore(db):
     class_changes.archive(db, "Ann", [HERON])
     with asked(db.paths.project) as app:
         sent = {"uuid": "late-answer", "action": "label", "image": 3, "class": HERON, "state": 1, "source": "click"}

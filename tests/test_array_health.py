@@ -95,7 +95,7 @@ def looked(project: Path) -> dict[str, int]:
         return answers
 
 
-def test_every_array_in_use_that_is_damaged_is_named_and_no_page_fails(whole, annotator, tmp_path):
+def test_doctor_names_every_damaged_array_and_no_page_fails(whole, annotator, tmp_path):
     project = tmp_path / "project"
     shutil.copytree(whole, project)
     files = in_use(project)
@@ -126,7 +126,7 @@ def array_found(project: Path) -> list[str]:
     return [finding.what for finding in health.examine(project).findings]
 
 
-def test_suggest_says_that_a_run_cannot_be_read(whole, annotator, tmp_path):
+def test_suggest_command_reports_unreadable_training_arrays(whole, annotator, tmp_path):
     shutil.copytree(whole, tmp_path / "project")
     run = tmp_path / "project" / "runs" / "1"
     for name in ("image_ids.npy", "v1/by_class.npy"):
@@ -138,7 +138,7 @@ def test_suggest_says_that_a_run_cannot_be_read(whole, annotator, tmp_path):
     assert not annotator("suggest", tmp_path / "project").stderr
 
 
-def test_a_repair_deletes_what_is_made_anew_and_a_training_makes_it(whole, annotator, tmp_path):
+def test_repair_deletes_recomputable_arrays_and_training_recreates_them(whole, annotator, tmp_path):
     project = tmp_path / "project"
     shutil.copytree(whole, project)
     kept = project / "predictions" / "1" / "1" / "scores.npy"
@@ -162,7 +162,7 @@ def test_a_repair_deletes_what_is_made_anew_and_a_training_makes_it(whole, annot
     assert len(array_found(project)) == 1 and "'other'" in array_found(project)[0]
 
 
-def test_numbers_that_cannot_be_are_found_also_where_the_file_is_whole(whole, tmp_path):
+def test_array_check_finds_impossible_numbers_in_intact_files(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "project")
     db = Database(tmp_path / "project")
     place = db.paths.map(configuration.get_backbone(db)) / "points.npy"

@@ -34,7 +34,7 @@ def autopilot(db, who: str, times: int = 12) -> set[int]:
     return shown
 
 
-def test_a_folder_is_asked_of_its_people_only_and_they_are_asked_nothing_else(db):
+def test_assigned_folder_is_queued_only_for_its_assignees_and_nothing_else_is(db):
     assignment.assign_folder(db, "Ann", "north/")
     assert given(db, "Ann") == set(range(1, 7)) and autopilot(db, "Ann") <= set(range(1, 7)) != set()
     assert given(db, "Ben") == set(range(7, 25)) and autopilot(db, "Ben") <= set(range(7, 25))
@@ -43,7 +43,7 @@ def test_a_folder_is_asked_of_its_people_only_and_they_are_asked_nothing_else(db
     assert given(db, "Cid") == set(range(7, 25))
 
 
-def test_a_list_is_a_share_too_and_it_ends(db):
+def test_image_list_assignment_restricts_queues_until_it_is_removed(db):
     share = assignment.assign_images(db, "Ann", "hard ones", [name_of(db, 3), name_of(db, 20), name_of(db, 20)])
     assert given(db, "Ann") == {3, 20} and given(db, "Ben") == ALL - {3, 20}
     assert [(one.annotator, one.what, one.images) for one in assignment.load_assignments(db)] == [
@@ -55,7 +55,7 @@ def test_a_list_is_a_share_too_and_it_ends(db):
         assignment.remove_assignment(db, share)
 
 
-def test_images_that_come_to_the_folder_later_belong_to_it(db):
+def test_images_added_later_to_an_assigned_folder_belong_to_the_assignment(db):
     assignment.assign_folder(db, "Ann", "north")
     assert 24 not in given(db, "Ann")
     with db.writing() as sql:
@@ -67,7 +67,7 @@ def test_images_that_come_to_the_folder_later_belong_to_it(db):
     assert 24 in given(db, "Ann") and 24 not in given(db, "Ben")
 
 
-def test_a_class_is_asked_of_its_people_one_at_a_time(db):
+def test_assigned_class_is_queued_only_for_its_assignees_and_nothing_else_is(db):
     assignment.assign_class(db, "Ann", 2)
 
     def classes_of(who: str) -> set[int]:
@@ -88,7 +88,7 @@ def test_a_class_is_asked_of_its_people_one_at_a_time(db):
     assert {(one.kind, one.grid.class_id) for items in actions for one in items} == {("grid", 2)}
 
 
-def test_a_folder_without_images_and_a_class_that_is_not_there_are_refused(db):
+def test_assignment_refuses_empty_folders_unknown_classes_and_empty_lists(db):
     with pytest.raises(AnnotatorError, match=r"No image lies in a folder 'nort'.*north"):
         assignment.assign_folder(db, "Ann", "nort")
     with pytest.raises(AnnotatorError, match="no class 9"):

@@ -53,7 +53,7 @@ def positives(class_id: int) -> int:
     return sum(truth(image_id, class_id) == 1 for image_id in range(1, 25))
 
 
-def test_an_audit_asks_the_same_number_of_cells_of_each_class_and_few_decided_ones(db):
+def test_audit_draws_equally_many_unanswered_labels_per_class_and_few_answered_ones(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     drawn = audit_sampling.draw_audit(db, 20, seed=1)
     cells = audit_sampling.load_open_cells(db)
@@ -64,7 +64,7 @@ def test_an_audit_asks_the_same_number_of_cells_of_each_class_and_few_decided_on
     assert audit_sampling.load_open_cells(db, 2) == [one for one in cells if one.class_id == 2]
 
 
-def test_answered_cells_are_asked_no_more_and_an_answer_taken_back_is_asked_again(db):
+def test_answered_audit_label_leaves_the_open_list_until_undo(db):
     audit_sampling.draw_audit(db, 9, seed=2)
     before = audit_sampling.load_open_cells(db)
     decisions.save(db, [Decision("a", "label", "Ann", "audit", before[0].image_id, before[0].class_id, 1)])
@@ -73,7 +73,7 @@ def test_answered_cells_are_asked_no_more_and_an_answer_taken_back_is_asked_agai
     assert audit_sampling.load_open_cells(db) == before
 
 
-def test_open_cells_of_an_older_audit_come_after_those_of_the_newest(db):
+def test_open_labels_of_the_newest_audit_precede_those_of_older_audits(db):
     audit_sampling.draw_audit(db, 9, seed=2)
     older = audit_sampling.load_open_cells(db)
     audit_sampling.draw_audit(db, 6, seed=3)
@@ -84,7 +84,7 @@ def test_open_cells_of_an_older_audit_come_after_those_of_the_newest(db):
     assert compute_certificate(db).overall.waiting == len(cells)
 
 
-def test_cells_are_drawn_by_the_current_run_and_carry_its_score_to_be_logged(db):
+def test_audit_labels_carry_the_score_of_the_current_model(db):
     rising = np.linspace(0.02, 0.98, 24)
     run = publish(db, np.stack([rising, rising, np.full(24, np.nan)], 1))
     assert audit_sampling.draw_audit(db, 60, seed=3).run_id == run
@@ -97,7 +97,7 @@ def test_cells_are_drawn_by_the_current_run_and_carry_its_score_to_be_logged(db)
     assert len(set(strata[:, 2])) == 1
 
 
-def test_an_audit_whose_drawing_was_killed_is_not_visible_and_is_removed(db, monkeypatch):
+def test_interrupted_audit_draw_is_hidden_and_deleted_by_the_next_draw(db, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(audits, "save_array", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -109,7 +109,7 @@ def test_an_audit_whose_drawing_was_killed_is_not_visible_and_is_removed(db, mon
     assert db.value("SELECT count(*) FROM audit") == 1
 
 
-def test_only_the_newest_audits_keep_their_arrays(db):
+def test_audit_draw_deletes_audits_beyond_the_kept_limit(db):
     for seed in range(audits.MAX_KEPT_AUDITS + 2):
         audit_sampling.draw_audit(db, 3, seed=seed)
     kept = {path.name for path in db.paths.audits.iterdir()}
@@ -117,7 +117,7 @@ def test_only_the_newest_audits_keep_their_arrays(db):
     compute_certificate(db)
 
 
-def test_drawing_from_nothing_is_refused(db, tmp_path):
+def test_audit_draw_refuses_zero_labels_no_images_and_unknown_classes(db, tmp_path):
     with pytest.raises(AnnotatorError, match=r"1 or more image-class pairs, such as 200, not 0"):
         audit_sampling.draw_audit(db, 0)
     empty = Database(tmp_path / "empty", create=True)
@@ -128,7 +128,7 @@ def test_drawing_from_nothing_is_refused(db, tmp_path):
     assert compute_certificate(empty).lacks == ["No classes yet. Add some on the Classes page."]
 
 
-def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothing(db):
+def test_certificate_without_an_audit_reports_what_is_missing_and_no_recall(db):
     say(db, [(image_id, 1) for image_id in range(1, 9)])
     found = compute_certificate(db)
     fox = found.classes[0]
@@ -139,7 +139,7 @@ def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothin
     assert found.lacks[0].startswith("Start an audit: 64 unanswered pairs may hide labels")
 
 
-def test_an_answered_audit_tells_recall_and_what_is_missing(db):
+def test_certificate_after_an_audit_bounds_recall_and_missing_labels(db):
     audit_sampling.draw_audit(db, 60, seed=4, class_ids=[1])
     answer(db, 16)
     found = compute_certificate(db).classes[0]
@@ -156,7 +156,7 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
     assert "These classes have no audit answers yet: heron, deer." in found.lacks
 
 
-def test_ordinary_finds_are_credited_but_do_not_make_positives_seem_common(db):
+def test_positives_found_outside_the_audit_raise_recall_but_not_estimated_missing_labels(db):
     audit_sampling.draw_audit(db, 36, seed=5)
     say(db, [(image_id, 1) for image_id in range(1, 25) if truth(image_id, 1) == 1])
     found = compute_certificate(db).classes[0]
@@ -167,7 +167,7 @@ def test_ordinary_finds_are_credited_but_do_not_make_positives_seem_common(db):
     assert found.recall.low <= 1.0 == found.recall.high and found.missing.low == 0
 
 
-def test_everything_decided_is_a_certificate_without_doubt(db):
+def test_certificate_with_every_label_answered_has_recall_intervals_of_zero_width(db):
     audit_sampling.draw_audit(db, 30, seed=6)
     answer(db)
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
@@ -176,7 +176,7 @@ def test_everything_decided_is_a_certificate_without_doubt(db):
     assert (found.recall.low, found.recall.high, found.missing.high, found.unknown) == (1, 1, 0, 0)
 
 
-def test_relabels_that_find_mistakes_lower_precision(db):
+def test_mistakes_found_by_audit_relabels_lower_precision(db):
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every, states=[1] * len(every))
     audit_sampling.draw_audit(db, 60, seed=5)
@@ -188,7 +188,7 @@ def test_relabels_that_find_mistakes_lower_precision(db):
     assert found.overall.precision.low < 0.5 < found.overall.precision.high <= 1
 
 
-def test_people_who_disagree_widen_the_certificate(db):
+def test_annotator_disagreements_widen_the_certificate_intervals(db):
     every = [(image_id, 1) for image_id in range(1, 25)]
     say(db, every)
     for image_id, state in ((1, -1), (2, 1)):
@@ -198,7 +198,7 @@ def test_people_who_disagree_widen_the_certificate(db):
     assert found.missing.high == 1 and found.recall.low == pytest.approx(11 / 12, abs=1e-3)
 
 
-def test_images_added_after_the_audit_are_unknown_and_named(db, photos):
+def test_certificate_counts_and_reports_images_added_after_the_audit(db, photos):
     from conftest import draw as paint
 
     from annotator.exchange.project_setup import set_up_project
@@ -213,7 +213,7 @@ def test_images_added_after_the_audit_are_unknown_and_named(db, photos):
     assert found.classes[0].missing.high == 3 and any("3 images were added" in one for one in found.lacks)
 
 
-def test_time_to_find_the_rest_follows_this_projects_own_time_model(db):
+def test_certificate_time_estimate_follows_the_answer_times_of_the_project(db):
     usual = estimate_seconds_per_tile(db)
     publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
     audit_sampling.draw_audit(db, 30, seed=9)
@@ -225,7 +225,7 @@ def test_time_to_find_the_rest_follows_this_projects_own_time_model(db):
     assert compute_certificate(db).overall.seconds > 2 * before.seconds > 0
 
 
-def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
+def test_export_writes_its_certificate_as_a_data_card(db, tmp_path):
     say(db, [(image_id, 1) for image_id in range(1, 25)])
     audit_sampling.draw_audit(db, 20, seed=10)
     answer(db)
@@ -243,7 +243,7 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     assert all(sentence in text for sentence in card["assumed"] + card["limits"])
 
 
-def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(db, tmp_path, annotator):
+def test_unaudited_recall_is_always_shown_with_its_assumption(db, tmp_path, annotator):
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every)
     found = compute_certificate(db)
@@ -258,7 +258,7 @@ def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(
     assert f"If {condition[3:]}: every pair has one, and no audit has checked them." in told and "recall if" in told
 
 
-def test_a_data_card_names_no_sample_that_was_not_drawn(db, tmp_path):
+def test_data_card_mentions_a_random_sample_only_after_an_audit(db, tmp_path):
     def card() -> dict:
         export_data_set(db, tmp_path / "x.csv", "csv", overwrite=True)
         return json.loads((tmp_path / "x.card.json").read_text())
@@ -278,7 +278,7 @@ def test_a_data_card_names_no_sample_that_was_not_drawn(db, tmp_path):
 
 
 @pytest.mark.process
-def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, project: Path):
+def test_audit_and_certificate_commands_draw_an_audit_and_show_the_certificate(annotator, project: Path):
     told = annotator("audit", project, "--cells", 30).stdout
     assert "30 pairs to check" in told and "audit grid on the Grid page" in told
     text = annotator("certificate", project).stdout
@@ -288,7 +288,7 @@ def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, proj
     assert [one["name"] for one in found["classes"]] == ["fox", "heron", "deer"]
 
 
-def test_precision_without_relabels_is_nowhere_a_figure(db, tmp_path):
+def test_precision_without_relabels_is_reported_as_not_measured(db, tmp_path):
     say(db, [(image_id, 1) for image_id in range(1, 9)])
     reason = "not measured (people's labels assumed to be right)"
     found = compute_certificate(db)
@@ -314,11 +314,11 @@ def test_precision_without_relabels_is_nowhere_a_figure(db, tmp_path):
         (Interval(1.0, 0.0, 1.0), 0, "not measured"),
     ],
 )
-def test_an_interval_that_says_nothing_is_no_figure_and_nothing_is_rounded_up(one, answers, told):
+def test_uninformative_interval_shows_a_reason_and_percentages_round_down(one, answers, told):
     assert describe_share(replace(one, reason=explain_hidden_recall(one, 10, 50, answers))) == told
 
 
-def test_reasons_follow_what_was_looked_at():
+def test_reason_for_a_hidden_figure_follows_the_number_of_checked_labels():
     wide, narrow = Interval(1.0, 0.158, 1.0), Interval(0.99, 0.9, 1.0)
     assert explain_hidden_precision(wide, 40, 0, 0, 2) == "too few answers (2)"
     assert explain_hidden_precision(narrow, 40, 0, 0, 30) == explain_hidden_precision(narrow, 0, 800, 300, 0) == ""
@@ -336,7 +336,7 @@ def test_reasons_follow_what_was_looked_at():
     )
 
 
-def test_two_answers_are_too_few_for_a_time(db):
+def test_certificate_with_two_audit_answers_gives_no_time_estimate(db):
     publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
     audit_sampling.draw_audit(db, 30, seed=9)
     answer(db, 2)
@@ -344,7 +344,7 @@ def test_two_answers_are_too_few_for_a_time(db):
     assert found.seconds is None and found.missing.reason == "too few answers (2)"
 
 
-def test_an_audit_of_many_cells_holds_labels_and_probabilities_of_some_classes_at_a_time(tmp_path):
+def test_audit_draw_of_a_large_project_stays_within_the_memory_limit(tmp_path):
     images, classes_ = 30_000, 150
     (tmp_path / "images").mkdir()
     db = projects.make_empty_project(tmp_path, classes_)

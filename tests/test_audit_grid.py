@@ -32,7 +32,7 @@ def cells(grids: list) -> list[tuple[int, int]]:
     return [(tile.image.id, one.class_id) for one in grids for tile in one.tiles]
 
 
-def test_every_drawn_cell_is_asked_once_in_its_order_and_class_after_class(db):
+def test_audit_grids_contain_every_drawn_label_once_in_order_class_by_class(db):
     publish(db, np.random.default_rng(0).random((24, 3)))
     audit_sampling.draw_audit(db, 54, seed=1)
     grids = audit_queue.lease_next_grids(db, WANTED).items
@@ -41,7 +41,7 @@ def test_every_drawn_cell_is_asked_once_in_its_order_and_class_after_class(db):
     assert [one.waiting for one in grids] == [54, 42, 36, 24, 18, 6]
 
 
-def test_nothing_is_told_of_a_cell_not_even_that_it_has_been_decided(db):
+def test_audit_grid_hides_predictions_and_stored_answers(db):
     publish(db, np.full((24, 3), 0.9))
     say(db, [(image_id, 1) for image_id in range(1, 25)])
     audit_sampling.draw_audit(db, 48, seed=2)
@@ -52,7 +52,7 @@ def test_nothing_is_told_of_a_cell_not_even_that_it_has_been_decided(db):
         assert {(tile.probability, tile.state) for tile in one.tiles} == {(None, None)}
 
 
-def test_the_class_in_hand_is_asked_to_its_end_before_the_next(db):
+def test_audit_queue_finishes_the_current_class_before_the_next(db):
     audit_sampling.draw_audit(db, 54, seed=1)
     first = audit_queue.lease_next_grids(db, replace(WANTED, class_id=2, want=1)).items
     rest = audit_queue.lease_next_grids(db, replace(WANTED, want=2, have=cells(first))).items
@@ -60,13 +60,13 @@ def test_the_class_in_hand_is_asked_to_its_end_before_the_next(db):
     assert asked(first + rest, 2) == drawn(db, 2)
 
 
-def test_another_class_can_be_asked_for_and_the_left_one_comes_last(db):
+def test_audit_queue_moves_a_class_left_by_the_annotator_to_the_end(db):
     audit_sampling.draw_audit(db, 54, seed=1)
     grids = audit_queue.lease_next_grids(db, replace(WANTED, but=1)).items
     assert [one.class_id for one in grids] == [2, 2, 3, 3, 1, 1]
 
 
-def test_two_people_answer_different_cells(db):
+def test_audit_queue_never_leases_a_label_to_two_annotators(db):
     audit_sampling.draw_audit(db, 54, seed=1)
     ann = cells(audit_queue.lease_next_grids(db, replace(WANTED, want=2)).items)
     bob = cells(audit_queue.lease_next_grids(db, replace(WANTED, holder="other", annotator="Bob")).items)
@@ -77,7 +77,7 @@ def test_two_people_answer_different_cells(db):
     assert cells(audit_queue.lease_next_grids(db, replace(WANTED, holder="third")).items) == bob
 
 
-def test_when_nothing_is_drawn_or_all_is_answered_it_says_so(db):
+def test_empty_audit_queue_reports_no_audit_or_all_answered(db):
     assert "There is no audit yet" in audit_queue.lease_next_grids(db, WANTED).empty_reason
     audit_sampling.draw_audit(db, 9, seed=1)
     grids = audit_queue.lease_next_grids(db, WANTED).items
@@ -87,7 +87,7 @@ def test_when_nothing_is_drawn_or_all_is_answered_it_says_so(db):
     assert "Every audit question has been answered" in audit_queue.lease_next_grids(db, WANTED).empty_reason
 
 
-def test_a_class_that_is_not_there_is_refused(db):
+def test_audit_queue_refuses_an_unknown_class(db):
     with pytest.raises(AnnotatorError, match="no class 9"):
         audit_queue.lease_next_grids(db, replace(WANTED, class_id=9))
 
@@ -111,7 +111,7 @@ def answer(db: Database, annotator: str, answers: list[tuple[int, int, int]], so
     assert not decisions.save(db, given).refused
 
 
-def test_every_cell_is_asked_of_so_many_people_and_of_nobody_twice(db):
+def test_audit_queue_offers_each_label_to_the_set_number_of_annotators_once_each(db):
     audit_sampling.draw_audit(db, 9, seed=1, people=2)
     asked_of_ann = as_asked(db, "Ann", "a")
     answer(db, "Ann", [(*cell, 1) for cell in asked_of_ann[:6]])
@@ -129,7 +129,7 @@ def test_every_cell_is_asked_of_so_many_people_and_of_nobody_twice(db):
     assert (measured.cells, measured.differ) == (9, 1)
 
 
-def test_the_second_person_sees_nothing_of_the_first_answer(db):
+def test_audit_grid_hides_the_first_answer_from_the_second_annotator(db):
     publish(db, np.full((24, 3), 0.9))
     audit_sampling.draw_audit(db, 9, seed=1, people=2)
     answer(db, "Ann", [(*cell, 1) for cell in as_asked(db, "Ann", "a")])
@@ -140,7 +140,7 @@ def test_the_second_person_sees_nothing_of_the_first_answer(db):
         assert {(tile.probability, tile.state, tile.annotator) for tile in one.tiles} == {(None, None, None)}
 
 
-def test_an_answer_that_is_taken_back_is_asked_again(db):
+def test_undone_audit_answer_returns_to_the_audit_queue(db):
     audit_sampling.draw_audit(db, 9, seed=1, people=2)
     answer(db, "Ann", [(*cell, 1) for cell in as_asked(db, "Ann", "a")])
     of_ben = as_asked(db, "Ben", "b")
@@ -150,7 +150,7 @@ def test_an_answer_that_is_taken_back_is_asked_again(db):
     assert of_ben[0] in as_asked(db, "Ben", "b")
 
 
-def test_what_is_settled_still_counts_as_audited(db):
+def test_resolved_disagreement_still_counts_as_audited(db):
     drawn_now = audit_sampling.draw_audit(db, 9, seed=1, people=2)
     cells_ = as_asked(db, "Ann", "a")
     answer(db, "Ann", [(*cell, 1) for cell in cells_])
@@ -161,6 +161,6 @@ def test_what_is_settled_still_counts_as_audited(db):
 
 
 @pytest.mark.parametrize("people", [0, -1, 10])
-def test_a_number_of_people_that_makes_no_sense_is_refused(db, people):
+def test_audit_draw_refuses_an_invalid_number_of_annotators(db, people):
     with pytest.raises(AnnotatorError, match="answered by 1 to 9 people"):
         audit_sampling.draw_audit(db, 9, people=people)

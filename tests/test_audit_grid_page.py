@@ -33,7 +33,7 @@ def drawn(tmp_path) -> Iterator[Served]:
         yield served
 
 
-def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(browser, drawn):
+def test_audit_grid_page_hides_predictions_and_stores_audit_answers(browser, drawn):
     page = open_grid(browser, drawn, "Blind", "/grid?audit=1")
     book, asked = [], audit_sampling.load_open_cells(Database(drawn.project))
     shown(page)
@@ -69,7 +69,7 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
     assert page.troubles == []
 
 
-def test_the_audit_grid_is_begun_and_left_by_keyboard_and_outlives_a_reload(browser, drawn):
+def test_audit_grid_opens_and_closes_by_keyboard_and_survives_a_reload(browser, drawn):
     page = open_grid(browser, drawn, "Keys")
     ordinary = shown(page)
     assert OF_THE_MODEL.findall(page.evaluate(TEXT)), "an ordinary grid says what the model thinks"
@@ -93,7 +93,7 @@ def test_the_audit_grid_is_begun_and_left_by_keyboard_and_outlives_a_reload(brow
     assert {row["source"] for row in decided(drawn, "Keys")} == {"grid"}
 
 
-def test_an_audit_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
+def test_undo_reopens_an_audit_grid_in_one_step(browser, drawn):
     page = open_grid(browser, drawn, "Back", "/grid?audit=1")
     first = shown(page)
     page.keyboard.press("2")
@@ -105,7 +105,7 @@ def test_an_audit_grid_is_taken_back_as_one_and_asked_again(browser, drawn):
     assert len(audit_sampling.load_open_cells(Database(drawn.project))) == 60
 
 
-def test_a_phone_shows_the_certificate_and_leads_to_the_audit_grid(browser, drawn):
+def test_certificate_page_fits_a_phone_and_links_to_the_audit_grid(browser, drawn):
     page = open_page(browser, drawn, "Thumb", "/certificate", viewport={"width": 390, "height": 844}, has_touch=True)
     link = page.get_by_role("link", name="Answer in the audit grid")
     link.wait_for(timeout=60_000)

@@ -88,7 +88,7 @@ def accepting(many) -> Database:
     return many
 
 
-def test_nothing_is_accepted_before_somebody_asks_for_it(many):
+def test_auto_accept_is_off_by_default(many):
     auto_accept_sample.draw_audit(many, Guarantee(0.98))
     answer_audit(many)
     publish(many)
@@ -96,7 +96,7 @@ def test_nothing_is_accepted_before_somebody_asks_for_it(many):
     assert guarantee.get_guarantee(many) is None
 
 
-def test_what_an_audit_shows_to_be_right_is_accepted_and_nothing_else(accepting):
+def test_auto_accept_accepts_only_labels_covered_by_the_audit(accepting):
     cells = auto_accepted.load_accepted_cells(accepting)
     answered = {label.image_id for label in decisions.load_all_labels(accepting)}
     assert {image_id for image_id, _ in cells} == set(range(1, LIKELY + 1)) - answered
@@ -107,7 +107,7 @@ def test_what_an_audit_shows_to_be_right_is_accepted_and_nothing_else(accepting)
     assert collect_status(accepting)["accepted"] == {"present": len(cells), "absent": 0}
 
 
-def test_too_many_mistakes_in_the_audit_accept_nothing_and_say_so(many):
+def test_auto_accept_accepts_nothing_after_too_many_audit_mistakes(many):
     auto_accept_sample.draw_audit(many, Guarantee(0.98))
     answer_audit(many, wrong=10)
     outcomes = auto_accept.set_guarantee(many, Guarantee(0.98))
@@ -116,7 +116,7 @@ def test_too_many_mistakes_in_the_audit_accept_nothing_and_say_so(many):
     assert "no audit answers yet" in outcomes[1].reason or "too few" in outcomes[1].reason
 
 
-def test_grids_of_likely_cells_are_no_audit(many):
+def test_auto_accept_does_not_count_grid_answers_as_audit_answers(many):
     for start in range(1, 401, 100):
         cells = [(image_id, 1, 1, 0.998) for image_id in range(start, start + 100)]
         decisions.save(many, [Batch(str(uuid.uuid4()), "Ann", "grid", cells, run_id=1)])
@@ -125,7 +125,7 @@ def test_grids_of_likely_cells_are_no_audit(many):
     assert outcomes[0].reason == "no audit answers yet"
 
 
-def test_a_persons_answer_takes_the_cell_and_keeps_it_after_the_next_run(accepting):
+def test_annotator_answer_replaces_an_auto_accepted_label_until_undo(accepting):
     image_id = next(iter(auto_accepted.load_accepted_cells(accepting)))[0]
     before = auto_accepted.count_accepted(accepting)["present"]
     click(accepting, image_id, 1, -1)
@@ -140,7 +140,7 @@ def test_a_persons_answer_takes_the_cell_and_keeps_it_after_the_next_run(accepti
     assert auto_accepted.count_accepted(accepting)["present"] == before
 
 
-def test_people_finding_mistakes_that_the_audit_did_not_allow_for_ends_it(accepting):
+def test_too_many_corrections_by_annotators_withdraw_auto_accepted_labels(accepting):
     for image_id, _ in list(auto_accepted.load_accepted_cells(accepting))[:60]:
         click(accepting, image_id, 1, -1)
     publish(accepting)
@@ -148,19 +148,19 @@ def test_people_finding_mistakes_that_the_audit_did_not_allow_for_ends_it(accept
     assert "too many to guarantee" in auto_accepted.load_acceptances(accepting)[0].withdrawn
 
 
-def test_cells_of_which_the_newest_run_predicts_the_opposite_are_given_back(accepting):
+def test_auto_accepted_labels_contradicted_by_the_newest_model_are_withdrawn(accepting):
     publish(accepting, opposite=60)
     left = {image_id for image_id, _ in auto_accepted.load_accepted_cells(accepting)}
     assert left and min(left) > 60
 
 
-def test_a_run_that_changes_nothing_leaves_the_batch_as_it_is(accepting):
+def test_training_without_changes_keeps_the_auto_accepted_batch(accepting):
     batch = auto_accepted.load_acceptances(accepting)[0].batch
     publish(accepting)
     assert [one.batch for one in auto_accepted.load_acceptances(accepting)] == [batch]
 
 
-def test_a_batch_is_undone_as_one_and_stays_undone(accepting):
+def test_undone_auto_accepted_batch_stays_undone_after_training(accepting):
     batch = auto_accepted.load_acceptances(accepting)[0].batch
     auto_accept.undo(accepting, batch)
     publish(accepting)
@@ -170,13 +170,13 @@ def test_a_batch_is_undone_as_one_and_stays_undone(accepting):
         auto_accept.undo(accepting, batch)
 
 
-def test_turning_it_off_gives_everything_back(accepting):
+def test_turning_auto_accept_off_withdraws_all_labels_and_keeps_answers(accepting):
     auto_accept.set_guarantee(accepting, None)
     assert auto_accepted.load_accepted_cells(accepting) == {}
     assert decisions.load_all_labels(accepting), "what people answered stays"
 
 
-def test_an_accepted_cell_is_offered_nowhere(accepting):
+def test_queues_suggestions_and_audits_skip_auto_accepted_labels(accepting):
     publish(accepting)
     filled = set(auto_accepted.load_accepted_cells(accepting))
     tiles = grid_queue.lease_next_grids(accepting, WantedGrids("tab", "Ann", 1, 24, (), 2)).items
@@ -191,7 +191,7 @@ def test_an_accepted_cell_is_offered_nowhere(accepting):
     assert drawn.cells and filled & asked, "audits do look at them"
 
 
-def test_an_export_marks_accepted_cells_as_the_models_with_their_guarantee(accepting, tmp_path):
+def test_export_marks_auto_accepted_labels_with_model_provenance_and_guarantee(accepting, tmp_path):
     filled = auto_accepted.load_accepted_cells(accepting)
     with open_data_set(accepting) as data:
         marked, source = set(), data.view.sources.index("model (accepted)")
@@ -211,7 +211,7 @@ def test_an_export_marks_accepted_cells_as_the_models_with_their_guarantee(accep
     assert len(told) == len(filled) and told[0]["precision"] == 0.98 and told[0]["run"] == 1
 
 
-def test_absent_cells_are_accepted_when_that_is_wanted(many):
+def test_auto_accept_accepts_absent_labels_when_enabled(many):
     auto_accept_sample.draw_audit(many, Guarantee(0.95, present=False, absent=True))
     answer_audit(many)
     auto_accept.set_guarantee(many, Guarantee(0.95, present=False, absent=True))
@@ -220,7 +220,7 @@ def test_absent_cells_are_accepted_when_that_is_wanted(many):
     assert min(image_id for image_id, class_id in cells if class_id == 1) > LIKELY
 
 
-def test_one_guarantee_for_all_classes_rests_on_one_sample_that_is_answered_whole(many):
+def test_guarantee_for_all_classes_requires_one_fully_answered_sample(many):
     wanted = Guarantee(0.97, together=True)
     drawn = auto_accept_sample.draw_audit(many, wanted)
     answer_audit(many, stop=drawn.cells // 2)
@@ -230,7 +230,7 @@ def test_one_guarantee_for_all_classes_rests_on_one_sample_that_is_answered_whol
     assert outcome.class_id is None and outcome.cells == auto_accepted.count_accepted(many)["present"] > 300
 
 
-def test_what_cannot_be_guaranteed_is_refused(many):
+def test_auto_accept_refuses_impossible_guarantees(many):
     with pytest.raises(AnnotatorError, match=r"A precision of 1.0 cannot be guaranteed: it must lie between"):
         auto_accept.set_guarantee(many, Guarantee(1.0))
     with pytest.raises(AnnotatorError, match="Neither present nor absent"):
@@ -239,13 +239,13 @@ def test_what_cannot_be_guaranteed_is_refused(many):
         auto_accept_sample.draw_audit(many, Guarantee(0.999))
 
 
-def test_a_project_without_a_run_says_what_it_lacks(db):
+def test_auto_accept_audit_without_a_model_is_refused(db):
     with pytest.raises(AnnotatorError, match="There is no model yet"):
         auto_accept_sample.draw_audit(db, Guarantee())
     assert all(one.cells == 0 for one in auto_accept.set_guarantee(db, Guarantee()))
 
 
-def test_the_command_line_shows_what_is_accepted_and_takes_it_back(accepting, annotator):
+def test_accept_command_lists_and_undoes_auto_accepted_batches(accepting, annotator):
     project, cells = accepting.paths.project, auto_accepted.count_accepted(accepting)["present"]
     found = json.loads(annotator("accept", project, "--list", "--json").stdout)
     assert found["guarantee"]["precision"] == 0.98
@@ -264,7 +264,7 @@ def strangers(tmp_path, images: int, names: int) -> Database:
     return db
 
 
-def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
+def test_guarantee_feasibility_names_the_highest_possible_precision_for_few_images(tmp_path):
     db = strangers(tmp_path, 200, 28)
     told = guarantee.describe_feasibility(db, Guarantee(0.99))
     assert told.startswith(
@@ -285,7 +285,7 @@ def test_what_few_images_cannot_show_is_said_with_what_they_can(tmp_path):
 
 
 @pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
-def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake_and_the_next_is_not(images):
+def test_possible_precision_is_the_highest_provable_by_an_error_free_half_of_the_labels(images):
     precision = find_possible_precision(images, 0.5)
     place = POSSIBLE_PRECISIONS.index(precision) if precision else len(POSSIBLE_PRECISIONS)
     for one, possible in ((POSSIBLE_PRECISIONS[place - 1], False), *([(precision, True)] if precision else [])):
@@ -296,7 +296,7 @@ def test_what_is_called_possible_is_shown_by_half_of_the_cells_without_a_mistake
             assert bound_wrong_cells(np.zeros(drawn, bool), images) <= (1 - one) * left
 
 
-def test_an_audit_that_saves_no_work_says_what_could_be_guaranteed_instead(many):
+def test_refused_auto_accept_audit_names_the_possible_guarantees(many):
     with pytest.raises(AnnotatorError, match=r"No class has enough likely pairs .*99.9 %") as told:
         auto_accept_sample.draw_audit(many, Guarantee(0.999))
     assert "Possible here: 98 % class by class, or 98 % for all classes together" in str(told.value)

@@ -59,7 +59,7 @@ def known(db, monkeypatch):
     return db
 
 
-def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings(known):
+def test_autopilot_first_offers_a_grid_of_confident_predictions_with_expected_yield(known):
     action = planner.lease_next_actions(known, wanted()).items[0]
     assert action.kind == action.source == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
     assert action.expected_positives == pytest.approx(sum(tile.probability for tile in action.grid.tiles), abs=0.01)
@@ -70,14 +70,14 @@ def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings
     assert len(action.alternatives) == 3  # an image, a click, and a search for the class without an example
 
 
-def test_before_there_is_a_model_images_are_drawn_at_random_for_one_click_each(db):
+def test_autopilot_without_a_model_offers_different_images_for_one_click_each(db):
     first = {planner.lease_next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
     assert len(first) == 6  # nobody gets what somebody else has open
     action = planner.lease_next_actions(db, wanted("another", "Eve")).items[0]
     assert action.kind == action.source == "click" and action.line == "Label one class on this image (about 2 s)"
 
 
-def test_the_first_clicks_are_on_the_images_that_represent_most_others(db):
+def test_autopilot_offers_the_most_representative_images_first(db):
     order = [9, 4, 21, 3]
     save_array(db.paths.first_orders / "orders" / "representative.npy", np.array(order, np.int64))
     assert [item.item.image.id for item in planner.lease_next_actions(db, wanted(want=2)).items] == [9, 4]
@@ -87,7 +87,7 @@ def test_the_first_clicks_are_on_the_images_that_represent_most_others(db):
     assert not {item.item.image.id for item in others} & set(order), "when they are used up, the others follow"
 
 
-def test_while_the_first_training_runs_whole_images_are_drawn_at_random(db):
+def test_autopilot_offers_random_whole_images_during_the_first_training(db):
     for image_id in range(1, MIN_IMAGES_FOR_FIRST_RUN + 1):
         answer(db, image_id, 1)
     action = planner.lease_next_actions(db, wanted()).items[0]
@@ -96,7 +96,7 @@ def test_while_the_first_training_runs_whole_images_are_drawn_at_random(db):
     assert action.source == "random"
 
 
-def test_what_is_in_hand_or_was_passed_is_not_offered_again(known):
+def test_autopilot_does_not_offer_passed_labels_again(known):
     first = planner.lease_next_actions(known, wanted()).items[0]
     shown = [(tile.image.id, 1) for tile in first.grid.tiles]
     second = planner.lease_next_actions(known, wanted(passed=shown)).items[0]
@@ -104,7 +104,7 @@ def test_what_is_in_hand_or_was_passed_is_not_offered_again(known):
     assert not set(shown) & set(again)
 
 
-def test_two_people_are_never_given_the_same_cell(known):
+def test_autopilot_never_leases_a_label_to_two_annotators(known):
     seen = []
     for holder in ("one", "two", "three"):
         for action in planner.lease_next_actions(known, wanted(holder, holder, want=2)).items:
@@ -114,7 +114,7 @@ def test_two_people_are_never_given_the_same_cell(known):
     assert len(seen) == len(set(seen))
 
 
-def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, monkeypatch):
+def test_autopilot_continues_until_every_label_is_answered(db, monkeypatch):
     publish(db, SURE)
     for _ in range(200):
         work = planner.lease_next_actions(db, wanted())
@@ -133,7 +133,7 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, label_cells.load_answered_cells(db, range(1, 25)).values())) == 72
 
 
-def test_once_no_pair_is_open_nothing_is_asked_but_what_is_asked_for(db):
+def test_autopilot_with_every_label_answered_offers_only_requested_extras(db):
     answer_whole(db, range(1, 25))
     publish(db, SURE, decisions.get_newest_decision_id(db))
     audit_sampling.draw_audit(db, 12, seed=1)
@@ -150,7 +150,7 @@ def test_once_no_pair_is_open_nothing_is_asked_but_what_is_asked_for(db):
         )
 
 
-def test_pairs_that_cannot_be_asked_about_keep_no_project_open(db):
+def test_project_counts_as_complete_when_only_missing_images_are_unanswered(db):
     answer_whole(db, range(1, 24))
     assert not complete_project.has_no_open_pair(db)
     with db.writing() as sql:
@@ -167,7 +167,7 @@ def test_pairs_that_cannot_be_asked_about_keep_no_project_open(db):
 
 
 @pytest.mark.parametrize(("many", "whole"), [(9, 2), (8, 1)], ids=["few images a class", "many images a class"])
-def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(db, monkeypatch, many, whole):
+def test_autopilot_explores_unlabeled_images_first_while_the_model_is_unsure(db, monkeypatch, many, whole):
     monkeypatch.setattr(planner, "MANY_IMAGES_PER_CLASS", many)  # times three classes; there are 24 images
     monkeypatch.setattr(planner, "MAX_EXPLORED_OF_MANY", 3)
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
@@ -190,7 +190,7 @@ def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(d
     assert "learns from it" not in planner.lease_next_actions(db, wanted()).items[0].reason
 
 
-def test_exploration_is_by_clicks_where_a_whole_image_takes_too_long_and_ends_with_a_sure_model(db, monkeypatch):
+def test_exploration_uses_clicks_when_whole_images_take_too_long_until_the_model_is_sure(db, monkeypatch):
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     monkeypatch.setattr(planner, "EXPLORATION_CLICK_LIMITS", (0.05, 0, 200))  # two
     monkeypatch.setattr(
@@ -210,7 +210,7 @@ def test_exploration_is_by_clicks_where_a_whole_image_takes_too_long_and_ends_wi
     assert "learns from it" not in planner.lease_next_actions(db, wanted("third")).items[0].reason
 
 
-def test_open_audit_cells_are_asked_without_predictions(db, monkeypatch):
+def test_autopilot_offers_open_audit_labels_without_predictions(db, monkeypatch):
     publish(db, SURE)
     monkeypatch.setattr(planner, "RANDOM_SHARE", 1.0)
     answer_whole(db, range(1, 25))
@@ -222,14 +222,14 @@ def test_open_audit_cells_are_asked_without_predictions(db, monkeypatch):
     assert drawn.id == audit_sampling.load_open_cells(db)[0].audit_id
 
 
-def test_a_grid_shrinks_where_a_class_is_nearly_exhausted(known):
+def test_grid_shrinks_for_a_class_with_few_likely_images(known):
     few = np.stack([np.r_[np.full(3, 0.9), np.full(21, 0.004)], np.full(24, 0.3), np.full(24, np.nan)], 1)
     publish(known, few)
     found = {one.class_id: one for one in acquisition.propose_grids(*evaluated(known), 0.0, {}, load_account(known))}
     assert len(found[1].cells) == acquisition.GRID_SIZES[0] and len(found[2].cells) == 24
 
 
-def test_a_grid_asks_for_no_more_cells_of_a_class_than_people_have_answered(known, monkeypatch):
+def test_grid_stays_small_for_a_class_with_few_answers(known, monkeypatch):
     monkeypatch.setattr(acquisition, "NEW_CLASS_TILES", 12)
     publish(known, np.full((24, 3), 0.9))
     answers = {1: 24, 2: 23}
@@ -238,7 +238,7 @@ def test_a_grid_asks_for_no_more_cells_of_a_class_than_people_have_answered(know
     assert [len(found[class_id].cells) for class_id in (1, 2, 3)] == [24, 12, 12]
 
 
-def test_no_grid_has_more_tiles_than_this_persons_grid_shows(known):
+def test_autopilot_grid_size_stays_within_the_grid_size_of_the_annotator(known):
     publish(known, np.full((24, 3), 0.9))
     for tiles, most in ((None, 24), (20, 20), (12, 12), (5, 5)):
         action = planner.lease_next_actions(known, wanted(f"tab {tiles}", tiles=tiles)).items[0]
@@ -255,7 +255,7 @@ def evaluated(db):
     )
 
 
-def test_annotator_disagreements_and_a_model_worse_than_chance_leave_the_loop_running(known):
+def test_autopilot_continues_with_annotator_disagreements_and_a_poor_model(known):
     answer(known, 1, 1, 1)
     give(known, "grid", [(1, 1, -1)], annotator="Bob")
     publish(known, np.full((24, 3), np.nan))
@@ -265,7 +265,7 @@ def test_annotator_disagreements_and_a_model_worse_than_chance_leave_the_loop_ru
     assert backwards.expected_positives > 0 and backwards.seconds > 0
 
 
-def test_likely_mistakes_are_relabeled_once_and_less_often_by_who_is_never_wrong(known):
+def test_likely_mistakes_are_offered_once_and_expected_more_after_confirmed_mistakes(known):
     give(known, "grid", [(image_id, 1, -1) for image_id in range(1, 13)])
     give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])
     publish(known, SURE, decisions.get_newest_decision_id(known))
@@ -284,7 +284,7 @@ def relabel_candidates(db):
     return list(relabel.propose_grids(db, *evaluated(db), load_account(db)))
 
 
-def test_a_grid_of_a_class_whose_positives_settle_others_comes_before_one_that_is_a_little_likelier(known):
+def test_autopilot_prefers_a_grid_whose_positives_imply_other_labels(known):
     chances = np.stack([np.full(24, 0.3), np.full(24, 0.33), np.full(24, np.nan)], 1)
     publish(known, chances)
     assert planner.lease_next_actions(known, wanted("first")).items[0].grid.class_id == 2
@@ -298,7 +298,7 @@ def test_a_grid_of_a_class_whose_positives_settle_others_comes_before_one_that_i
     assert implied is not None and implied(1, [1, 2]).tolist() == [0, 0]
 
 
-def test_what_another_model_says_does_not_end_exploration_before_answers_confirm_it(db, monkeypatch):
+def test_imported_predictions_do_not_end_exploration_before_calibration_with_answers(db, monkeypatch):
     monkeypatch.setattr(planner, "EXPLORATION_CLICK_LIMITS", (0.0, 0, 0))
     run_id = publish(db, SURE)
     assert planner.lease_next_actions(db, wanted("first")).items[0].kind == "grid"

@@ -100,7 +100,7 @@ def go_to(page: Page, kind: str) -> None:
     raise AssertionError(f"no {kind} in 40 actions")
 
 
-def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_come_from(browser, tmp_path):
+def test_autopilot_page_answers_every_action_kind_by_keyboard_and_stores_its_source(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=20, drawn=24) as served:
         page = fly(browser, served, "Keys")
         book: list[tuple[str, tuple[int, int, int]]] = []  # kind, and image, class, state, in the order of the answers
@@ -141,7 +141,7 @@ def test_every_kind_is_answered_by_keyboard_alone_and_says_where_its_answers_com
         assert page.troubles == []
 
 
-def test_an_audit_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
+def test_autopilot_page_hides_predictions_and_heat_map_during_an_audit(browser, tmp_path):
     # One action in twenty is drawn at random; which one follows from how much has been answered.
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=42, drawn=24) as served:
         page = fly(browser, served, "Blind")
@@ -158,7 +158,7 @@ def test_an_audit_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
         )
 
 
-def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(browser, tmp_path):
+def test_autopilot_page_offers_doubted_answers_again_without_probabilities(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
         page = open_page(browser, served, "Doubt", "/autopilot")
         page.get_by_role("button", name="Check them").click(timeout=60_000)
@@ -189,7 +189,7 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
         assert page.troubles == []
 
 
-def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_there(browser, tmp_path):
+def test_class_key_answers_a_click_action_and_shows_the_next_action(browser, tmp_path):
     names = [f"class {number:02}" for number in range(40)]
     with flown(tmp_path, names, np.full((60, 40), 0.03), complete=20) as served:
         page = fly(browser, served, "Clicker")
@@ -222,7 +222,7 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
         assert on_screen(page) == image
 
 
-def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_again(browser, grids):
+def test_undo_restores_every_action_with_its_marks_and_redo_decides_it_again(browser, grids):
     page = fly(browser, grids, "Undo")
     go_to(page, "grid")
     for key in "1u3":
@@ -242,7 +242,7 @@ def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_agai
     assert labels_of(grids, first["tiles"][0][0]) == {1: 0}
 
 
-def test_a_guess_looks_like_one_until_it_is_changed_or_saved(browser, tmp_path):
+def test_suggestion_is_drawn_dashed_until_it_is_changed_or_saved(browser, tmp_path):
     with flown(tmp_path, CLASSES, np.full((60, 3), 0.1), complete=30) as served:
         db = Database(served.project)
         for image in range(31, 37):  # such guesses were right so far
@@ -285,7 +285,7 @@ def test_a_guess_looks_like_one_until_it_is_changed_or_saved(browser, tmp_path):
         expect(page.locator(".answers .sum")).to_have_text("1 guessed · 1 answered · 1 absent")
 
 
-def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(browser, tmp_path):
+def test_skipped_action_is_not_offered_again_soon_and_undo_restores_it(browser, tmp_path):
     # More than four grids can hold: there is always something else than what was skipped.
     with flown(tmp_path, CLASSES, sure_of_the_fox(300), complete=20) as served:
         page = fly(browser, served, "Skip")
@@ -304,7 +304,7 @@ def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(br
             go_on(page)
 
 
-def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids):
+def test_autopilot_page_loses_no_answer_after_a_server_kill_and_a_reload(browser, grids):
     page = fly(browser, grids, "Killed")
     go_to(page, "grid")
     wait_until_saved(page)
@@ -324,7 +324,7 @@ def test_a_server_killed_in_mid_session_and_a_reload_lose_nothing(browser, grids
     expect(page.locator(".words")).to_contain_text(f"Undid: {len(marked['tiles'])} answers for fox")
 
 
-def test_without_a_model_images_are_answered_whole_until_there_are_none(browser, tmp_path):
+def test_autopilot_page_without_a_model_offers_whole_images_until_all_are_answered(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=57) as served:
         page = fly(browser, served, "Early")
         for left in (2, 1, 0):

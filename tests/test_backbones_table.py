@@ -70,7 +70,7 @@ def network(name):
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in CURATED_NETWORKS if not entry.reads_text])
-def test_the_table_agrees_with_timm(name):
+def test_backbone_table_matches_timm(name):
     entry = network(name)
     config = timm.models.get_pretrained_cfg(PACKAGED_BACKBONES[name].architecture if is_packaged(name) else name)
     with torch.device("meta"):
@@ -86,7 +86,7 @@ def test_the_table_agrees_with_timm(name):
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in CURATED_NETWORKS if entry.reads_text])
-def test_the_table_agrees_with_open_clip(name):
+def test_backbone_table_matches_open_clip(name):
     open_clip = pytest.importorskip("open_clip")
     entry, (architecture, _, tag) = network(name), name.removeprefix("open_clip:").partition("/")
     assert open_clip.get_pretrained_cfg(architecture, tag)["hf_hub"] == f"{entry.repository}/"
@@ -98,7 +98,7 @@ def test_the_table_agrees_with_open_clip(name):
     }
 
 
-def test_every_license_that_binds_is_explained_and_timm_calls_it_so():
+def test_every_backbone_license_is_known_and_binding_ones_use_timm_names():
     known = {timm.models.get_pretrained_cfg(name).license for name in timm.list_models(pretrained=True)}
     assert set(licenses.BINDING_LICENSES) <= known and not set(licenses.BINDING_LICENSES) & set(licenses.OPEN_LICENSES)
     assert all(licence.url.startswith("https://") for licence in licenses.BINDING_LICENSES.values())
@@ -108,7 +108,7 @@ def test_every_license_that_binds_is_explained_and_timm_calls_it_so():
 
 
 @pytest.mark.process
-def test_the_page_reads_the_table_without_torch(tmp_path):
+def test_backbone_table_loads_without_importing_torch(tmp_path):
     code = (
         "import sys; from annotator.snapshot.network_table import load_network_table; load_network_table(); "
         "print({'torch', 'timm'} & set(sys.modules))"
@@ -118,7 +118,7 @@ def test_the_page_reads_the_table_without_torch(tmp_path):
 
 
 @pytest.mark.process
-def test_a_download_that_was_cut_off_goes_on_and_is_checked(weights_server, own_machine, monkeypatch):
+def test_interrupted_weights_download_resumes_and_verifies_the_checksum(weights_server, own_machine, monkeypatch):
     monkeypatch.setattr(own_machine, "DOWNLOAD_CHUNK_SIZE", 65_536)  # what is kept of a download that ends
     folder = weights_server(cut=600_000)
     file = folder / "timm" / "tiny" / "model.safetensors"
@@ -141,7 +141,7 @@ def test_a_download_that_was_cut_off_goes_on_and_is_checked(weights_server, own_
 
 
 @pytest.mark.process
-def test_a_license_is_accepted_once_before_the_download(weights_server, annotator, tmp_path):
+def test_binding_license_must_be_accepted_before_the_download(weights_server, annotator, tmp_path):
     folder = weights_server()
     made = save_timm(folder / "made", "cnn")
     (folder / "timm" / DINOV3).mkdir(parents=True)
@@ -162,7 +162,7 @@ def test_a_license_is_accepted_once_before_the_download(weights_server, annotato
 
 
 @pytest.mark.process
-def test_the_license_of_a_repository_that_nobody_here_knows_is_asked_of_the_hub(weights_server, annotator):
+def test_license_of_an_unlisted_repository_is_fetched_from_the_hub(weights_server, annotator):
     folder = weights_server()
     for repository, card in {
         "some/net": {"license": "other", "license_name": "some-licence"},
@@ -181,7 +181,7 @@ def test_the_license_of_a_repository_that_nobody_here_knows_is_asked_of_the_hub(
     assert machine_settings.load_accepted_licenses() == set()
 
 
-def test_licenses_that_bind_are_known_by_every_name_of_a_network():
+def test_binding_licenses_are_found_for_every_alias_of_a_backbone():
     assert {
         name: find_published_weights(name).licence
         for name in (
@@ -203,7 +203,7 @@ def test_licenses_that_bind_are_known_by_every_name_of_a_network():
     assert find_published_weights("regnet_y_400mf").licence == find_published_weights("hf-hub:somebody/s").licence == ""
 
 
-def test_a_library_that_is_not_installed_is_named_before_anything_is_downloaded(annotator, project, monkeypatch):
+def test_missing_library_of_a_backbone_is_reported_before_the_download(annotator, project, monkeypatch):
     monkeypatch.setattr(curated, "find_spec", lambda name: None)
     name = "open_clip:ViT-B-16-SigLIP2/webli"
     for words in (("backbones", "--fetch", name), ("backbone", project, f"efficientnet_lite0+{name}")):
@@ -216,7 +216,7 @@ def test_a_library_that_is_not_installed_is_named_before_anything_is_downloaded(
         fetch_weights(name, lambda done, of: None)  # as the worker does, for the page
 
 
-def test_offline_and_unaccepted_networks_leave_a_project_as_it_is(project, annotator):
+def test_offline_or_unaccepted_backbone_leaves_the_project_unchanged(project, annotator):
     from annotator.store.database.database import Database
     from annotator.store.networks import configuration
 
@@ -230,7 +230,7 @@ def test_offline_and_unaccepted_networks_leave_a_project_as_it_is(project, annot
     assert configuration.get_backbone(db) == DEFAULT_BACKBONE
 
 
-def test_a_speed_is_measured_once_and_kept_and_says_how_long_a_project_takes(annotator, project, tmp_path):
+def test_measured_backbone_speed_is_stored_and_estimates_the_project_hours(annotator, project, tmp_path):
     name = f"local-dir:{save_timm(tmp_path / 'tiny', 'cnn')}"
     speed = measure_speed(name, seconds=0.05)
     assert speed.images_a_second > 1 and machine_settings.load_speeds() == {name: speed}
@@ -244,7 +244,7 @@ def test_a_speed_is_measured_once_and_kept_and_says_how_long_a_project_takes(ann
     assert machine_settings.load_speeds() == {} and load_network_table()
 
 
-def test_joined_networks_of_any_length_have_folders_of_their_own(tmp_path):
+def test_combined_backbones_with_long_names_get_distinct_folders(tmp_path):
     paths = Paths(tmp_path)
     names = ["local-dir:/" + "a" * 150 + f"+local-dir:/{place}" + "b" * 150 for place in "xy"]
     folders = {paths.features(name) for name in names}
@@ -254,14 +254,14 @@ def test_joined_networks_of_any_length_have_folders_of_their_own(tmp_path):
     assert paths.features("vit.a+vit.b").name == "vit.a_vit.b"
 
 
-def test_only_features_of_a_network_can_be_removed(project, annotator):
+def test_remove_option_refuses_names_that_are_not_backbones(project, annotator):
     for name in (".", "..", "../..", "/"):
         assert "nothing of" in annotator("backbone", project, "--remove", name, code=1).stderr
         assert Paths(project).features(name).parent == Paths(project).features("")
     assert (project / "project.db").is_file()
 
 
-def test_the_page_of_networks_names_every_network_and_every_option():
+def test_backbone_documentation_names_every_backbone_and_option():
     missing = [entry.name for entry in CURATED_NETWORKS if f"`{entry.name}`" not in DOC]
     command = get_command(app).commands["backbones"]
     options = [name for option in command.params for name in option.opts if name.startswith("--")]

@@ -51,7 +51,7 @@ def contents(project) -> list:
     return rows
 
 
-def test_what_nothing_computes_again_comes_back_and_the_rest_is_named(annotator, filled, tmp_path):
+def test_restore_returns_files_that_cannot_be_recomputed_and_backup_lists_the_rest(annotator, filled, tmp_path):
     told = annotator("backup", filled, tmp_path / "kept").stdout
     assert "secret: " in told and "features: " in told and "predictions/names: " in told
     annotator("restore", tmp_path / "kept", tmp_path / "again")
@@ -66,7 +66,7 @@ def test_what_nothing_computes_again_comes_back_and_the_rest_is_named(annotator,
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
-def test_backups_and_restored_projects_are_readable_by_their_owner_only(filled, tmp_path):
+def test_backups_and_restored_projects_are_readable_only_by_their_owner(filled, tmp_path):
     backup.create_backup(filled, tmp_path / "kept")
     restoring.restore(tmp_path / "kept", tmp_path / "again")
     for folder in (tmp_path / "kept", tmp_path / "again"):
@@ -76,7 +76,7 @@ def test_backups_and_restored_projects_are_readable_by_their_owner_only(filled, 
         assert not stat.S_IMODE(folder.stat().st_mode) & 0o077
 
 
-def test_a_second_backup_stores_only_what_changed_and_the_first_can_still_be_restored(filled, tmp_path):
+def test_second_backup_stores_only_changed_files_and_the_first_remains_restorable(filled, tmp_path):
     first = backup.create_backup(filled, tmp_path / "kept")
     assert backup.create_backup(filled, tmp_path / "kept").new_files == 0
     before = contents(filled)
@@ -88,7 +88,7 @@ def test_a_second_backup_stores_only_what_changed_and_the_first_can_still_be_res
     assert contents(tmp_path / "old") == before and contents(tmp_path / "new") == contents(filled)
 
 
-def test_a_backup_beside_somebody_who_decides_is_of_one_moment(filled, tmp_path):
+def test_backup_during_concurrent_decisions_is_a_consistent_snapshot(filled, tmp_path):
     db = Database(filled)
     given = 0
 
@@ -107,7 +107,7 @@ def test_a_backup_beside_somebody_who_decides_is_of_one_moment(filled, tmp_path)
     assert len(contents(tmp_path / "again")[0]) == 2, "none of those given while it was copied"
 
 
-def test_restoring_goes_nowhere_but_into_a_new_or_empty_folder(annotator, filled, tmp_path):
+def test_restore_accepts_only_a_new_or_empty_folder(annotator, filled, tmp_path):
     backup.create_backup(filled, tmp_path / "kept")
     before = contents(filled)
     assert "not empty" in annotator("restore", tmp_path / "kept", filled, code=1).stderr
@@ -119,7 +119,7 @@ def test_restoring_goes_nowhere_but_into_a_new_or_empty_folder(annotator, filled
     assert "no complete backup" in annotator("restore", tmp_path / "photos", tmp_path / "x", code=1).stderr
 
 
-def test_hostile_and_damaged_backups_are_refused_and_nothing_appears(filled, tmp_path):
+def test_restore_refuses_malicious_and_damaged_backups_without_writing_files(filled, tmp_path):
     made = backup.create_backup(filled, tmp_path / "kept")
     good = json.loads(made.manifest.read_text())
     outside = tmp_path / "outside"
@@ -189,7 +189,7 @@ def killed_at(step: int, *words: object) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.process
-def test_killed_at_any_moment_a_backup_leaves_the_one_before_and_is_made_by_the_same_command(filled, tmp_path):
+def test_backup_killed_at_any_step_keeps_the_previous_backup_and_can_be_repeated(filled, tmp_path):
     kept, before = tmp_path / "kept", contents(filled)
     backup.create_backup(filled, kept)
     say(Database(filled), 3, 1)
@@ -207,7 +207,7 @@ def test_killed_at_any_moment_a_backup_leaves_the_one_before_and_is_made_by_the_
 
 
 @pytest.mark.process
-def test_killed_at_any_moment_a_restore_leaves_nothing_or_all_and_the_same_command_succeeds(filled, tmp_path):
+def test_restore_killed_at_any_step_is_all_or_nothing_and_can_be_repeated(filled, tmp_path):
     kept, again = tmp_path / "kept", tmp_path / "again"
     backup.create_backup(filled, kept)
     whole = int(killed_at(0, "restore", kept, tmp_path / "count").stdout)
@@ -221,7 +221,7 @@ def test_killed_at_any_moment_a_restore_leaves_nothing_or_all_and_the_same_comma
     assert not list(tmp_path.glob(".again.restoring/*"))
 
 
-def test_the_newest_backups_stay_with_every_part_they_name(annotator, filled, tmp_path):
+def test_pruning_keeps_the_newest_backup_restorable(annotator, filled, tmp_path):
     kept = tmp_path / "kept"
     annotator("backup", filled, kept)
     (filled / "tags" / "1.safetensors").write_text("another content")
@@ -240,7 +240,7 @@ def test_the_newest_backups_stay_with_every_part_they_name(annotator, filled, tm
     }
 
 
-def test_nothing_is_removed_beside_a_backup_that_cannot_be_read(filled, tmp_path):
+def test_pruning_deletes_nothing_when_a_manifest_is_unreadable(filled, tmp_path):
     kept = tmp_path / "kept"
     for _ in range(3):
         backup.create_backup(filled, kept)

@@ -122,7 +122,7 @@ def main_file(path: Path, name: str) -> Path:
 
 
 @over(name=READ, damage=list(DAMAGES))
-def test_whatever_a_file_holds_it_is_read_or_refused_by_name_and_changes_nothing(place, tmp_path_factory, name, damage):
+def test_damaged_source_file_is_read_or_refused_by_name_in_bounded_memory(place, tmp_path_factory, name, damage):
     if damage == "no rights" and os.geteuid() == 0:
         return
     source = shutil.copytree(place / name, tmp_path_factory.mktemp("source") / name) / f"labels{FORMATS[name].ending}"
@@ -164,7 +164,7 @@ BAD = {  # format, file -> content, what is said of it
 
 
 @over(what=list(BAD))
-def test_what_contradicts_itself_is_named_by_line_or_field(place, tmp_path_factory, what):
+def test_contradictory_source_is_refused_with_its_line_or_field(place, tmp_path_factory, what):
     name, files, expected = BAD[what]
     folder = tmp_path_factory.mktemp("source")
     for file, content in files.items():
@@ -175,7 +175,7 @@ def test_what_contradicts_itself_is_named_by_line_or_field(place, tmp_path_facto
     assert re.search(expected, said), said
 
 
-def test_the_command_ends_with_what_is_wrong_and_without_a_traceback(place, tmp_path, annotator):
+def test_import_command_reports_unreadable_sources_without_a_traceback(place, tmp_path, annotator):
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "empty").mkdir()

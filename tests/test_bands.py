@@ -65,7 +65,7 @@ def seen(source, bands=NO_BAND_CHOICES) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["tiff", "png"])
-def test_color_of_12_bits_in_16_is_stretched_over_all_channels_as_gray_is(kind):
+def test_16_bit_color_and_gray_images_are_stretched_over_all_channels_together(kind):
     values = values_of(3)
     values[..., 1] //= 2  # a channel that is darker stays darker
     file = tiff(values, photometric="rgb") if kind == "tiff" else io.BytesIO(png16(values))
@@ -76,14 +76,14 @@ def test_color_of_12_bits_in_16_is_stretched_over_all_channels_as_gray_is(kind):
     assert check_image(gray).stretch == Stretch(16, 0.0, 3000.0)
 
 
-def test_eight_bits_are_never_stretched():
+def test_8_bit_images_are_never_stretched():
     dark = (values_of(5) // 100).astype(np.uint8)
     assert np.array_equal(seen(tiff(dark), CHOSEN), dark[..., [3, 2, 1]])
     assert check_image(tiff(dark), CHOSEN).stretch is None
 
 
 @pytest.mark.parametrize("channels", [2, 4])
-def test_transparent_pixels_of_a_16_bit_png_are_white_and_do_not_count_for_the_stretch(channels):
+def test_transparent_pixels_of_a_16_bit_png_are_white_and_ignored_by_the_stretch(channels):
     values = values_of(channels)
     values[..., -1] = 65535
     values[5, 5] = [60000] * (channels - 1) + [0]
@@ -106,14 +106,14 @@ LAYOUTS = [
 
 @pytest.mark.parametrize("type_", ["u2", "i2", "f4", "f8"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_the_chosen_bands_are_read_from_every_layout(layout, type_):
+def test_chosen_bands_are_read_from_every_tiff_layout(layout, type_):
     values = values_of(5).astype(type_)
     assert np.abs(seen(tiff(values, **layout), CHOSEN) - scaled(values[..., [3, 2, 1]], 0, 3000)).max() <= 1
 
 
 @pytest.mark.parametrize("compression", ["lzw", "zstd", "packbits", "lzma"])
 @pytest.mark.parametrize("predictor", [False, True])
-def test_compressed_bands_are_unpacked_by_pillow(compression, predictor):
+def test_chosen_bands_are_read_from_compressed_tiffs(compression, predictor):
     pytest.importorskip("imagecodecs", reason="tifffile writes these with it")
     for type_ in ("u2", "f4"):
         if predictor and compression in ("packbits", "lzma"):
@@ -123,7 +123,7 @@ def test_compressed_bands_are_unpacked_by_pillow(compression, predictor):
         assert np.abs(seen(file, CHOSEN) - scaled(values[..., [3, 2, 1]], 0, 3000)).max() <= 1
 
 
-def test_an_unknown_order_is_left_out_with_the_reason_until_somebody_says_which():
+def test_image_with_unknown_band_order_is_refused_until_bands_are_chosen():
     for count, example in ((2, "1"), (4, "3,2,1"), (13, "3,2,1")):
         with pytest.raises(BadImage) as refused:
             open_rgb(tiff(values_of(count)))
@@ -138,7 +138,7 @@ def test_an_unknown_order_is_left_out_with_the_reason_until_somebody_says_which(
         open_rgb(tiff(values_of(4)), bands=BandChoices((9, 3, 2)))
 
 
-def test_a_choice_for_a_number_of_bands_goes_before_what_the_file_says_and_that_before_the_general_choice():
+def test_band_choice_for_a_band_count_overrides_the_file_and_the_file_the_general_choice():
     values = values_of(4)
     file = tiff(values, photometric="rgb", extrasamples=["unspecified"])
     assert np.array_equal(seen(file, CHOSEN), seen(file))  # red, green, blue and another: it says so
@@ -148,7 +148,7 @@ def test_a_choice_for_a_number_of_bands_goes_before_what_the_file_says_and_that_
     assert check_image(file).bands == "4:rgb" and check_image(file, of_four).bands == "4:4,3,2"
 
 
-def test_red_green_and_blue_are_found_by_their_names_wherever_they_are():
+def test_red_green_and_blue_bands_are_found_by_name_in_any_order():
     values = values_of(4)
     names = ("Blue", "Green", "Red", "NIR")
     items = "".join(
@@ -163,14 +163,14 @@ def test_red_green_and_blue_are_found_by_their_names_wherever_they_are():
         open_rgb(unhelpful)
 
 
-def test_three_bands_of_no_order_are_shown_in_the_order_of_the_file_and_that_is_noted():
+def test_three_unnamed_bands_are_shown_in_file_order_and_recorded():
     values = values_of(3)
     assert np.array_equal(seen(tiff(values)), scaled(values, 0, 3000))
     assert check_image(tiff(values)).bands == "3:order"
     assert check_image(tiff(values, photometric="rgb")).bands == ""
 
 
-def test_a_fourth_band_is_transparency_only_where_the_file_says_so():
+def test_fourth_band_is_transparency_only_when_the_file_declares_it():
     values = np.full((6, 6, 4), 100, np.uint8)
     values[..., 3] = 0
     assert seen(tiff(values, photometric="rgb", extrasamples=["unassalpha"])).min() == 255
@@ -184,7 +184,7 @@ def test_a_fourth_band_is_transparency_only_where_the_file_says_so():
 
 
 @pytest.mark.parametrize("channels", [1, 5])
-def test_nodata_and_what_is_not_finite_is_black_and_does_not_count(channels):
+def test_nodata_and_nan_pixels_are_black_and_ignored_by_the_stretch(channels):
     values = np.linspace(10, 20, 40 * 30 * channels, dtype=np.float32).reshape(30, 40, channels)
     values[0, 0], values[0, 1], values[0, 2] = -9999, np.nan, np.inf
     file = tiff(values.squeeze(), extratags=[(42113, 2, None, "-9999", True)])
@@ -196,7 +196,7 @@ def test_nodata_and_what_is_not_finite_is_black_and_does_not_count(channels):
     assert check_image(file, CHOSEN).stretch.low == pytest.approx(known.min())
 
 
-def test_a_turned_tiff_of_many_bands_is_upright_and_white_is_white():
+def test_rotated_multiband_tiff_is_shown_upright_and_a_constant_one_gray():
     values = values_of(4)
     turned = tiff(values, extratags=[(274, 3, 1, 6, True)])
     assert check_image(turned, CHOSEN).width == 30
@@ -232,7 +232,7 @@ def patched(file: io.BytesIO, tag: int, value: int, kind: int = 4) -> io.BytesIO
         (256, 0, r"no size"),
     ],
 )
-def test_a_tiff_that_lies_is_refused_with_words_before_memory_is_taken(tag, value, why):
+def test_tiff_with_false_tags_is_refused_before_memory_is_allocated(tag, value, why):
     file = patched(tiff(values_of(5).astype(np.int16), metadata=None), tag, value)
     before = decoding.DECODING_BUDGET.granted_at_most
     if why is None:
@@ -244,7 +244,7 @@ def test_a_tiff_that_lies_is_refused_with_words_before_memory_is_taken(tag, valu
     assert decoding.DECODING_BUDGET.granted_at_most <= max(before, 20_000_000)
 
 
-def test_a_tile_that_unpacks_to_gigabytes_is_refused():
+def test_tiff_tile_that_decompresses_to_gigabytes_is_refused():
     file = tiff(values_of(5), compression="zlib", tile=(16, 16), metadata=None)
     with pytest.raises(BadImage, match="bytes; the limit is 80,000,000"):
         check_image(patched(patched(file, 322, 2**20), 323, 2**20), CHOSEN)
@@ -253,7 +253,7 @@ def test_a_tile_that_unpacks_to_gigabytes_is_refused():
 @pytest.mark.parametrize(
     "make", [lambda: tiff(values_of(5)).getvalue(), lambda: png16(values_of(4))], ids=["tiff", "png"]
 )
-def test_cut_off_or_with_flipped_bytes_it_is_refused_or_read_and_nothing_else(make):
+def test_truncated_image_is_refused_and_flipped_bytes_cause_only_bad_image_errors(make):
     content = make()
     for kept in (9, 60, 300, len(content) // 2, len(content) * 3 // 4):
         with pytest.raises(BadImage):
@@ -270,7 +270,7 @@ def test_cut_off_or_with_flipped_bytes_it_is_refused_or_read_and_nothing_else(ma
                 assert str(refused)
 
 
-def test_half_a_file_of_separate_planes_is_not_taken_for_a_whole_one():
+def test_truncated_tiff_with_separate_planes_is_refused():
     content = tiff(values_of(13), planarconfig="separate").getvalue()
     with pytest.raises(BadImage, match="truncated"):
         check_image(io.BytesIO(content[:-100]), CHOSEN)  # the last bands, which nobody sees
@@ -293,7 +293,7 @@ def in_project(db: Database, name: str) -> int:
     return db.value("SELECT id FROM image WHERE name = ?", [name])
 
 
-def test_a_project_leaves_them_out_until_the_choice_is_made_and_then_shows_the_same_everywhere(tmp_path, tiles):
+def test_project_adds_multiband_images_after_a_band_choice_and_shows_them_consistently(tmp_path, tiles):
     done = set_up_project(tmp_path / "project", images_folder=tiles).registered
     assert (done.added, len(done.bad)) == (1, 2)
     assert all("annotator bands PROJECT" in bad.reason for bad in done.bad)
@@ -316,7 +316,7 @@ def test_a_project_leaves_them_out_until_the_choice_is_made_and_then_shows_the_s
         assert np.abs(np.asarray(for_network).astype(int).mean((0, 1)) - expected.mean((0, 1))).max() < 2
 
 
-def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_path, tiles):
+def test_changed_band_choice_recreates_images_and_embeddings_and_keeps_labels(tmp_path, tiles):
     set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1), class_file=None)
     db = Database(tmp_path / "project")
     many, four, plain = (in_project(db, name) for name in ("13.tif", "4.tif", "plain.png"))
@@ -349,7 +349,7 @@ def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_pa
     assert choose_bands(db, (9, 3, 2), 13).changed == 0, "the same choice changes nothing"
 
 
-def test_features_of_the_earlier_choice_are_not_used_also_by_a_process_that_has_read_them(tmp_path, tiles):
+def test_changed_band_choice_drops_old_embeddings_in_open_caches(tmp_path, tiles):
     from made_features import add_features
 
     set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
@@ -364,7 +364,7 @@ def test_features_of_the_earlier_choice_are_not_used_also_by_a_process_that_has_
     assert cache.image_ids.tolist() == [in_project(db, "plain.png")]
 
 
-def test_a_choice_that_some_images_cannot_follow_is_refused_with_their_numbers(tmp_path, tiles):
+def test_band_choice_beyond_the_bands_of_some_images_is_refused_with_their_count(tmp_path, tiles):
     set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
     db = Database(tmp_path / "project")
     with pytest.raises(AnnotatorError, match=r"9,3,2 cannot be shown of all images.*--of(.|\n)*1 image of 4 bands"):
@@ -376,7 +376,7 @@ def test_a_choice_that_some_images_cannot_follow_is_refused_with_their_numbers(t
     assert parse_bands("5") == (5, 5, 5) and parse_bands(" 4, 3,2") == (4, 3, 2)
 
 
-def test_the_commands_say_what_was_stretched_and_how_to_choose(tmp_path, tiles, annotator):
+def test_import_and_bands_commands_report_skipped_images_and_the_band_choice(tmp_path, tiles, annotator):
     said = annotator("import", tmp_path / "new", tiles, "--yes").stdout
     assert "1 image added" in said and "13 bands of 16 bits; which three to show is not known" in said
     said = annotator("bands", tmp_path / "new", "4,3,2").stdout
@@ -388,9 +388,7 @@ def test_the_commands_say_what_was_stretched_and_how_to_choose(tmp_path, tiles, 
     )
 
 
-def test_a_new_project_of_nothing_else_is_made_by_import_and_waits_and_by_init_with_the_choice(
-    tmp_path, tiles, annotator
-):
+def test_new_project_of_multiband_images_needs_bands_at_init_or_after_import(tmp_path, tiles, annotator):
     (tiles / "plain.png").unlink()
     assert "init --bands 3,2,1" in annotator("init", tmp_path / "one", "--images", tiles, code=1).stderr
     assert "2 images added" in annotator("init", tmp_path / "one", "--images", tiles, "--bands", "3,2,1").stdout

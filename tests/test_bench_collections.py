@@ -18,7 +18,7 @@ from spmll.methods.auto import Auto
 
 
 @pytest.mark.parametrize("name", (*recipes.COLLECTION_NAMES, *recipes.KEPT_BACK_NAMES))
-def test_a_collection_follows_from_its_name_and_every_label_is_of_one_of_its_images(tmp_path, name):
+def test_collection_is_reproducible_from_its_name_and_labels_every_image(tmp_path, name):
     first, longer = tmp_path / "first", tmp_path / "longer"
     recipes.make_collection(first, name, 2)
     recipes.make_collection(longer, name, 3)
@@ -30,31 +30,31 @@ def test_a_collection_follows_from_its_name_and_every_label_is_of_one_of_its_ima
     assert all(labels and len(labels) == len(set(labels)) and "" not in labels for labels in shown.values())
 
 
-def test_uneven_recipes_show_the_first_class_most_and_every_class_at_all():
+def test_uneven_recipe_shows_the_first_class_most_and_every_class_at_least_once():
     recipe = recipes.get_recipes()["rare_digits"]
     shown = [name for seed in range(300) for name in recipes.compose_image(recipe, np.random.default_rng(seed))[1]]
     counts = [shown.count(name) for name in recipe.classes]
     assert counts[0] == max(counts) > 10 * counts[-1] > 0
 
 
-def test_no_collection_that_is_kept_back_is_compared_unasked():
+def test_held_back_collections_are_excluded_from_the_default_comparison():
     assert len(recipes.KEPT_BACK_NAMES) == 4 and not set(recipes.KEPT_BACK_NAMES) & set(recipes.COLLECTION_NAMES)
 
 
-def test_two_collections_of_one_name_are_refused(tmp_path):
+def test_two_collections_of_the_same_name_are_refused(tmp_path):
     (tmp_path / "suits").mkdir()
     with pytest.raises(AnnotatorError, match=r"same name: suits, suits"):
         measure_collections([tmp_path / "suits"], made=("suits",), options=Options(("an",), work=tmp_path / "work"))
 
 
-def test_what_is_best_on_a_collection_alone_is_not_chosen_for_it():
+def test_settings_for_a_collection_are_chosen_on_the_other_collections():
     # Of three collections, the second setting is far better on the first and a little worse on the others.
     scores = np.array([[0.5, 0.5, 0.5], [0.9, 0.45, 0.45]])
     assert choose_left_out_settings(scores) == [0, 1, 1]
     assert choose_left_out_settings(np.array([[0.5], [0.9]])) == [0]  # there are no others to choose on
 
 
-def test_the_present_constants_are_the_first_setting_and_among_what_is_drawn_from():
+def test_current_constants_are_the_first_setting_and_part_of_the_search_space():
     few, many = draw_settings(3), draw_settings(9)
     assert few == many[:3] and few[0] == {}
     present = vars(Auto())
@@ -63,7 +63,7 @@ def test_the_present_constants_are_the_first_setting_and_among_what_is_drawn_fro
         Auto(**constants)  # refuses what makes no sense
 
 
-def test_being_first_counts_both_figures_of_every_row():
+def test_comparison_summary_counts_both_metrics_of_every_row():
     def row(ours: tuple[float, float], best: tuple[float, float]) -> dict:
         return {"hidden_ap": ours[0], "hidden_map": ours[1], "hidden_ap_rival": best[0], "hidden_map_rival": best[1],
                 "ece": 0.1, "rare": 2, "rare_honest": 1}  # fmt: skip
@@ -75,14 +75,14 @@ def test_being_first_counts_both_figures_of_every_row():
     assert found["near"] == 0.75 and (found["rare"], found["honest"]) == (4, 0.5)
 
 
-def test_a_collection_there_is_not_is_refused_with_those_there_are(tmp_path):
+def test_unknown_collection_is_refused_with_the_list_of_known_ones(tmp_path):
     with pytest.raises(AnnotatorError, match=r"No collection is called 'digit'.*digits"):
         measure_collections(made=("digit",))
 
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path):
+def test_comparison_names_the_best_rival_and_a_rerun_trains_nothing(tmp_path):
     words = [
         "bench",
         "collections",
@@ -116,7 +116,7 @@ def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path):
     assert json.loads(again.stdout)["rows"] == result["rows"]
 
 
-def test_collections_of_small_objects_are_reproducible_and_show_their_classes(tmp_path):
+def test_small_object_collections_are_reproducible_and_show_every_class(tmp_path):
     for name, things in small_objects.SMALL_OBJECT_COLLECTIONS.items():
         for folder in ("first", "second"):
             small_objects.draw_collection(tmp_path / folder / name, name, 30)

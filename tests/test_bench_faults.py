@@ -66,7 +66,7 @@ AGAIN = """INSERT INTO decision (uuid, action, image_id, class_id, state, source
         ("from_nobody", AGAIN.format(uuid="another", id=1)),
     ],
 )
-def test_a_decision_that_is_not_as_it_was_sent_is_seen(db, kind, statement):
+def test_fault_check_finds_decisions_that_differ_from_those_sent(db, kind, statement):
     sent = sent_and_stored(db)
     assert not any(guarantee_checks.find_broken_decisions(db, sent).values())
     put(db, statement)
@@ -74,14 +74,14 @@ def test_a_decision_that_is_not_as_it_was_sent_is_seen(db, kind, statement):
     assert [name for name, every in told.items() if every] == [kind], told
 
 
-def test_an_unacknowledged_decision_may_be_there_or_not(db):
+def test_fault_check_allows_an_unacknowledged_decision_to_be_missing(db):
     sent = sent_and_stored(db)
     sent.acknowledged.discard(str(uuid.UUID(int=4)))
     put(db, "DELETE FROM decision WHERE action = 'flag'")
     assert not any(guarantee_checks.find_broken_decisions(db, sent).values())
 
 
-def test_a_cell_in_two_hands_is_seen_until_one_lets_go():
+def test_fault_check_finds_a_label_leased_twice_until_one_page_releases_it():
     hands = Hands()
     hands.take_cells("a", [(1, WHOLE_IMAGE_CLASS), (2, 5)])
     hands.take_cells("b", [(3, WHOLE_IMAGE_CLASS), (2, 6)])
@@ -99,7 +99,7 @@ def test_a_cell_in_two_hands_is_seen_until_one_lets_go():
     assert ((2, 6), "e", "d") in hands.double_holdings[before:]
 
 
-def test_files_in_parts_are_seen(db, tmp_path):
+def test_fault_check_finds_incomplete_files(db, tmp_path):
     (tmp_path / "0.csv").write_text("image,fox\n")
     place = db.paths.selections / "odd.npy"
     place.parent.mkdir()
@@ -108,7 +108,7 @@ def test_files_in_parts_are_seen(db, tmp_path):
     assert len(told) == 2 and "odd.npy" in told[0] and "0.csv has not 25 lines" in told[1]
 
 
-def test_seeds_are_one_or_several():
+def test_seed_option_parses_one_seed_or_a_range():
     assert [*parse_seeds("3")] == [3] and [*parse_seeds("1..4")] == [1, 2, 3, 4]
     for wrong in ("a", "4..1", "1..", ""):
         with pytest.raises(AnnotatorError, match="--seed takes"):
@@ -117,7 +117,7 @@ def test_seeds_are_one_or_several():
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_after_kills_every_acknowledged_decision_is_stored_once_and_all_else_agrees(tmp_path, monkeypatch):
+def test_acknowledged_decisions_are_stored_exactly_once_after_kills(tmp_path, monkeypatch):
     kills = 20
     monkeypatch.setattr("benchmarks.faults.fault_measurement.PROJECT_IMAGES", 400)
     monkeypatch.setattr("benchmarks.faults.fault_measurement.FAULT_PAUSE_SECONDS", 0.4)

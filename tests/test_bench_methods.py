@@ -53,7 +53,7 @@ def result(folder, options):
     return measure_methods(*folder, options=options, command="annotator bench methods ...")
 
 
-def test_every_method_and_share_has_a_row_with_every_figure(result):
+def test_result_has_a_row_with_every_metric_per_method_and_labeled_share(result):
     assert result["bench"] == "methods"
     assert [(row["method"], row["share"]) for row in result["rows"]] == [
         (name, share) for share in (0.4, 1.0) for name in ("an", "role+linear_init", "oracle")
@@ -69,12 +69,12 @@ def test_every_method_and_share_has_a_row_with_every_figure(result):
     json.dumps(result, allow_nan=False)
 
 
-def test_the_whole_truth_finds_more_than_single_labels(result):
+def test_full_labels_reach_a_higher_hidden_ap_than_single_labels(result):
     found = {(row["method"], row["share"]): row["hidden_ap"] for row in result["rows"]}
     assert found["oracle", 1.0] > found["an", 1.0] > result["setting"]["chance"]["1"]
 
 
-def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, options, capsys):
+def test_rerun_reuses_finished_results_and_trains_only_new_methods(result, folder, options, capsys):
     again = measure_methods(*folder, options=options)
     assert again["rows"] == result["rows"]
     assert capsys.readouterr().err.count("(done before)") == 12
@@ -85,7 +85,7 @@ def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, 
     assert rows[1] == result["rows"][3]
 
 
-def test_a_result_belongs_to_the_code_that_made_it():
+def test_stored_result_is_keyed_by_a_hash_of_the_source_modules_it_uses():
     modules = finished_results.find_modules("em_apl", "linear")
     assert {"spmll.methods.published.em_apl", "spmll.methods.base", "spmll.losses.entropy_maximization"} <= set(modules)
     assert {"spmll.linear.training", "spmll.statistics.metrics", "spmll.trainers.linear"} <= set(modules)
@@ -95,7 +95,7 @@ def test_a_result_belongs_to_the_code_that_made_it():
 
 
 @pytest.mark.slow
-def test_without_a_split_all_images_train_and_the_last_epoch_counts_as_in_a_project(folder, tmp_path):
+def test_no_split_option_trains_on_all_images_and_reports_the_last_epoch(folder, tmp_path):
     options = Options(("an", "em_apl", "auto"), shares=(0.75,), seeds=2, backbone=SMALL, work=tmp_path, no_split=True)
     result = measure_methods(*folder, options=options, command="bench")
     setting = result["setting"]
@@ -117,7 +117,7 @@ def test_without_a_split_all_images_train_and_the_last_epoch_counts_as_in_a_proj
 
 
 @pytest.mark.slow
-def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defaults(result, folder, kept, capsys):
+def test_tuning_spends_the_same_number_of_trials_on_every_method(result, folder, kept, capsys):
     chosen = Options(("an", "role"), shares=(1.0,), seeds=1, trials=3, backbone=SMALL, work=kept)
     rows = measure_methods(*folder, options=chosen)["rows"]
     assert [len(row["trial_scores"]) for row in rows] == [3, 3]
@@ -128,7 +128,7 @@ def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defau
 
 
 @pytest.mark.slow
-def test_a_method_taken_as_it_is_gets_no_trials_and_reports_its_own_constants(result, folder, kept, capsys):
+def test_method_without_tunable_parameters_gets_no_trials_and_reports_its_defaults(result, folder, kept, capsys):
     assert [name for name, method in METHODS.items() if method.skips_validation] == ["auto"] and not METHODS[
         "auto"
     ].tunable
@@ -141,7 +141,7 @@ def test_a_method_taken_as_it_is_gets_no_trials_and_reports_its_own_constants(re
     assert auto["epoch"] == [2] and all(math.isfinite(auto[key]) for key in (*REPORTED_FIGURES, "val_map"))
 
 
-def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smaller_one():
+def test_trials_start_with_the_defaults_match_across_methods_and_extend_smaller_budgets():
     for name, method in METHODS.items():
         some = tune.draw_trials(name, 8)
         assert some[0] == Choice() and some[:4] == tune.draw_trials(name, 4)
@@ -153,7 +153,7 @@ def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smal
             assert all(value in method.tunable[key] for key, value in one.parameters.items())
 
 
-def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses(tmp_path):
+def test_tuning_chooses_the_best_trial_and_skips_trials_a_method_refuses(tmp_path):
     choices = tune.draw_trials("an", 4)
     best, scores = tune.choose_best(choices, [0.2, 0.5, 0.0, 0.5])
     assert scores == [0.2, 0.5, 0.0, 0.5] and best == choices[1]
@@ -169,7 +169,7 @@ def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses(tmp_path):
             trainings.compute_result(cell, tmp_path)
 
 
-def test_hidden_positives_of_images_without_any_label_count():
+def test_hidden_ap_counts_positives_of_images_without_labels():
     truth = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 1, 0]], bool)
     labels = np.array([[1, 0, 0], [0, 0, 0]], np.int8)
     task = Task(truth, np.array([0, 1]), np.array([2]), np.array([3]), labels, False)
@@ -183,7 +183,7 @@ def test_hidden_positives_of_images_without_any_label_count():
     assert task.get_labels(True).tolist() == [[1, 1, -1]] and task.get_labels(False).tolist() == [[1, 0, 0]]
 
 
-def test_a_set_of_the_papers_keeps_its_labels_from_seed_to_seed_and_counts_empty_classes(folder):
+def test_published_dataset_keeps_its_labels_across_seeds_and_scores_empty_classes(folder):
     chance = np.random.default_rng(3)
     train, test = (Part((folder[1],) * rows, chance.random((rows, 6)) < 0.5) for rows in (40, 10))
     paper = build_official_dataset("voc", tuple("abcdef"), train, test, None, ())
@@ -197,7 +197,7 @@ def test_a_set_of_the_papers_keeps_its_labels_from_seed_to_seed_and_counts_empty
     assert (own[0].labels != own[1].labels).any() and not own[0].empty_as_zero
 
 
-def test_a_table_and_a_picture_name_every_method(result, tmp_path):
+def test_report_table_names_every_method_and_the_plot_is_written(result, tmp_path):
     text, markdown = methods_report.format_text(result), methods_report.format_markdown(result)
     for name in ("an", "role+linear_init", "oracle"):
         assert name in text and f"| `{name}` |" in markdown
@@ -210,7 +210,7 @@ def test_a_table_and_a_picture_name_every_method(result, tmp_path):
 
 
 @pytest.mark.slow
-def test_other_clicks_are_compared_with_random_ones_method_by_method(result, folder, kept, tmp_path):
+def test_salient_clicks_are_compared_with_random_clicks_per_method(result, folder, kept, tmp_path):
     boxes = tmp_path / "boxes.csv"
     labels = [line.split(",") for line in folder[1].read_text().splitlines()[1:]]
     rows = [f"{name},{shows.split('|')[0]},0,0,60,60" for name, shows in labels]
@@ -243,7 +243,7 @@ def test_other_clicks_are_compared_with_random_ones_method_by_method(result, fol
     assert Image.open(tmp_path / "a.png").size[0] > 500
 
 
-def test_everything_wrong_with_the_options_is_told_at_once(tmp_path):
+def test_options_error_lists_all_problems_together(tmp_path):
     wrong = Options(
         ("em_appl",), "liner", (0.0, 2.0), 0, trials=0, work=tmp_path, clicks=("salent",), strengths=(11.0,)
     )
@@ -263,7 +263,7 @@ def test_everything_wrong_with_the_options_is_told_at_once(tmp_path):
         assert part in told, part
 
 
-def test_all_methods_are_those_that_can_be_trained_in_the_regime(tmp_path):
+def test_all_selects_the_methods_trainable_in_the_regime(tmp_path):
     assert "auto" not in Options(("all",), "finetune", work=tmp_path).check_and_resolve().methods
     assert "auto" in Options(("all",), work=tmp_path).check_and_resolve().methods
     with_texts = Options(("all",), backbone="open_clip:PE-Core-T-16-384/meta", work=tmp_path).check_and_resolve()
@@ -281,7 +281,7 @@ def test_all_methods_are_those_that_can_be_trained_in_the_regime(tmp_path):
         ({"dataset": "voc"}, "needs --root"),
     ],
 )
-def test_data_that_do_not_go_together_are_refused(folder, tmp_path, words, told):
+def test_incompatible_dataset_options_are_refused(folder, tmp_path, words, told):
     known = {"images": folder[0], "truth": folder[1], "root": tmp_path, "dataset": "voc"}
     with pytest.raises(AnnotatorError, match=told):
         measure_methods(**{key: known[key] for key in words}, options=Options(work=tmp_path))
@@ -334,7 +334,7 @@ def odd(tmp_path_factory, folder):
         ("set", "truth", ("--work", "FILE"), "is a file; it must be a folder"),
     ],
 )
-def test_what_nobody_can_compare_on_is_told_before_anything_is_embedded(
+def test_unusable_images_truth_or_options_are_refused_before_embedding(
     odd, folder, tmp_path, recwarn, capsys, images, truth, words, told
 ):
     images = folder[0] if images == "set" else odd / images
@@ -347,7 +347,7 @@ def test_what_nobody_can_compare_on_is_told_before_anything_is_embedded(
     assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
 
 
-def test_one_class_and_more_classes_than_images_give_figures_that_are_numbers(odd, folder, tmp_path):
+def test_metrics_are_finite_for_one_class_and_for_more_classes_than_images(odd, folder, tmp_path):
     names = sorted(file.name for file in folder[0].iterdir())
     rows = [f"{name},{number}|{number + 1}|{number % 7}\n" for number, name in enumerate(names)]
     for truth, share in (("image,labels\n" + "".join(rows), 1.0), ((odd / "one_class.csv").read_text(), 0.5)):
@@ -357,7 +357,7 @@ def test_one_class_and_more_classes_than_images_give_figures_that_are_numbers(od
             assert all(math.isfinite(row[key]) for key in (*REPORTED_FIGURES, "val_map")), row
 
 
-def test_the_command_prints_json_and_writes_what_it_is_asked_for(folder, kept, tmp_path, result):
+def test_methods_command_prints_json_and_writes_plot_and_markdown(folder, kept, tmp_path, result):
     words = ["bench", "methods", "--images", folder[0], "--truth", folder[1], "--methods", "oracle,an", "--seeds", 2]
     words += ["--share", "0.4,1.0", "--backbone", SMALL, "--work", kept, "--json"]
     words += ["--plot", tmp_path / "a.png", "--markdown", tmp_path / "a.md"]
@@ -381,7 +381,7 @@ def test_the_command_prints_json_and_writes_what_it_is_asked_for(folder, kept, t
         (["--backbone", "resnet5000", "--images", "IMAGES", "--truth", "TRUTH"], "resnet5000"),
     ],
 )
-def test_the_command_tells_what_is_wrong_without_a_traceback(folder, tmp_path, words, told):
+def test_methods_command_refuses_invalid_option_values(folder, tmp_path, words, told):
     known = {"IMAGES": str(folder[0]), "TRUTH": str(folder[1])}
     words = ["bench", "methods", "--work", str(tmp_path), *(known.get(word, word) for word in words)]
     done = CliRunner().invoke(app, words)
@@ -389,14 +389,14 @@ def test_the_command_tells_what_is_wrong_without_a_traceback(folder, tmp_path, w
 
 
 @pytest.mark.slow
-def test_a_method_that_reads_maps_is_given_maps(folder, kept):
+def test_method_that_needs_feature_maps_trains_on_them(folder, kept):
     maps = Options(("lagc",), seeds=1, epochs=2, backbone=SMALL, work=kept)
     [row] = measure_methods(*folder, options=maps)["rows"]
     assert 0 < row["hidden_ap"] <= 1 and row["epoch"][0] in (1, 2)
 
 
 @pytest.mark.slow
-def test_end_to_end_training_makes_a_row(folder, kept):
+def test_end_to_end_training_yields_a_result_row(folder, kept):
     chosen = Options(
         ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", linear_init=True, work=kept
     )
@@ -406,7 +406,7 @@ def test_end_to_end_training_makes_a_row(folder, kept):
 
 
 @pytest.mark.slow
-def test_end_to_end_training_goes_on_after_a_kill_with_the_same_result(folder, tmp_path):
+def test_end_to_end_training_resumes_after_an_interruption_with_the_same_result(folder, tmp_path):
     dataset = load_dataset("folder", *folder)
     task, paths = make_task(dataset, 0.4, 0), join_parts(dataset).paths
     network = Network(SMALL, 64, "cpu", epochs=2)
@@ -429,7 +429,7 @@ def test_end_to_end_training_goes_on_after_a_kill_with_the_same_result(folder, t
     assert not list(tmp_path.glob("cut*"))
 
 
-def test_a_set_of_the_papers_gets_their_settings():
+def test_published_dataset_uses_the_settings_of_its_paper():
     cub = make_network_recipe("gr", Choice(), Network("resnet50", 448, "cpu", "cub"))
     published = METHODS["gr"].published["cub"]
     assert cub == published and published.parameters["q3"] == 1.5

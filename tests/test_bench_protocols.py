@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
 # -- the network
 
 
-def test_whole_networks_begin_with_the_first_weights_of_torchvision_as_in_the_papers():
+def test_finetuning_starts_from_torchvision_v1_weights_as_in_the_papers():
     for options in (Options(regime="finetune"), Options(protocol="cole")):
         assert options.network == "resnet50.tv_in1k"
     assert Options(regime="finetune", backbone=SMALL).network == SMALL
@@ -64,7 +64,7 @@ def test_whole_networks_begin_with_the_first_weights_of_torchvision_as_in_the_pa
 # -- the precision
 
 
-def test_networks_are_trained_in_the_precision_of_their_paper():
+def test_each_method_trains_in_the_precision_of_its_paper():
     def precision(name, device, **chosen):
         return make_network_recipe(name, Choice(), Network(SMALL, 64, device, **chosen)).precision
 
@@ -92,13 +92,13 @@ def test_networks_are_trained_in_the_precision_of_their_paper():
         (Options(("role+linear_init",), protocol="cole"), "role\\+linear_init ends with the whole network"),
     ],
 )
-def test_what_does_not_go_together_is_told(options, told):
+def test_incompatible_protocol_options_are_refused(options, told):
     with pytest.raises(AnnotatorError, match=told):
         options.check_and_resolve()
 
 
 @pytest.mark.slow
-def test_the_report_names_network_and_precision(folder, tmp_path):
+def test_report_names_the_backbone_and_precision(folder, tmp_path):
     chosen = Options(
         ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", work=tmp_path, precision="bf16"
     )
@@ -111,7 +111,7 @@ def test_the_report_names_network_and_precision(folder, tmp_path):
 # -- the linear protocol of Cole et al.
 
 
-def test_the_grid_is_that_of_the_paper():
+def test_hyperparameter_grid_matches_the_paper():
     tried = [cole.make_linear_recipe(choice) for choice in cole.make_grid()]
     assert [(settings.lr, settings.batch) for settings in tried] == [
         (pytest.approx(rate), batch) for rate in (1e-2, 1e-3, 1e-4, 1e-5) for batch in (8, 16)
@@ -119,14 +119,14 @@ def test_the_grid_is_that_of_the_paper():
     assert {(one.epochs, one.optimiser, one.weight_decay, one.drop_last) for one in tried} == {(25, "adam", 0.0, True)}
 
 
-def test_changed_constants_are_those_of_every_choice():
+def test_changed_constants_apply_to_every_trial():
     changed = Options(("an_ls",), trials=3, changed=("an_ls.negative=0.3",))
     for options in (changed, replace(changed, trials=1, protocol="cole")):
         choices = tune.list_candidates("an_ls", options)
         assert len(choices) > 2 and {choice.parameters["negative"] for choice in choices} == {0.3}
 
 
-def test_a_linear_classifier_is_trained_as_a_bare_loop_trains_it(folder, tmp_path):
+def test_linear_classifier_training_matches_a_plain_pytorch_loop(folder, tmp_path):
     """One batch of all images makes their order irrelevant, so that a loop of PyTorch can be held against it."""
     dataset = load_dataset("folder", *folder)
     fixed = cole.FixedFeatures(dataset, Options(backbone=SMALL, size=64, device="cpu", work=tmp_path))
@@ -152,7 +152,7 @@ def test_a_linear_classifier_is_trained_as_a_bare_loop_trains_it(folder, tmp_pat
     np.testing.assert_allclose(trained.probabilities(task.test), expected, atol=1e-5)
 
 
-def test_the_best_of_eight_settings_is_chosen_on_validation_images(folder, tmp_path, capsys):
+def test_best_of_eight_settings_is_chosen_on_validation_images(folder, tmp_path, capsys):
     chosen = Options(("an", "role"), seeds=2, epochs=2, backbone=SMALL, size=64, work=tmp_path, protocol="cole")
     result = measure_methods(*folder, options=chosen)
     assert capsys.readouterr().err.count("trial:") == 16
@@ -173,7 +173,7 @@ def test_the_best_of_eight_settings_is_chosen_on_validation_images(folder, tmp_p
 
 
 @pytest.mark.parametrize("of_papers", [True, False])
-def test_a_class_that_nobody_marked_is_scored_on_a_set_of_the_papers_only(folder, tmp_path, of_papers):
+def test_class_without_labels_is_scored_only_on_published_datasets(folder, tmp_path, of_papers):
     dataset = load_dataset("folder", *folder)
     options = Options(backbone=SMALL, device="cpu", work=tmp_path)
     task = make_task(dataset, 1.0, 0)

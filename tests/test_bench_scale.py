@@ -26,7 +26,7 @@ def _left() -> set[Path]:
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.training
-def test_a_project_goes_through_all_steps_and_its_figures_are_kept(tmp_path, monkeypatch):
+def test_scale_measurement_runs_all_steps_and_reuses_stored_figures(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     result = measure((1000,), 5, work=tmp_path / "work")
@@ -56,7 +56,7 @@ def test_a_project_goes_through_all_steps_and_its_figures_are_kept(tmp_path, mon
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_photos_of_any_size_are_registered_alone_and_a_failing_step_leaves_nothing(tmp_path, monkeypatch):
+def test_register_step_runs_alone_and_a_failed_step_leaves_no_files(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     (size,) = measure((1000,), 5, kilobytes=3, steps=["register"])["sizes"]
@@ -67,7 +67,7 @@ def test_photos_of_any_size_are_registered_alone_and_a_failing_step_leaves_nothi
 
 
 @pytest.mark.parametrize("kilobytes", [1, 3, 40, 150])
-def test_photos_have_the_size_that_was_asked_for_and_differ(tmp_path, kilobytes):
+def test_generated_photos_have_the_requested_size_and_differ(tmp_path, kilobytes):
     write_photos(tmp_path, 3, kilobytes)
     contents = [path.read_bytes() for path in sorted(tmp_path.rglob("*.jpg"))]
     assert len(set(contents)) == 3
@@ -80,7 +80,7 @@ def test_photos_have_the_size_that_was_asked_for_and_differ(tmp_path, kilobytes)
         image.load()
 
 
-def test_what_the_disk_cannot_hold_is_refused_with_the_numbers_before_anything_is_made(monkeypatch):
+def test_scale_measurement_beyond_the_disk_space_is_refused_before_creating_files(monkeypatch):
     before = _left()
     with pytest.raises(
         AnnotatorError, match=r"1,000,000,000,000 images x 80 classes would take [\d,]+\.\d GB in .* free"
@@ -91,7 +91,7 @@ def test_what_the_disk_cannot_hold_is_refused_with_the_numbers_before_anything_i
     assert 100_000_000 < bare < room.compute_needed_bytes(1000, 5, 100, ["photos", "register", "embed", "train"])
 
 
-def test_sizes_and_steps_that_make_no_sense_are_refused():
+def test_invalid_image_counts_and_steps_are_refused():
     with pytest.raises(AnnotatorError, match=r"No step is called 'fly'. There is: register, embed"):
         measure((1000,), steps=["fly", "train"])
     assert parse_image_counts("1000, 250000") == (1000, 250000)
@@ -100,7 +100,7 @@ def test_sizes_and_steps_that_make_no_sense_are_refused():
             parse_image_counts(wrong)
 
 
-def test_a_line_is_foretold_by_a_line_and_what_grows_faster_by_its_exponent():
+def test_extrapolation_fits_linear_growth_and_the_exponent_of_faster_growth():
     sizes = [1000, 2000, 4000]
     line = extrapolate_growth(sizes, [3 + 0.01 * size for size in sizes], 100_000)
     assert line["predicted"] == pytest.approx(1003) and line["a_million"] == pytest.approx(10_000)

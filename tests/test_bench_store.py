@@ -17,7 +17,7 @@ from annotator.store.images import images
 from annotator.store.labels import decisions, project_counts
 
 
-def test_a_made_up_project_is_consistent(tmp_path):
+def test_generated_project_is_consistent(tmp_path):
     made = make_bulk_project(tmp_path, 400, 5)
     db = made.db
     counts = project_counts.count_images_by_stage(db)
@@ -38,7 +38,7 @@ def test_a_made_up_project_is_consistent(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_every_route_is_timed_at_both_sizes():
+def test_every_http_route_is_timed_at_both_project_sizes():
     result = measure(images=400, classes=4, requests=2)
     for row in ROUTE_REQUESTS:
         for size in ("small", "large"):
@@ -48,7 +48,7 @@ def test_every_route_is_timed_at_both_sizes():
 
 
 @pytest.mark.process
-def test_a_small_answer_does_not_wait_until_its_first_half_was_acknowledged(project, processes):
+def test_small_http_response_is_sent_without_waiting_for_a_tcp_acknowledgment(project, processes):
     served = Served(project, processes)
     connection = http.client.HTTPConnection("127.0.0.1", served.port)
     taken = []

@@ -53,7 +53,7 @@ def compared(data, kept, *words) -> dict:
     return json.loads(done.stdout)
 
 
-def test_a_changed_constant_is_what_is_trained(voc, kept):
+def test_set_option_changes_the_trained_constants(voc, kept):
     plain = compared(voc, kept, "--methods", "an")["rows"][0]
     smoothed = ("--methods", "an_ls", "--set", "an_ls.positive=0")
     changed = compared(voc, kept, *smoothed, "--set", "an_ls.negative=0")
@@ -65,7 +65,7 @@ def test_a_changed_constant_is_what_is_trained(voc, kept):
     assert [half[key] for key in figures] != [plain[key] for key in figures]
 
 
-def test_everything_wrong_with_changed_constants_is_told_at_once(tmp_path):
+def test_changed_constants_error_lists_all_problems_together(tmp_path):
     words = ("gr", "grr.q3=1", "an.eps=0", "gr.q4=1", "em.alpha=much", "gr.sigma=-1")
     with pytest.raises(AnnotatorError) as caught:
         Options(("gr", "em"), changed=words, work=tmp_path).check_and_resolve()
@@ -85,7 +85,7 @@ def paper_set(images: int = 60, classes: int = 6) -> DataSet:
     return build_official_dataset("voc", tuple("abcdef")[:classes], train, test, None, ())
 
 
-def test_further_labels_of_a_set_of_the_papers_are_those_that_their_code_draws():
+def test_additional_labels_of_a_published_dataset_match_the_published_code():
     dataset = paper_set()
     rows = dataset.official_rows[0]
     for positives, negatives in ((2, 0), (1, 1), (-1, 0), (3, -1)):
@@ -98,7 +98,7 @@ def test_further_labels_of_a_set_of_the_papers_are_those_that_their_code_draws()
     assert (half != 0).all(1).sum() == round(0.5 * len(rows)) and not half[(half == 0).any(1)].any()
 
 
-def test_further_labels_of_a_folder_leave_the_first_and_are_as_many_as_asked():
+def test_additional_labels_of_a_folder_keep_the_first_and_match_the_requested_count():
     dataset = paper_set()
     plain = DataSet(*(getattr(dataset, name) for name in ("name", "classes", "train", "val", "test")), None, None)
     one = draw_training_labels(plain, 0.5, 4)
@@ -110,7 +110,7 @@ def test_further_labels_of_a_folder_leave_the_first_and_are_as_many_as_asked():
     assert truth[more == PRESENT].all() and not truth[more == ABSENT].any()
 
 
-def test_each_method_of_the_first_table_is_told_as_many_absences_as_its_row_says():
+def test_each_baseline_method_gets_its_number_of_absent_labels():
     dataset = paper_set()
     task = make_task(dataset, 1.0, 0, absences={METHODS[name].known_absences for name in ("an", "iu", "iun")})
     truth = task.truth[task.train[task.labeled_places]]
@@ -122,7 +122,7 @@ def test_each_method_of_the_first_table_is_told_as_many_absences_as_its_row_says
     assert METHODS["bce_ls"].full_labels and not METHODS["pr"].known_absences
 
 
-def test_validation_by_observed_labels_takes_all_else_for_absent():
+def test_validation_by_observed_labels_counts_all_others_as_absent():
     truth = np.array([[1, 0], [1, 1], [0, 1], [1, 0]], bool)
     observed = np.array([[1, 0], [0, 0], [0, 1]], bool)
     rows = np.arange(4)
@@ -135,14 +135,14 @@ def test_validation_by_observed_labels_takes_all_else_for_absent():
     assert (drawn.sum(1) == dataset.val.truth.any(1)).all() and dataset.val.truth[drawn].all()
 
 
-def test_without_validation_the_last_epoch_counts(voc, kept):
+def test_training_without_validation_reports_the_last_epoch_and_refuses_tuning(voc, kept):
     row = compared(voc, kept, "--methods", "an", "--validate", "none")["rows"][0]
     assert row["epoch"] == [2] and "val_map" not in row and 0 < row["test_map"] <= 1
     with pytest.raises(AnnotatorError, match="tuning needs validation images"):
         Options(("an",), validate="none", trials=2, work=kept).check_and_resolve()
 
 
-def test_with_full_labels_nothing_is_hidden_and_every_loss_learns_from_absences(voc, kept):
+def test_full_labels_report_no_hidden_ap_and_train_every_loss(voc, kept):
     result = compared(voc, kept, "--methods", "focal,asl,zlpr,opml,bce_ls", "--labels", "full")
     for row in result["rows"]:
         assert "hidden_ap" not in row and 0 < row["test_map"] <= 1
@@ -150,7 +150,7 @@ def test_with_full_labels_nothing_is_hidden_and_every_loss_learns_from_absences(
     assert "| `zlpr` |" in methods_report.format_markdown(result)
 
 
-def test_measures_that_are_asked_for_are_figures_and_columns(folder, voc, kept):
+def test_requested_metrics_appear_in_result_rows_and_reports(folder, voc, kept):
     asked = "train_map,precision@1,recall@3,wasserstein"
     result = compared(folder, kept, "--methods", "iun,iu,pr,ent_min,l1r,l2r,gr_learned", "--measures", asked)
     for row in result["rows"]:
@@ -165,7 +165,7 @@ def test_measures_that_are_asked_for_are_figures_and_columns(folder, voc, kept):
     )
 
 
-def test_unknown_words_about_labels_are_told_at_once(tmp_path):
+def test_supervision_options_error_lists_all_unknown_values_together(tmp_path):
     wrong = Options(
         ("an",), labels="fill", positives=0, negatives=-2, validate="obsreved", measures=("recall@0",), work=tmp_path
     )
@@ -177,7 +177,7 @@ def test_unknown_words_about_labels_are_told_at_once(tmp_path):
     assert "--positives takes a number of labels, or all" in str(done.exception)
 
 
-def test_rows_to_compare_with_take_part_only_when_they_are_named(tmp_path):
+def test_baseline_methods_take_part_only_when_named(tmp_path):
     yardsticks = {name for name, method in METHODS.items() if method.yardstick}
     assert {"iun", "iu", "pr", "ent_min", "l1r", "l2r", "bce_ls", "an_ls+linear_init", "gr_learned"} == yardsticks
     assert not yardsticks & set(Options(work=tmp_path).check_and_resolve().methods)
@@ -185,13 +185,13 @@ def test_rows_to_compare_with_take_part_only_when_they_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "cost"), [("l1r", 0.1 * (1 + 2 + 3)), ("l2r", 0.05 * (1 + 4 + 9))])
-def test_a_penalty_on_weights_by_hand(name, cost):
+def test_weight_penalty_matches_a_hand_calculation(name, cost):
     weights = [torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0]])]
     assert float(make_method(name, strength=0.1).penalty(weights)) == pytest.approx(cost)
     assert make_method("an").penalty(weights) == 0
 
 
-def test_learned_curves_begin_where_the_schedule_begins_and_have_a_gradient():
+def test_learned_gr_curves_start_at_the_schedule_and_have_gradients():
     labels, logits = torch.tensor([[1, 0, 0], [0, 1, 0]], dtype=torch.int8), torch.tensor([[1.0, -1, 0], [0, 2, -2]])
     learned, moved = make_method("gr_learned"), make_method("gr")
     for method in (learned, moved):
@@ -204,7 +204,7 @@ def test_learned_curves_begin_where_the_schedule_begins_and_have_a_gradient():
     assert all(curve.grad.abs().sum() > 0 for curve in group["params"])
 
 
-def test_an_ls_in_two_stages_freezes_the_backbone_first_and_then_starts_afresh():
+def test_two_stage_an_ls_freezes_the_backbone_first_and_then_restarts_the_optimizer():
     method = make_method("an_ls+linear_init")
     method.begin(torch.zeros(2, 2, dtype=torch.int8), None, 35, torch.Generator())
     assert [method.freezes_backbone(epoch) for epoch in (1, 25, 26)] == [True, True, False]
@@ -215,7 +215,7 @@ def test_an_ls_in_two_stages_freezes_the_backbone_first_and_then_starts_afresh()
     }  # fmt: skip
 
 
-def test_figures_of_test_images_follow_the_measures_of_the_task():
+def test_compute_figures_returns_the_metrics_of_the_task():
     truth = np.array([[1, 0, 1], [1, 1, 0], [0, 0, 1]], bool)
     rows = np.arange(3)
     task = Task(
@@ -227,7 +227,7 @@ def test_figures_of_test_images_follow_the_measures_of_the_task():
     assert "wasserstein" not in figures
 
 
-def test_precision_and_recall_of_the_most_probable_classes_by_hand():
+def test_precision_and_recall_at_k_match_a_hand_calculation():
     scores = np.array([[0.9, 0.8, 0.1], [0.2, 0.2, np.nan], [0.3, 0.4, 0.5]])
     truth = np.array([[1, 0, 1], [0, 1, 0], [0, 0, 0]], bool)
     # First one: hits in 1 of 3 images; the equal ones of the second are taken in their order. Recall: (1/2 + 0) / 2.
@@ -236,7 +236,7 @@ def test_precision_and_recall_of_the_most_probable_classes_by_hand():
     assert precision_and_recall_at(scores, truth, 9) == pytest.approx(((2 / 3 + 1 / 3 + 0) / 3, 1.0))
 
 
-def test_the_wasserstein_distance_by_hand():
+def test_wasserstein_distance_matches_a_hand_calculation():
     assert wasserstein_distance(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == pytest.approx(0.5)
     assert wasserstein_distance(np.array([0.2, 0.4]), np.array([0.7, 0.9])) == pytest.approx(0.5)
     # A quarter of the first sample has to go from 0 to 1.

@@ -15,7 +15,7 @@ from annotator.store.people import leases
 
 
 @pytest.mark.parametrize(("lease_seconds", "twice"), [(150.0, 1), (0.0, 0)])
-def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leased(
+def test_image_of_a_vanished_annotator_counts_as_double_held_only_while_leased(
     tmp_path, monkeypatch, lease_seconds, twice
 ):
     for module in ("annotator.store.people.leases", "benchmarks.team.lease_expiry"):
@@ -37,7 +37,7 @@ def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leas
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_a_team_loses_and_doubles_nothing_and_meets_no_error():
+def test_team_measurement_loses_and_doubles_no_decision_and_has_no_errors():
     figures = measure(5, 0.2, 0.1, 0, 400)["figures"]
     nothing = ("lost", "doubled", "moved", "in_parts", "from_nobody")
     assert [figures[f"decisions_{kind}"] for kind in nothing] == [0] * len(nothing)
@@ -47,14 +47,14 @@ def test_a_team_loses_and_doubles_nothing_and_meets_no_error():
     assert figures["decision_p95_ms"] > 0 and figures["work_p95_ms"] > 0
 
 
-def test_more_browsers_than_people_are_refused():
+def test_team_measurement_refuses_more_browsers_than_annotators():
     with pytest.raises(AnnotatorError, match="too few people"):
         measure(1, 1.0, 0.1, 2, 50)
 
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_what_a_browser_sent_is_looked_for_too():
+def test_team_measurement_finds_decisions_sent_by_the_browser():
     figures = measure(1, 0.5, 0.05, 1, 100)["figures"]
     assert figures["decisions_stored"] >= 5 and figures["decisions_from_nobody"] == figures["decisions_lost"] == 0
     assert figures["decisions_a_second"] > 0, "the page was heard to be told that they are saved"

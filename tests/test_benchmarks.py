@@ -51,13 +51,13 @@ def numbers(result, name):
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_the_first_page_is_timed_from_the_start_of_the_server(monkeypatch):
+def test_interface_measures_the_first_page_from_the_server_start(monkeypatch):
     monkeypatch.setattr("benchmarks.interface.grid_review_rows.SERVER_STARTS", 1)
     values = numbers(interface.measure(keys=10, rows=["first-page"]), "interface")
     assert 0 < values["floor_first_page_p50_seconds"] < values["annotate_first_page_p50_seconds"]
 
 
-def test_heat_maps_are_counted_as_hits_where_they_point_into_a_box(folder, tmp_path):
+def test_heat_map_counts_as_a_hit_when_its_peak_is_in_a_box(folder, tmp_path):
     images, truth = folder
     boxes = tmp_path / "boxes.csv"
     rows = ["image,class,left,top,right,bottom"]
@@ -73,7 +73,7 @@ def test_heat_maps_are_counted_as_hits_where_they_point_into_a_box(folder, tmp_p
     assert 0 < share < 1 and values["random_share"] == pytest.approx(share + (1 - share) / 64**2, abs=1e-3)
 
 
-def test_all_lines_of_boxes_that_cannot_be_used_are_told_at_once(tmp_path):
+def test_box_file_error_lists_all_unusable_lines_together(tmp_path):
     path = tmp_path / "boxes.csv"
     path.write_text(
         "image,class,left,top,right,bottom\na.jpg,fox,5,0,4,9\nb.jpg,fox,0,0,1,1\na.jpg,fox,x,0,1,1\na.jpg,fox,0,0,1,inf\n"
@@ -86,7 +86,7 @@ def test_all_lines_of_boxes_that_cannot_be_used_are_told_at_once(tmp_path):
         read_boxes(path, ["a.jpg"], ["fox"])
 
 
-def test_a_click_is_a_true_label_and_one_an_image():
+def test_simulated_clicks_are_true_labels_one_per_image():
     there = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]], bool)
     for seed in range(20):
         labels = heatmaps.draw_clicks(there, 2, np.random.default_rng(seed))
@@ -97,7 +97,7 @@ def test_a_click_is_a_true_label_and_one_an_image():
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("files", [freshness.MAX_IMAGE_FILES, 0])
-def test_freshness_waits_for_probabilities_that_have_seen_the_decision_and_for_a_training(files, monkeypatch):
+def test_freshness_measures_the_time_from_decision_to_updated_probabilities_and_training(files, monkeypatch):
     monkeypatch.setattr(freshness, "MAX_IMAGE_FILES", files)
     values = numbers(freshness.measure(240, 3, answers=3, repetitions=1), "freshness")
     assert (values["images"], values["classes"], values["answers"]) == (240, 3, 3)
@@ -116,7 +116,7 @@ def in_order(values, *names):
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_key_of_the_burst():
+def test_interface_measures_annotate_against_its_floors_and_accounts_for_every_burst_key():
     values = numbers(interface.measure(keys=3, rows=["key", "burst"]), "interface")
     in_order(values, "floor_key", "floor_picture_first_key", "annotate_key", "floor_click", "annotate_click")
     assert values["annotate_key_p95_over_floor"] > 0 and values["annotate_key_p50_over_floor_picture_first"] > 0
@@ -127,7 +127,7 @@ def test_interface_measures_annotate_beside_both_floors_and_accounts_for_every_k
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own(monkeypatch):
+def test_interface_measures_grid_and_review_in_frames_against_their_floors(monkeypatch):
     monkeypatch.setattr("benchmarks.interface.grid_review_rows.GRIDS_IN_HAND", 12)
     values = numbers(interface.measure(keys=3, rows=["grid", "review"]), "interface")
     in_order(values, "floor_enter", "grid_enter", "floor_accept", "review_accept", "floor_heatmap", "review_heatmap")
@@ -141,7 +141,7 @@ def test_interface_measures_grid_and_review_in_frames_beside_floors_of_their_own
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_the_gallery_beside_a_plain_list_of_the_same_pictures(monkeypatch):
+def test_interface_measures_the_gallery_against_a_plain_list_of_the_same_images(monkeypatch):
     for name, value in {
         "LISTED_IMAGES": 1000,
         "IMAGE_FILES": 60,
@@ -160,7 +160,7 @@ def test_interface_measures_the_gallery_beside_a_plain_list_of_the_same_pictures
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_four_people_at_once_and_a_long_quick_pace(monkeypatch):
+def test_interface_measures_four_concurrent_annotators_and_a_sustained_pace(monkeypatch):
     monkeypatch.setattr(annotate_rows, "PACED_IMAGES", 480)
     values = numbers(interface.measure(keys=3, rows=["people", "pace"]), "interface")
     in_order(values, "floor_key_4_people", "annotate_key_4_people", "floor_pace", "annotate_pace")
@@ -184,7 +184,7 @@ def accounted_for(values, burst):
     assert values[f"{burst}_decisions"] == decided and values[f"{burst}_doubled"] == 0
 
 
-def test_a_row_that_does_not_exist_lists_those_that_do():
+def test_unknown_interface_row_is_refused_with_the_list_of_rows():
     with pytest.raises(AnnotatorError, match=r"(?s)'keys'.*'heat'.*There is: key, training, 300-classes"):
         interface.measure(rows=["keys", "burst", "heat"])
 
@@ -201,7 +201,7 @@ def test_a_burst_counts_wrong_lost_and_doubled_decisions():
     assert burst.build_figures("it")["it_decisions"] == 3
 
 
-def test_images_of_a_benchmark_are_all_different_and_can_be_read(tmp_path):
+def test_generated_benchmark_images_are_all_different_and_readable(tmp_path):
     projects.write_sample_images(tmp_path / "images", 330)
     paths = sorted((tmp_path / "images").iterdir())
     assert len({path.read_bytes() for path in paths}) == 330
@@ -209,13 +209,13 @@ def test_images_of_a_benchmark_are_all_different_and_can_be_read(tmp_path):
         assert picture.convert("RGB").getextrema() != ((0, 0), (0, 0), (0, 0))
 
 
-def test_a_browser_that_is_named_but_not_there_is_an_error(monkeypatch):
+def test_missing_configured_browser_raises_an_error(monkeypatch):
     monkeypatch.setenv(browser.CHROMIUM_VARIABLE, "/nowhere/chromium")
     with pytest.raises(AnnotatorError, match="names '/nowhere/chromium'"):
         browser.find_chromium()
 
 
-def test_without_any_browser_it_is_said_how_to_get_one(monkeypatch, tmp_path):
+def test_error_without_a_browser_states_how_to_install_one(monkeypatch, tmp_path):
     monkeypatch.delenv(browser.CHROMIUM_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(browser, "MAC_PLACES", ())
@@ -226,7 +226,7 @@ def test_without_any_browser_it_is_said_how_to_get_one(monkeypatch, tmp_path):
 
 
 @pytest.mark.process
-def test_a_process_that_ends_too_early_is_an_error_with_its_last_words():
+def test_child_process_that_ends_early_raises_an_error_with_its_output():
     with (
         pytest.raises(AnnotatorError, match="no-such-command"),
         child_processes.run_module("annotator", "no-such-command") as child,
@@ -235,7 +235,7 @@ def test_a_process_that_ends_too_early_is_an_error_with_its_last_words():
 
 
 @pytest.mark.process
-def test_a_process_is_ended_even_after_an_error():
+def test_child_process_is_ended_after_an_error():
     with pytest.raises(RuntimeError), child_processes.run_module("http.server", "--bind", "127.0.0.1", "0") as child:
         raise RuntimeError
     assert child.returncode is not None
@@ -291,7 +291,7 @@ def short_folder() -> Iterator[str]:
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("kind", [*list(WORDS)[:2], pytest.param("browser", marks=pytest.mark.browser)])
-def test_a_benchmark_that_is_killed_leaves_no_process_behind(kind, short_folder, processes):
+def test_killed_benchmark_leaves_no_child_process(kind, short_folder, processes):
     environment = child_processes.build_environment({"TMPDIR": short_folder})
     bench = subprocess.Popen([sys.executable, "-P", "-c", BENCH, kind], env=environment, stderr=subprocess.DEVNULL)
     processes.append(bench)
@@ -323,7 +323,7 @@ with scratch_folder() as folder:
 """
 
 
-def test_the_folder_of_a_killed_benchmark_is_deleted_by_the_next_one_and_no_other_is(tmp_path, processes, monkeypatch):
+def test_next_benchmark_deletes_only_the_folder_of_a_killed_benchmark(tmp_path, processes, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     folders = {}
@@ -343,7 +343,7 @@ def test_the_folder_of_a_killed_benchmark_is_deleted_by_the_next_one_and_no_othe
 
 
 @pytest.mark.process
-def test_a_label_that_comes_back_otherwise_fails_the_measurement_of_data(tmp_path, monkeypatch):
+def test_data_measurement_fails_when_a_label_changes_in_the_round_trip(tmp_path, monkeypatch):
     facts = tmp_path / "site" / "wrong-1.0.dist-info"
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.0\n")

@@ -71,7 +71,7 @@ def label_event(db: Database, image: int) -> None:
         sql.execute("INSERT INTO event_label VALUES (?, 'burst', 1, 1, '', '', NULL)", [import_id])
 
 
-def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_before_and_all_after(shared):
+def test_image_awaiting_a_blind_answer_hides_all_answers_from_its_annotator_until_given(shared):
     db, image, cells = Database(shared.project), 3, [(3, 1, 1, None), (3, 2, -1, None)]
     image_map.save_map(db.paths.map(configuration.get_backbone(db)), np.arange(1, 7), np.full((6, 2), 0.5))
     heatmap = db.paths.heatmap(9, image, 1)
@@ -101,7 +101,7 @@ def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_befor
     assert shown_of(shared, "annotator", image) == everything, "nobody is asked any more"
 
 
-def test_pages_say_why_an_image_shows_nothing(browser, shared):
+def test_gallery_states_why_an_image_awaiting_a_blind_answer_is_hidden(browser, shared):
     db, words = Database(shared.project), "Answers are hidden while this image waits for a blind answer"
     image_overlap.set_overlap(db, 2, 1.0)
     ((image, name),) = db.tuples("SELECT image_id, name FROM reading JOIN image ON id = image_id WHERE due > 0 LIMIT 1")
@@ -120,7 +120,7 @@ def test_pages_say_why_an_image_shows_nothing(browser, shared):
     image_overlap.set_overlap(db, 1, 0)
 
 
-def test_the_certificate_and_its_groups_are_not_shown_to_a_person_who_is_still_to_answer_blind(browser, shared):
+def test_certificate_page_is_hidden_from_annotators_with_pending_blind_answers(browser, shared):
     db = Database(shared.project)
     with db.writing() as sql:
         sql.execute("INSERT INTO attribute SELECT id, 'site', 'pond', NULL FROM image")

@@ -20,7 +20,7 @@ def two_threads():
 
 
 @pytest.mark.parametrize(("rows", "size"), [(0, 10), (7, 10), (10, 10), (101, 10), (400, 1)])
-def test_every_row_is_worked_on_once_and_torch_has_its_threads_again(two_threads, rows, size):
+def test_block_pass_processes_every_row_once_and_restores_the_torch_threads(two_threads, rows, size):
     counts = np.zeros(rows, int)
 
     def work(block: slice) -> None:
@@ -31,7 +31,7 @@ def test_every_row_is_worked_on_once_and_torch_has_its_threads_again(two_threads
     assert (counts == 1).all() and torch.get_num_threads() == 2
 
 
-def test_a_caller_with_one_thread_gets_one(two_threads):
+def test_block_pass_runs_in_the_calling_thread_when_torch_has_one_thread(two_threads):
     torch.set_num_threads(1)
     names = set()
     run_in_blocks(100, 1, lambda block: names.add(threading.current_thread().name))
@@ -39,7 +39,7 @@ def test_a_caller_with_one_thread_gets_one(two_threads):
 
 
 @pytest.mark.parametrize(("where", "call"), [("work", 1), ("work", 20), ("tell", 1)])
-def test_what_goes_wrong_in_any_thread_ends_the_pass_and_is_raised(two_threads, where, call):
+def test_block_pass_ends_and_raises_an_error_from_any_thread(two_threads, where, call):
     done = []
 
     def fail(*_: object) -> None:
@@ -54,7 +54,7 @@ def test_what_goes_wrong_in_any_thread_ends_the_pass_and_is_raised(two_threads, 
 
 
 @pytest.mark.parametrize("steps", [1, 5, 40])
-def test_steps_of_the_optimizer_are_those_of_torch(steps):
+def test_optimizer_steps_match_torch_lbfgs(steps):
     generator = torch.Generator().manual_seed(steps)
     rows, answers = torch.randn(60, 12, generator=generator), torch.rand(60, generator=generator).round()
 

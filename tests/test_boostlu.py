@@ -10,11 +10,11 @@ from spmll.methods import make_method
 from spmll.methods.published.boostlu import BoostedMap, boost_positive_scores
 
 
-def test_only_positive_scores_are_boosted():
+def test_boosting_scales_only_positive_scores():
     assert boost_positive_scores(torch.tensor([-2.0, 0.0, 0.5]), 5.0).tolist() == [-2.0, 0.0, 2.5]
 
 
-def test_a_logit_is_the_mean_of_a_boosted_map():
+def test_logit_is_the_mean_of_the_boosted_activation_map():
     network = BoostedMap(2, 1, alpha=5.0)
     with torch.no_grad():
         network.classifier.weight.copy_(torch.tensor([1.0, -1.0]).view(1, 2, 1, 1))
@@ -24,7 +24,7 @@ def test_a_logit_is_the_mean_of_a_boosted_map():
         assert network(maps).item() == pytest.approx(9.5 / 3, rel=1e-6)
 
 
-def test_without_boosting_it_is_a_linear_classifier_on_pooled_features():
+def test_network_without_boosting_equals_a_linear_classifier_on_pooled_features():
     network = make_method("boostlu", alpha=1.0).build_network(6, 3, torch.Generator().manual_seed(0))
     generator = torch.Generator().manual_seed(1)
     maps = torch.randn(4, 6, 5, 5, generator=generator)
@@ -44,7 +44,7 @@ MARKED, REST = COST[0], COST[-1] + COST[1]
 @pytest.mark.parametrize(
     ("scheme", "rejected"), [("an", COST[2]), ("ll_r", 0.0), ("ll_ct", COST[-2]), ("ll_cp", COST[-2])]
 )
-def test_the_cell_that_costs_most_is_what_the_scheme_says(scheme, rejected):
+def test_each_scheme_treats_the_label_with_the_highest_loss_as_defined(scheme, rejected):
     method = make_method("boostlu", scheme=scheme, delta=25.0)
     method.begin(torch.tensor([[1, 0], [0, 0]], dtype=torch.int8), None, 10, torch.Generator())
     method.begin_epoch(2)
@@ -52,7 +52,7 @@ def test_the_cell_that_costs_most_is_what_the_scheme_says(scheme, rejected):
     assert loss.item() == pytest.approx((MARKED + rejected + REST) / 4, rel=1e-6)
 
 
-def test_permanent_corrections_stay_and_need_a_cost_above_the_bar():
+def test_permanent_correction_requires_a_loss_above_the_threshold_and_stays():
     method = make_method("boostlu", scheme="ll_cp", delta=50.0)
     method.begin(torch.tensor([[1, 0], [0, 0]], dtype=torch.int8), None, 10, torch.Generator())
     method.begin_epoch(2)

@@ -65,7 +65,7 @@ def visible_heatmaps(page: Page) -> int:
     return page.locator(".stage .heatmap").evaluate_all("all => all.filter((one) => one.style.opacity > 0).length")
 
 
-def test_review_draws_the_boxes_of_the_suggestion_and_h_switches_to_its_heat_map_and_off(browser: Contexts, detected):
+def test_review_draws_suggestion_boxes_and_h_key_switches_to_the_heat_map_and_off(browser: Contexts, detected):
     page = open_page(browser, detected, "Ann", "/review")
     wait_for_picture(page)
     boxes = page.locator(".stage .boxes")
@@ -99,7 +99,7 @@ def test_review_draws_the_boxes_of_the_suggestion_and_h_switches_to_its_heat_map
     assert page.troubles == []
 
 
-def test_the_grid_draws_boxes_while_shift_is_held_and_the_heat_map_when_it_is_held_again(browser: Contexts, detected):
+def test_grid_shows_boxes_while_shift_is_held_and_the_heat_map_the_next_time(browser: Contexts, detected):
     page = open_grid(browser, detected, "Ben", "/grid?class=1")
     tile = page.locator(".tile").first
     boxes = page.locator(".tile .boxes")
@@ -125,7 +125,7 @@ def test_the_grid_draws_boxes_while_shift_is_held_and_the_heat_map_when_it_is_he
     assert page.troubles == []
 
 
-def test_a_page_whose_answers_are_blind_has_no_boxes(browser: Contexts, tmp_path):
+def test_audit_grid_shows_no_boxes(browser: Contexts, tmp_path):
     chances = np.random.default_rng(0).uniform(0.31, 0.99, (30, 1))
     with flown(tmp_path, ["fox"], chances, drawn=12) as served:
         detect(served, tmp_path, 30)

@@ -36,7 +36,7 @@ def many(tmp_path_factory) -> Iterator[Served]:
         yield served
 
 
-def test_the_name_is_asked_once_and_survives_a_reload(browser, many):
+def test_annotator_name_is_requested_once_and_survives_a_reload(browser, many):
     context = browser.new_context()
     sign_in_context(context, many.project, many.address)
     page = context.new_page()
@@ -52,7 +52,7 @@ def test_the_name_is_asked_once_and_survives_a_reload(browser, many):
     assert len(decided(many, "Nora Nys")) == 1
 
 
-def test_every_request_of_every_page_stays_on_this_machine(browser, many):
+def test_pages_send_no_request_to_other_hosts(browser, many):
     page = open_page(browser, many, "Hermit")
     asked = []
     page.on("request", lambda request: asked.append(request.url))
@@ -68,9 +68,7 @@ def test_every_request_of_every_page_stays_on_this_machine(browser, many):
     assert page.troubles == []
 
 
-def test_the_first_page_asks_for_two_scripts_which_the_browser_keeps_and_loads_no_data_frames(
-    browser, project, processes
-):
+def test_first_page_loads_two_cached_scripts_and_does_not_import_pandas(browser, project, processes):
     served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "First")
     wait_for_picture(page)
@@ -82,7 +80,7 @@ def test_the_first_page_asks_for_two_scripts_which_the_browser_keeps_and_loads_n
     assert set(page.evaluate(SCRIPTS).values()) == {0}, "bytes of the next visit"
 
 
-def test_names_are_text_and_never_markup(browser, many):
+def test_annotator_and_class_names_are_shown_as_text_and_not_markup(browser, many):
     page = open_page(browser, many, "<b>Mallory</b>")
     wait_for_picture(page)
     expect(page.get_by_role("group", name="Classes")).to_contain_text(HOSTILE)
@@ -91,7 +89,7 @@ def test_names_are_text_and_never_markup(browser, many):
     assert page.title() != "owned"
 
 
-def test_streamlits_own_keys_do_not_act(browser, many):
+def test_streamlit_keyboard_shortcuts_are_disabled(browser, many):
     page = open_page(browser, many, "Rc")
     wait_for_picture(page)
     image_id = on_screen(page)
@@ -101,7 +99,7 @@ def test_streamlits_own_keys_do_not_act(browser, many):
     assert on_screen(page) == image_id
 
 
-def test_two_people_at_once_are_never_shown_the_same_image(browser, many):
+def test_two_concurrent_annotators_never_see_the_same_image(browser, many):
     people = [open_page(browser, many, name) for name in ("Ada", "Bea")]
     for page in people:
         wait_for_picture(page)
@@ -117,7 +115,7 @@ def test_two_people_at_once_are_never_shown_the_same_image(browser, many):
         wait_until_saved(page, 12)
 
 
-def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(browser, project, processes):
+def test_every_decision_is_stored_once_after_a_network_loss_server_kill_and_reload(browser, project, processes):
     served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
@@ -150,7 +148,7 @@ def test_offline_server_killed_and_page_reloaded_every_decision_arrives_once(bro
     assert len({image_id for image_id, _ in shown}) == 11
 
 
-def test_a_decision_the_server_refuses_is_shown_and_does_not_hold_up_the_next(browser, project, processes):
+def test_refused_decision_is_shown_and_does_not_block_the_next(browser, project, processes):
     served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
@@ -162,7 +160,7 @@ def test_a_decision_the_server_refuses_is_shown_and_does_not_hold_up_the_next(br
     wait_until_saved(page, 1)
 
 
-def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, project, processes, tmp_path):
+def test_browser_workflow_labels_trains_reviews_with_heat_maps_and_exports(browser, project, processes, tmp_path):
     served = Served(project, processes)
     db = Database(project)
     page = open_page(browser, served, "Ann", accept_downloads=True)
@@ -221,7 +219,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     assert page.troubles == []
 
 
-def test_a_project_without_classes_asks_for_them_first(browser, photos, tmp_path, processes):
+def test_project_without_classes_shows_the_class_form_first(browser, photos, tmp_path, processes):
     set_up_project(tmp_path / "bare", images_folder=photos)
     served = Served(tmp_path / "bare", processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")

@@ -47,7 +47,7 @@ def trained(db, cache):
     return train(db, cache, "gr", {}, "x")
 
 
-def test_a_run_is_calibrated_once_enough_logged_predictions_were_answered(db, cache):
+def test_training_is_calibrated_once_enough_logged_predictions_are_answered(db, cache):
     for image_id in range(1, 8):
         label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     run = trained(db, cache)
@@ -67,7 +67,7 @@ def test_a_run_is_calibrated_once_enough_logged_predictions_were_answered(db, ca
     )
 
 
-def test_answers_about_an_event_of_which_the_run_knew_another_image_do_not_calibrate(db, cache):
+def test_calibration_ignores_answers_on_events_with_images_known_to_the_training(db, cache):
     for image_id in range(1, 8):
         label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)
@@ -79,7 +79,7 @@ def test_answers_about_an_event_of_which_the_run_knew_another_image_do_not_calib
     assert len(calibrate.load_logged_answers(db, "gr", "x", [1, 2, 3]).logits) == 14, "of the second run, none"
 
 
-def test_the_model_is_not_believed_more_than_people_found_it_right(db, cache):
+def test_calibration_shrinks_probabilities_when_answers_contradict_the_model(db, cache):
     for image_id in range(1, 8):
         label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)
@@ -94,7 +94,7 @@ def test_the_model_is_not_believed_more_than_people_found_it_right(db, cache):
         assert (np.diff(told[np.argsort(chances[:, column]), column]) >= 0).all()
 
 
-def test_answers_to_a_calibrated_run_are_turned_back_into_what_its_model_said(db, cache):
+def test_logged_answers_to_a_calibrated_model_are_mapped_back_to_raw_logits(db, cache):
     for image_id in range(1, 8):
         label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)
@@ -109,7 +109,7 @@ def test_answers_to_a_calibrated_run_are_turned_back_into_what_its_model_said(db
     assert not np.allclose(back, to_logits(told), atol=1e-2), "it was calibrated"
 
 
-def test_what_was_taken_back_is_no_answer(db, cache):
+def test_calibration_ignores_undone_answers(db, cache):
     for image_id in range(1, 8):
         label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)

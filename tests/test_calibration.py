@@ -36,7 +36,7 @@ def fitted(kind: str, found, n_classes: int, weights: np.ndarray | None = None) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_that_say_too_much_come_to_mean_what_they_say(kind):
+def test_calibration_corrects_overconfident_probabilities(kind):
     rng = np.random.default_rng(0)
     found = fitted(kind, answers(rng, 3000, 5, slope=0.4), 5)
     logits, classes, present = answers(rng, 20_000, 5, slope=0.4)
@@ -46,7 +46,7 @@ def test_probabilities_that_say_too_much_come_to_mean_what_they_say(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_that_are_right_already_are_hardly_changed(kind):
+def test_calibration_hardly_changes_calibrated_probabilities(kind):
     rng = np.random.default_rng(1)
     found = fitted(kind, answers(rng, 2000, 5), 5)
     logits, classes, present = answers(rng, 20_000, 5)
@@ -55,7 +55,7 @@ def test_probabilities_that_are_right_already_are_hardly_changed(kind):
     assert np.abs(after - expit(logits)).max() < 0.2
 
 
-def test_a_class_with_two_answers_stays_near_all_the_others_and_one_with_many_goes_its_own_way():
+def test_class_with_few_answers_shares_the_common_calibration_and_one_with_many_does_not():
     rng = np.random.default_rng(2)
     logits, classes, present = answers(rng, 4000, 8, slope=0.6, shift=1.0)
     own = rng.normal(-1, 2.5, 1000)
@@ -69,7 +69,7 @@ def test_a_class_with_two_answers_stays_near_all_the_others_and_one_with_many_go
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_any_answer_nothing_is_changed(kind):
+def test_calibration_without_answers_changes_nothing(kind):
     found = fitted(kind, (np.zeros(0), np.zeros(0, int), np.zeros(0, bool)), 3)
     given = np.array([[-3.0, np.nan, 2.0]])
     np.testing.assert_allclose(found.apply(given), expit(given))
@@ -77,7 +77,7 @@ def test_without_any_answer_nothing_is_changed(kind):
 
 @pytest.mark.parametrize("state", [True, False])
 @pytest.mark.parametrize("kind", ["platt", "isotonic"])
-def test_always_the_same_answer_never_makes_a_probability_certain(kind, state):
+def test_calibration_with_identical_answers_keeps_probabilities_between_zero_and_one(kind, state):
     found = fitted(kind, (np.linspace(-2, 2, 60), np.zeros(60, int), np.full(60, state)), 2)
     told = found.apply(np.linspace(-4, 4, 50)[:, None].repeat(2, 1))
     assert np.isfinite(told).all() and (told > 0).all() and (told < 1).all()
@@ -85,7 +85,7 @@ def test_always_the_same_answer_never_makes_a_probability_certain(kind, state):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_worse_than_chance_is_flattened_and_never_turned_round(kind):
+def test_calibration_flattens_a_model_worse_than_chance_without_reversing_its_ranking(kind):
     rng = np.random.default_rng(3)
     logits = rng.normal(0, 2, 4000)
     found = fitted(kind, (logits, np.zeros(4000, int), rng.random(4000) < expit(-logits)), 1)
@@ -96,7 +96,7 @@ def test_a_model_worse_than_chance_is_flattened_and_never_turned_round(kind):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5, 10])
-def test_maps_of_uninformative_scores_reach_the_minimum_although_full_newton_steps_oscillate(seed):
+def test_platt_calibration_of_uninformative_scores_reaches_the_minimum(seed):
     rng = np.random.default_rng(seed)
     logits, present = rng.normal(0, 2.5, 200), rng.random(200) < 0.5
     found = fitted("platt", (logits, np.zeros(200, int), present), 1)
@@ -134,7 +134,7 @@ def _line_by_scipy(logits: np.ndarray, present: np.ndarray) -> tuple[float, floa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_order_within_a_class_is_kept_and_the_way_back_leads_to_the_same_logits(kind):
+def test_calibration_keeps_the_ranking_within_a_class_and_is_invertible(kind):
     rng = np.random.default_rng(4)
     found = fitted(kind, answers(rng, 3000, 3, slope=0.5, shift=1), 3)
     given = np.sort(rng.normal(-2, 3, (500, 3)), 0)
@@ -147,7 +147,7 @@ def test_the_order_within_a_class_is_kept_and_the_way_back_leads_to_the_same_log
     np.testing.assert_allclose(again.apply(given), told, atol=1e-3)
 
 
-def test_weights_undo_that_only_likely_ones_were_shown():
+def test_sample_weights_correct_the_bias_of_showing_mostly_likely_labels():
     """No line fits both halves of these logits: without weights the fit would follow those that were shown most."""
     rng = np.random.default_rng(5)
     logits = rng.normal(-2, 2.5, 60_000)
@@ -163,7 +163,7 @@ def test_weights_undo_that_only_likely_ones_were_shown():
     assert error["weighted"] < 0.8 * error["plain"], error
 
 
-def test_answers_about_likely_cells_alone_leave_unlikely_ones_to_the_model():
+def test_isotonic_calibration_keeps_unlikely_labels_when_only_likely_ones_are_answered():
     rng = np.random.default_rng(7)
     logits = rng.normal(-3, 2, 5000)
     shown = np.argsort(-logits)[:100]
@@ -175,7 +175,7 @@ def test_answers_about_likely_cells_alone_leave_unlikely_ones_to_the_model():
     assert abs(np.delete(told - expit(logits), shown).mean()) < 0.06
 
 
-def test_what_cannot_be_fitted_is_refused():
+def test_calibration_refuses_unknown_kinds_and_invalid_inputs():
     ones = np.ones(2)
     with pytest.raises(ValueError, match=r"No calibration is called 'beta'. There is: platt, temperature, isotonic"):
         fit_calibration("beta", ones, ones, ones, ones, 2)
@@ -185,7 +185,7 @@ def test_what_cannot_be_fitted_is_refused():
         fit_calibration("platt", ones, ones, ones, ones, 1)
 
 
-def test_a_saturated_probability_has_a_finite_logit():
+def test_saturated_probability_has_a_finite_logit():
     given = logit(np.array([[0.0, 1.0]], np.float32))
     found = fitted("platt", answers(np.random.default_rng(6), 50, 2), 2)
     assert np.isfinite(found.invert(expit(given)[0], np.array([0, 1]))).all()

@@ -41,14 +41,14 @@ def image():
     return pixels
 
 
-def test_the_heat_map_lights_up_where_the_evidence_is(colors, image):
+def test_heat_map_is_high_where_the_evidence_is(colors, image):
     heat = compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, 0)
     assert heat.shape == (SIDE, SIDE) and heat.dtype == np.float32
     assert heat[:12, :12].min() > 0.9 and heat[32:, 32:].max() < 0.01
     assert heat.min() >= 0 and heat.max() <= 1
 
 
-def test_several_classes_at_once_equal_one_by_one_and_run_the_trunk_once(colors, image):
+def test_heat_maps_of_several_classes_equal_single_ones_with_one_backbone_pass(colors, image):
     runs = []
     hook = colors.trunk.register_forward_hook(lambda *_: runs.append(1))
     together = compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, [1, 0])
@@ -59,21 +59,21 @@ def test_several_classes_at_once_equal_one_by_one_and_run_the_trunk_once(colors,
         assert np.array_equal(together[place], compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, index))
 
 
-def test_a_class_without_evidence_gives_zeros(colors, image):
+def test_heat_map_of_a_class_without_evidence_is_zero(colors, image):
     against = -torch.eye(3)
     assert not compute_heat_map(colors, against, torch.zeros(3), image, 0).any()
     assert not compute_heat_map(colors, torch.zeros(3, 3), torch.zeros(3), image, [0, 1]).any()
     assert compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, []).shape == (0, SIDE, SIDE)
 
 
-def test_it_works_inside_inference_mode_and_leaves_no_gradients(colors, image):
+def test_heat_map_works_in_inference_mode_and_leaves_no_gradients(colors, image):
     with torch.inference_mode():
         heat = compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, 0)
     assert heat.max() > 0.9
     assert not any(parameter.requires_grad for parameter in colors.trunk.parameters())
 
 
-def test_wrong_class_or_head_is_refused(colors, image):
+def test_heat_map_refuses_an_unknown_class_and_a_mismatched_head(colors, image):
     with pytest.raises(ValueError, match="Class index 3 is out of range: the head knows 3 classes"):
         compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, [0, 3])
     with pytest.raises(ValueError, match="has 3 features"):
@@ -92,7 +92,7 @@ SMALL_SWIN = {"img_size": 56, "embed_dim": 24, "depths": (1, 1), "num_heads": (2
         ("swin_tiny_patch4_window7_224", 56, SMALL_SWIN),
     ],
 )
-def test_every_kind_of_network_has_a_heat_map(name, size, options):
+def test_every_backbone_architecture_yields_heat_maps(name, size, options):
     torch.manual_seed(0)
     network = timm.create_model(name, pretrained=False, num_classes=10, **options)
     backbone = Backbone(name, Pretrained(network.eval(), "timm", size, HALF, (1.0, 1.0, 1.0), "bilinear"))
@@ -102,7 +102,7 @@ def test_every_kind_of_network_has_a_heat_map(name, size, options):
     assert heats.min() >= 0 and heats.max() <= 1 and heats.any()
 
 
-def test_a_torchvision_network_loses_its_classifier_and_has_a_heat_map():
+def test_torchvision_backbone_drops_its_classifier_and_yields_a_heat_map():
     from torchvision.models import resnet18
 
     source = Pretrained(resnet18(weights=None).eval(), "torchvision", 64, HALF, (1.0, 1.0, 1.0), "bilinear")
@@ -112,7 +112,7 @@ def test_a_torchvision_network_loses_its_classifier_and_has_a_heat_map():
     assert compute_heat_map(backbone, torch.randn(2, 512), torch.zeros(2), picture, 1).shape == (64, 64)
 
 
-def test_color_is_small_see_through_where_cold_and_brighter_where_hot():
+def test_heat_map_color_image_is_small_transparent_at_low_and_brighter_at_high_values():
     heat = np.tile(np.linspace(0, 1, 260, dtype=np.float32), (130, 1))
     picture = color_heat_map(heat)
     assert picture.shape == (80, 160, 4) and picture.dtype == np.uint8

@@ -105,7 +105,7 @@ def lila(tmp_path):
     return path
 
 
-def test_a_label_of_a_sequence_is_no_label_of_its_images_and_empty_is_no_class(tmp_path, lila):
+def test_sequence_label_is_stored_for_the_event_only_and_empty_is_not_a_class(tmp_path, lila):
     plan = bring(tmp_path / "project", lila, images=tmp_path / "photos")
     assert labels_of(tmp_path / "project") == {
         "2.jpg": {"fox": "present"},
@@ -130,7 +130,7 @@ def test_a_label_of_a_sequence_is_no_label_of_its_images_and_empty_is_no_class(t
     assert facts_of(tmp_path / "project", "3.jpg")["corrupt"] == "true"
 
 
-def test_labels_of_events_come_once_and_go_with_their_import(tmp_path, lila):
+def test_event_labels_are_imported_once_and_deleted_by_undo_of_the_import(tmp_path, lila):
     plan = bring(tmp_path / "project", lila, images=tmp_path / "photos")
     assert not bring(tmp_path / "project", lila).preview.has_changes
     db = Database(tmp_path / "project")
@@ -142,7 +142,7 @@ def test_labels_of_events_come_once_and_go_with_their_import(tmp_path, lila):
     assert events_of(tmp_path / "project", "0.jpg") == [("s0", "deer")]
 
 
-def test_a_sentence_says_of_how_many_images_an_event_was_labeled(tmp_path, lila):
+def test_event_label_sentence_states_the_number_of_images(tmp_path, lila):
     bring(tmp_path / "project", lila, images=tmp_path / "photos")
     db = Database(tmp_path / "project")
     words = {name: event_labels.load_for_image(db, image_id) for name, image_id in images.load_ids_by_name(db).items()}
@@ -152,7 +152,7 @@ def test_a_sentence_says_of_how_many_images_an_event_was_labeled(tmp_path, lila)
     assert words["2.jpg"][0].format_sentence() == "Source: this burst of 2 images was labeled empty."
 
 
-def test_an_export_gives_images_the_labels_of_their_event_only_when_asked_and_says_so(tmp_path, lila, annotator):
+def test_export_adds_event_labels_to_images_only_on_request_and_marks_their_source(tmp_path, lila, annotator):
     bring(tmp_path / "project", lila, images=tmp_path / "photos")
     annotator("export", "project", "plain.csv")
     assert {row["image"]: row["deer"] for row in table(tmp_path / "plain.csv")}["0.jpg"] == ""
@@ -165,7 +165,7 @@ def test_an_export_gives_images_the_labels_of_their_event_only_when_asked_and_sa
     assert "0.jpg" not in labels_of(tmp_path / "again")
 
 
-def test_labels_of_events_are_scores_of_their_images_when_asked(tmp_path, lila, annotator):
+def test_predictions_command_turns_event_labels_into_image_scores(tmp_path, lila, annotator):
     bring(tmp_path / "project", lila, images=tmp_path / "photos")
     assert (
         "event labels: a score of 6 cells on 4 images" in annotator("predictions", "project", "--event-labels").stdout
@@ -181,7 +181,7 @@ def test_labels_of_events_are_scores_of_their_images_when_asked(tmp_path, lila, 
     np.testing.assert_array_equal(of["2.jpg"], [0, 0])
 
 
-def test_annotate_shows_what_the_burst_was_labeled(tmp_path, lila):
+def test_annotate_shows_the_labels_of_the_event(tmp_path, lila):
     bring(tmp_path / "project", lila, images=tmp_path / "photos")
     db = Database(tmp_path / "project")
     ids = images.load_ids_by_name(db)
@@ -192,7 +192,7 @@ def test_annotate_shows_what_the_burst_was_labeled(tmp_path, lila):
     }
 
 
-def test_pseudonyms_hide_who_labeled_an_event(tmp_path, package):
+def test_pseudonym_export_hides_the_annotator_of_an_event_label(tmp_path, package):
     rows = [*OBSERVED, observed(1, "", "animal", "Cervus elaphus", event="e1", level="event")]
     write_table(package / "observations.csv", rows)
     bring(tmp_path / "project", package)
@@ -202,7 +202,7 @@ def test_pseudonyms_hide_who_labeled_an_event(tmp_path, package):
     assert [row["classifiedBy"] for row in table(tmp_path / "out" / "observations.csv")] == ["annotator elsewhere"]
 
 
-def test_a_category_called_empty_is_asked_about_where_nothing_else_speaks_of_camera_traps(tmp_path):
+def test_import_asks_about_an_empty_category_in_a_file_not_from_camera_traps(tmp_path):
     draw(tmp_path / "photos" / "a.jpg")
     path = tmp_path / "parking.json"
     path.write_text(
@@ -291,7 +291,7 @@ LABELS = {
 COMPLETE = dict.fromkeys(("Cervus elaphus", "Vulpes vulpes", "human", "vehicle", "Meles meles"), "absent")
 
 
-def test_a_camtrap_dp_gives_labels_by_media_blanks_events_and_scores_that_are_no_answers(tmp_path, package):
+def test_camtrap_dp_reader_imports_media_labels_blanks_events_scores_and_fields(tmp_path, package):
     plan = bring(tmp_path / "project", package)
     assert plan.format.name == "camtrap-dp"
     assert labels_of(tmp_path / "project") == LABELS | {"media/3.jpg": COMPLETE}
@@ -311,14 +311,14 @@ def test_a_camtrap_dp_gives_labels_by_media_blanks_events_and_scores_that_are_no
     assert "1 video or sound left out" in said
 
 
-def test_folders_of_media_in_a_package_are_no_classes(tmp_path, package):
+def test_media_folders_of_a_camtrap_dp_package_are_not_read_as_class_folders(tmp_path, package):
     for number, station in enumerate(("north", "south")):
         draw(package / station / "x.jpg", seed=50 + number)
     assert bring(tmp_path / "project", package).format.name == "camtrap-dp"
 
 
 @pytest.mark.parametrize("name", ["datapackage.json", "media.csv", "observations.csv", "zip"])
-def test_any_file_of_a_package_and_its_zip_are_read_as_the_package(tmp_path, package, name):
+def test_any_file_or_zip_of_a_camtrap_dp_package_is_read_as_the_package(tmp_path, package, name):
     source = package / name
     if name == "zip":
         source = tmp_path / "package.zip"
@@ -331,7 +331,7 @@ def test_any_file_of_a_package_and_its_zip_are_read_as_the_package(tmp_path, pac
     assert labels == LABELS | {"media/3.jpg": COMPLETE}
 
 
-def test_classes_are_called_by_their_vernacular_names_where_a_person_says_so(tmp_path, package):
+def test_camtrap_dp_classes_use_vernacular_names_on_request(tmp_path, package):
     reading = ReadingOptions(label_columns=("vernacularNames.eng",))
     plan = bring(tmp_path / "project", package, reading=reading)
     assert labels_of(tmp_path / "project")["media/2.jpg"] == {"red fox": "present", "human": "present"}
@@ -340,7 +340,7 @@ def test_classes_are_called_by_their_vernacular_names_where_a_person_says_so(tmp
         bring(tmp_path / "other", package, reading=ReadingOptions(label_columns=("vernacularNames.deu",)))
 
 
-def test_a_package_with_missing_tables_or_columns_is_refused_with_their_names(tmp_path, package):
+def test_camtrap_dp_package_with_missing_tables_or_columns_is_refused_with_their_names(tmp_path, package):
     (package / "media.csv").unlink()
     with pytest.raises(AnnotatorError, match=r"names the file 'media.csv', which is not there"):
         bring(tmp_path / "project", package)
@@ -358,7 +358,7 @@ def test_a_package_with_missing_tables_or_columns_is_refused_with_their_names(tm
         bring(tmp_path / "project", package, format="camtrap-dp")
 
 
-def test_ids_that_are_there_twice_and_text_that_is_no_utf_8_are_named_by_line(tmp_path, package):
+def test_camtrap_dp_reader_refuses_duplicate_media_ids_and_text_that_is_not_utf_8(tmp_path, package):
     lines = (package / "media.csv").read_text().splitlines()
     (package / "media.csv").write_text("\n".join([*lines, lines[1]]))
     with pytest.raises(AnnotatorError, match="the mediaID 'm0' is there twice"):
@@ -368,7 +368,7 @@ def test_ids_that_are_there_twice_and_text_that_is_no_utf_8_are_named_by_line(tm
         bring(tmp_path / "project", package)
 
 
-def test_written_and_read_again_a_package_says_the_same(tmp_path, package):
+def test_camtrap_dp_export_reads_back_the_same_labels_events_and_fields(tmp_path, package):
     bring(tmp_path / "project", package)
     export_data_set(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", Choices(images="copy"), lossy=True)
     (tmp_path / "out" / "provenance.csv").unlink()
@@ -383,7 +383,7 @@ def test_written_and_read_again_a_package_says_the_same(tmp_path, package):
     assert Database(tmp_path / "again").tuples(query) == [("Eva", 1717200000.0)]
 
 
-def test_observations_are_written_with_who_classified_them_and_blanks_are_observations(tmp_path, package):
+def test_camtrap_dp_export_writes_observations_with_annotators_and_blanks(tmp_path, package):
     bring(tmp_path / "project", package)
     export_data_set(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", lossy=True)
     names = {row["mediaID"]: row["fileName"] for row in table(tmp_path / "out" / "media.csv")}
@@ -409,7 +409,7 @@ def test_observations_are_written_with_who_classified_them_and_blanks_are_observ
     assert {row["eventStart"] for row in rows if row["observationLevel"] == "event"} == {"2024-05-01T06:00:10Z"}
 
 
-def test_what_a_valid_package_needs_and_nobody_knows_is_said_and_not_made_up(db, tmp_path, annotator):
+def test_camtrap_dp_export_reports_unknown_locations_and_times_and_leaves_them_empty(db, tmp_path, annotator):
     done = annotator("export", db.paths.project, "out", "--format", "camtrap-dp", "--lossy")
     assert "without latitude and longitude" in done.stdout
     assert "without the time at which it was taken" in done.stdout
@@ -438,7 +438,7 @@ def _schema(names, required, numbers=()):
     return {"fields": fields, "missingValues": ["", "NA", "NaN", "nan"], "primaryKey": names[0]}
 
 
-def test_frictionless_finds_a_written_package_valid(tmp_path, package):
+def test_exported_camtrap_dp_package_passes_frictionless_validation(tmp_path, package):
     """The rules of Camtrap DP 1.0.2 on columns, their order, and cells that must not be empty; keys that must match."""
     frictionless = pytest.importorskip("frictionless")
     bring(tmp_path / "project", package)
@@ -515,7 +515,7 @@ def traps(tmp_path):
     return timelapse(tmp_path / "traps" / "TimelapseData.ddb", rows, TEMPLATE, COLUMNS)
 
 
-def test_a_database_of_timelapse_gives_its_choices_and_flags_and_nothing_for_defaults(tmp_path, traps):
+def test_timelapse_reader_imports_choices_and_flags_and_ignores_default_values(tmp_path, traps):
     before = traps.read_bytes()
     plan = bring(tmp_path / "project", traps)
     labels = {"S1/RCNX0000.JPG": {"roe deer": "present", "Tagged animal": "present"}}
@@ -529,13 +529,13 @@ def test_a_database_of_timelapse_gives_its_choices_and_flags_and_nothing_for_def
     assert [file.name for file in traps.parent.iterdir() if file.is_file()] == [traps.name]
 
 
-def test_the_folder_of_timelapse_with_its_images_is_read_by_its_database(tmp_path, traps):
+def test_timelapse_image_folder_is_read_through_its_database(tmp_path, traps):
     plan = bring(tmp_path / "project", traps.parent)
     assert plan.format.name == "timelapse"
     assert labels_of(tmp_path / "project")["S2/RCNX0000.JPG"] == {"fox": "present"}
 
 
-def test_which_choice_names_the_class_is_asked_where_none_is_called_so(tmp_path):
+def test_timelapse_import_asks_which_choice_column_names_the_class(tmp_path):
     draw(tmp_path / "a.jpg")
     template = [("FixedChoice", "", "One", "One"), ("FixedChoice", "", "Two", "Two")]
     path = timelapse(
@@ -551,7 +551,7 @@ def test_which_choice_names_the_class_is_asked_where_none_is_called_so(tmp_path)
         bring(tmp_path / "project", path, reading=ReadingOptions(label_columns=("Three",)))
 
 
-def test_a_file_that_is_no_database_of_timelapse_is_refused_with_the_reason(tmp_path, traps):
+def test_file_that_is_not_a_timelapse_database_is_refused_with_the_reason(tmp_path, traps):
     path = tmp_path / "x.ddb"
     path.write_text("File,Species\n")
     with pytest.raises(AnnotatorError, match="it is no SQLite file"):
@@ -573,7 +573,7 @@ def test_a_file_that_is_no_database_of_timelapse_is_refused_with_the_reason(tmp_
 # ---- Wildlife Insights
 
 
-def test_images_csv_of_wildlife_insights_tells_people_from_computers_and_blanks(tmp_path):
+def test_wildlife_insights_reader_separates_annotators_computer_vision_and_blanks(tmp_path):
     for folder in ("S1", "S2"):
         for number in range(3):
             draw(tmp_path / "photos" / folder / f"IMG_{number}.JPG", seed=number + 10 * (folder == "S2"))

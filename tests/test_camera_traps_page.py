@@ -26,7 +26,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_story_of_camera_traps_runs_from_the_card_to_a_package_and_back(tmp_path, annotator):
+def test_camera_trap_documentation_commands_run_from_memory_card_to_package_and_back(tmp_path, annotator):
     for seed, name in enumerate(("north/RCNX0001", "north/RCNX0002", "south/RCNX0001", "south/RCNX0002")):
         (tmp_path / "card" / name).parent.mkdir(parents=True, exist_ok=True)
         photograph(tmp_path / "card" / f"{name}.JPG", seed)

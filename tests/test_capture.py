@@ -32,7 +32,7 @@ def photo(path, date: str | bytes | None = SAID, kind: str | None = None, **more
     Image.new("RGB", (9, 9), "green").save(path, kind, exif=exif)
 
 
-def test_the_time_of_a_tiff_is_read_from_the_directory_it_points_at(tmp_path):
+def test_capture_time_of_a_tiff_is_read_from_its_exif_directory(tmp_path):
     path = tmp_path / "a.tif"
     info = TiffImagePlugin.ImageFileDirectory_v2()
     for place in (1_000_000, 0):  # written twice, as the place is the length without what is appended
@@ -45,7 +45,7 @@ def test_the_time_of_a_tiff_is_read_from_the_directory_it_points_at(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
-def test_the_time_is_read_of_every_format_that_has_one(tmp_path, suffix):
+def test_capture_time_is_read_from_every_image_format_with_exif(tmp_path, suffix):
     photo(tmp_path / f"a.{suffix}")
     assert decoding.check_image(tmp_path / f"a.{suffix}").capture.captured_at == NOON
     assert decoding.read_capture(tmp_path / f"a.{suffix}").captured_at == NOON
@@ -72,7 +72,7 @@ def test_the_time_is_read_of_every_format_that_has_one(tmp_path, suffix):
         ({"date": "yesterday" * 5000}, None),
     ],
 )
-def test_fractions_and_offsets_count_and_nonsense_is_no_time(tmp_path, said, expected):
+def test_capture_time_uses_subseconds_and_offsets_and_is_empty_when_invalid(tmp_path, said, expected):
     photo(tmp_path / "a.jpg", **said)
     time = decoding.check_image(tmp_path / "a.jpg").capture.captured_at
     assert time == (None if expected is None else pytest.approx(expected, abs=1e-6))
@@ -95,7 +95,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_block_takes_neither_the_image_nor_the_memory(name):
+def test_malicious_exif_block_yields_no_capture_time_in_bounded_memory(name):
     file = io.BytesIO()
     Image.new("RGB", (9, 9)).save(file, "JPEG")
     image = Image.open(file)
@@ -107,7 +107,7 @@ def test_a_hostile_block_takes_neither_the_image_nor_the_memory(name):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow reads the block, too
-def test_no_damage_to_a_block_stops_the_registration_of_the_image(tmp_path):
+def test_damaged_exif_block_raises_no_error(tmp_path):
     photo(tmp_path / "a.jpg", subseconds="5", offset="+01:00")
     content = (tmp_path / "a.jpg").read_bytes()
     start, end = content.index(b"Exif") + 6, content.index(b"\xff\xdb")
@@ -122,7 +122,7 @@ def test_no_damage_to_a_block_stops_the_registration_of_the_image(tmp_path):
         image.load()  # it reads on where it was
 
 
-def test_a_new_image_has_its_time_at_once_and_one_of_an_older_version_gets_it_from_the_worker(db, tmp_path):
+def test_capture_time_is_read_at_registration_and_by_the_worker_for_older_projects(db, tmp_path):
     folder = tmp_path / "dated"
     folder.mkdir()
     photo(folder / "dated.jpg")

@@ -11,7 +11,7 @@ from spmll.methods.__main__ import TABLE_FIELDS, format_table
 from spmll.methods.published.loss_only import AN
 
 
-def test_the_catalog_says_what_the_classes_say():
+def test_method_catalog_matches_the_method_classes():
     assert catalog.TABLE_PATH.read_text(encoding="utf-8") == format_table(), "write it anew: python -m spmll.methods"
     assert list(catalog.load_methods()) == list(METHODS)
     assert catalog.get_default_method_name() == DEFAULT_METHOD
@@ -25,7 +25,7 @@ def test_the_catalog_says_what_the_classes_say():
     assert {one.name: one.type_names for one in catalog.load_methods()["gr"].parameters}["schedule"] == ("str",)
 
 
-def test_each_method_says_what_it_needs_and_whether_the_figures_of_its_paper_were_reproduced(monkeypatch):
+def test_method_catalog_states_the_needs_and_reproduction_of_each_method(monkeypatch):
     entries = catalog.load_methods()
     assert entries["gr"].needs_description == "" and "no: " in entries["gr"].reproduced
     assert "maps" in entries["lagc"].all_needs and "all labels" in entries["oracle"].all_needs
@@ -36,7 +36,7 @@ def test_each_method_says_what_it_needs_and_whether_the_figures_of_its_paper_wer
             format_table()
 
 
-def test_methods_and_losses_say_the_same_of_a_paper():
+def test_paper_citations_in_loss_docstrings_match_the_method_catalog():
     texts = {file: file.read_bytes() for file in catalog.TABLE_PATH.parent.parent.glob("*/*.py")}
     said = {file.name: " ".join((ast.get_docstring(ast.parse(text)) or "").split()) for file, text in texts.items()}
     for name, entry in catalog.load_methods().items():
@@ -63,7 +63,7 @@ class Both(AN):
     def __init__(self, eps: float | None = None, count: int = 2): ...
 
 
-def test_a_parameter_that_no_setting_could_hold_is_refused_with_its_method(monkeypatch):
+def test_method_catalog_refuses_parameters_without_default_or_plain_type(monkeypatch):
     for method in (Needs, Odd):
         monkeypatch.setitem(METHODS, "an", method)
         with pytest.raises(ValueError, match=r"Method 'an': parameter eps.* must have a default and a plain type"):

@@ -53,7 +53,7 @@ def exact_limits(positives: int, drawn: int, population: int, miss: float = 0.02
         for number, name in enumerate(FAULTLESS_CONDITIONS)
     ],
 )
-def test_intervals_hold_the_truth_of_made_up_projects(name):
+def test_certificate_intervals_cover_the_true_values_of_simulated_projects(name):
     found = measure_coverage(FAULTLESS_CONDITIONS[name], PROJECTS, seed=5)
     # 0.93 is promised of 1,000 projects (annotator bench certificate). Of 30, three may miss the sum of all classes:
     # with a true coverage of 0.95 more do so one time in 16, and not with this seed.
@@ -65,17 +65,17 @@ def test_intervals_hold_the_truth_of_made_up_projects(name):
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (number % 4 > 0)) for number, name in enumerate(ERRING_CONDITIONS)],
 )
-def test_intervals_that_allow_for_mistakes_hold_the_truth_where_people_err(name):
+def test_certificate_intervals_cover_the_truth_when_annotators_make_mistakes(name):
     found = measure_coverage(ERRING_CONDITIONS[name], PROJECTS, seed=5)
     assert found["overall"] >= 0.87 and found["classes"] >= 0.93, found
 
 
-def test_what_everybody_overlooks_no_overlap_shows():
+def test_certificate_intervals_miss_the_truth_for_positives_every_annotator_overlooks():
     (condition,) = OVERLOOKED_CONDITIONS.values()
     assert measure_coverage(condition, PROJECTS, seed=5)["overall"] < 0.9, "then README and the page need not say so"
 
 
-def test_the_interval_of_one_stratum_is_the_exact_one():
+def test_interval_of_one_stratum_matches_the_exact_interval():
     row = {"size": 400, "drawn": 60, "positives": 3, "present": 3, "absent": 57}
     found = certify(strata(row), labels(3), draws=40_000).missing
     low, high = exact_limits(3, 60, 400)
@@ -83,14 +83,14 @@ def test_the_interval_of_one_stratum_is_the_exact_one():
     assert found.estimate[0] == pytest.approx(400 * 3 / 60 - 3)
 
 
-def test_when_everything_is_decided_intervals_are_points():
+def test_intervals_have_zero_width_when_every_label_is_answered():
     row = {"size": 100, "drawn": 20, "positives": 2, "present": 9, "absent": 91}
     found = certify(strata(row), labels(9))
     for one, value in ((found.recall, 1.0), (found.precision, 1.0), (found.missing, 0.0)):
         assert (one.estimate[0], one.low[0], one.high[0]) == (value, value, value)
 
 
-def test_without_an_audit_recall_is_only_what_is_certain():
+def test_recall_without_an_audit_has_only_certain_bounds_and_no_estimate():
     row = {"code": NO_STRATUM, "size": 70}
     found = certify(strata(row), labels(30))
     assert np.isnan(found.recall.estimate[0])
@@ -98,14 +98,14 @@ def test_without_an_audit_recall_is_only_what_is_certain():
     assert (found.missing.low[0], found.missing.high[0]) == (0, 70)
 
 
-def test_a_class_without_positives_has_no_recall_and_says_how_many_there_may_be():
+def test_class_without_positives_has_no_recall_estimate_but_a_bound_on_missing_labels():
     found = certify(strata({"size": 1000, "drawn": 100, "absent": 100}), labels(0))
     assert np.isnan(found.recall.estimate[0]) and np.isnan(found.precision.estimate[0])
     assert (found.recall.low[0], found.recall.high[0]) == (0, 1)
     assert 20 <= found.missing.high[0] <= 40
 
 
-def test_positives_found_after_the_audit_are_subtracted_from_what_is_missing():
+def test_positives_found_after_the_audit_reduce_the_missing_labels():
     before = {"size": 500, "drawn": 100, "positives": 20, "present": 20, "absent": 80}
     after = before | {"present": 90, "absent": 300}
     was, now = (certify(strata(row), labels(row["present"])).missing for row in (before, after))
@@ -120,7 +120,7 @@ def test_unsure_answers_widen_the_interval_on_both_sides():
     assert wide.high[0] > narrow.high[0] + 50 and wide.low[0] <= narrow.low[0] + 3
 
 
-def test_relabels_and_disagreements_lower_what_is_certified():
+def test_relabels_and_disagreements_lower_certified_precision_and_recall():
     row = {"size": 500, "drawn": 100, "positives": 20, "present": 20, "absent": 80}
     plain = certify(strata(row), labels(100))
     looked = certify(strata(row), labels(100, relabeled=50, relabeled_wrong=2))
@@ -132,7 +132,7 @@ def test_relabels_and_disagreements_lower_what_is_certified():
     assert disputed.recall.low[0] < plain.recall.low[0] and disputed.missing.high[0] == plain.missing.high[0] + 5
 
 
-def test_accepted_cells_are_as_precise_as_their_own_sample_says():
+def test_precision_of_auto_accepted_labels_follows_their_audit_sample():
     filled = {"code": ACCEPTED_PRESENT, "size": 300, "drawn": 60, "positives": 57, "present": 57, "absent": 3}
     filled["accepted"] = 240
     rest = {"size": 500, "drawn": 100, "absent": 100}
@@ -142,20 +142,20 @@ def test_accepted_cells_are_as_precise_as_their_own_sample_says():
     assert found.precision.high[0] == pytest.approx((57 + high) / 297, abs=0.01)
 
 
-def test_cells_accepted_since_the_audit_are_as_precise_as_was_guaranteed():
+def test_precision_of_labels_auto_accepted_after_the_audit_equals_the_guarantee():
     row = {"size": 500, "drawn": 100, "positives": 60, "present": 60, "absent": 40, "accepted": 100}
     without, with_one = (certify(strata(row), labels(60, accepted=[100], guaranteed=[one])) for one in (0.0, 0.97))
     assert without.precision.low[0] < 0.5
     assert with_one.precision.low[0] == pytest.approx(157 / 160) and with_one.precision.high[0] == 1.0
 
 
-def test_the_same_seed_gives_the_same_certificate():
+def test_certificate_is_reproducible_with_the_same_seed():
     row = {"size": 500, "drawn": 50, "positives": 5, "present": 5, "absent": 45}
     one, same = (certify(strata(row), labels(5), seed=3).recall.low for _ in range(2))
     assert one.tolist() == same.tolist()
 
 
-def test_every_cell_of_a_stratum_is_as_likely_to_be_drawn():
+def test_audit_draws_every_label_of_a_stratum_with_equal_probability():
     rng = np.random.default_rng(0)
     scores = np.r_[np.full(80, 0.02), np.full(20, 0.6)]
     times = np.zeros(100)
@@ -167,20 +167,20 @@ def test_every_cell_of_a_stratum_is_as_likely_to_be_drawn():
         assert share.std() < 3 * np.sqrt(share.mean() * (1 - share.mean()) / 2000)
 
 
-def test_without_a_model_there_is_one_stratum_and_what_people_decided_is_in_none():
+def test_sample_without_a_model_has_one_stratum_and_excludes_answered_labels():
     kinds = np.r_[np.full(10, -1), np.full(30, UNKNOWN_CELL)]
     drawn = draw_sample(kinds, np.full(40, np.nan), 12, np.random.default_rng(1))
     assert set(drawn.strata[:10]) == {NO_STRATUM} and len(set(drawn.strata[10:])) == 1
     assert len(drawn.rows) == 12 == len(set(drawn.rows)) and drawn.rows.min() >= 10
 
 
-def test_shares_add_up_and_stay_within_their_bounds():
+def test_allocation_sums_to_the_total_and_respects_its_limits():
     assert allocate(10, np.array([1.0, 1.0, 2.0]), np.array([100, 1, 100]), 1).tolist() == [3, 1, 6]
     assert allocate(7, np.array([0.0, 5.0]), np.array([4, 3]), 3).tolist() == [4, 3]
     assert allocate(0, np.array([1.0]), np.array([5])).tolist() == [0]
 
 
-def test_answers_behind_a_gap_and_ordinary_finds_at_its_edge_do_not_count():
+def test_usable_audit_answers_end_before_the_first_unanswered_label():
     places = np.arange(8)
     answered = np.array([1, 1, 1, 1, 0, 1, 1, 0], bool)
     in_audit = np.array([1, 0, 1, 0, 0, 1, 1, 0], bool)
@@ -189,7 +189,7 @@ def test_answers_behind_a_gap_and_ordinary_finds_at_its_edge_do_not_count():
     assert not find_usable_cells(places, answered, np.zeros(8, bool)).any()
 
 
-def test_a_cell_that_was_opened_again_is_counted_as_one_nobody_has_drawn():
+def test_reopened_label_is_counted_as_not_drawn():
     drawn = np.array([NO_STRATUM, 0, 0, 0], np.uint8)
     found = count_strata(drawn, np.array([2, 1, -1, 2]), np.zeros(4, bool), np.array([1, 2]), np.ones(2, bool))
     assert found["code"].tolist() == [0, NO_STRATUM]

@@ -25,13 +25,13 @@ PROJECTS = 40
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (number % 4 > 0)) for number, name in enumerate(GROUP_CONDITIONS)],
 )
-def test_the_interval_of_a_group_holds_the_truth(name):
+def test_certificate_intervals_of_groups_cover_the_true_values(name):
     found = measure_group_coverage(GROUP_CONDITIONS[name], PROJECTS, seed=5)
     assert min(found["recall"], found["shown"], found["precision"]) >= 0.95, found
     assert found["worst"] >= 0.87, "in every group, the smallest included, but for the chance of 40 projects"
 
 
-def test_counting_images_of_whole_events_as_if_drawn_one_by_one_would_not_hold():
+def test_group_intervals_miss_the_truth_when_event_images_count_as_independent_draws():
     assert measure_group_coverage(WHOLE_EVENT_CONDITION, PROJECTS, seed=5)["recall"] < 0.9, (
         "then the tests above could not fail"
     )
@@ -47,7 +47,7 @@ def places(db: Database) -> Database:
     return db
 
 
-def test_groups_add_up_to_the_certificate_and_each_image_is_in_one(places):
+def test_groups_sum_to_the_certificate_and_contain_each_image_once(places):
     whole, parts = compute_certificate(places).overall, compute_certificate_by(places, "column:site").groups
     assert {group.name for group in parts} == {"pond", "wood", "not known"}
     assert [sum(getattr(group, name) for group in parts) for name in ("people", "accepted", "unknown", "audited")] == [
@@ -60,7 +60,7 @@ def test_groups_add_up_to_the_certificate_and_each_image_is_in_one(places):
     assert all(group.audited_images <= group.images for group in parts)
 
 
-def test_a_group_without_an_answer_of_an_audit_has_no_figure(db):
+def test_group_without_audit_answers_has_no_recall(db):
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     say(db, [(image_id, class_id) for image_id in range(1, 12) for class_id in (1, 2, 3)])
     groups = {group.name: group for group in compute_certificate_by(db, "site").groups}
@@ -69,7 +69,7 @@ def test_a_group_without_an_answer_of_an_audit_has_no_figure(db):
     assert groups["pond"].as_json()["recall"] == nothing
 
 
-def test_a_group_whose_pairs_are_all_answered_needs_no_sample_and_others_still_do(db):
+def test_group_with_every_label_answered_has_full_recall_without_an_audit(db):
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     say(db, [(image_id, class_id) for image_id in range(1, 13) for class_id in (1, 2, 3)])
     pond, wood = compute_certificate_by(db, "site").groups
@@ -81,7 +81,7 @@ def test_a_group_whose_pairs_are_all_answered_needs_no_sample_and_others_still_d
     )
 
 
-def test_relabels_lower_the_precision_of_their_own_group_alone(db):
+def test_relabels_lower_the_precision_of_their_own_group_only(db):
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     cells = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, cells, states=[1] * len(cells))
@@ -92,7 +92,7 @@ def test_relabels_lower_the_precision_of_their_own_group_alone(db):
     assert precision["wood"].low > 0.75 > precision["pond"].high
 
 
-def test_audits_of_events_say_nothing_of_groups(db):
+def test_groups_ignore_answers_of_event_audits(db):
     in_events(db, 4)
     give(db, "site", {image_id: "pond" if image_id <= 12 else "wood" for image_id in range(1, 25)})
     say(db, [(image_id, 1) for image_id in range(1, 13)])
@@ -101,20 +101,20 @@ def test_audits_of_events_say_nothing_of_groups(db):
     assert {group.audited for group in compute_certificate_by(db, "site").groups} == {0}
 
 
-def test_of_more_places_than_are_named_the_smallest_are_one_group(db):
+def test_groups_beyond_the_limit_are_combined_as_other(db):
     give(db, "site", {image_id: f"site {image_id // 2}" for image_id in range(1, 25)})
     names = [group.name for group in compute_certificate_by(db, "site", max_groups=5).groups]
     assert len(names) == 5 and "other (9 values)" in names
 
 
-def test_every_interval_of_many_is_said_to_hold_on_its_own(places):
+def test_group_certificate_states_that_each_interval_has_its_own_confidence(places):
     found = compute_certificate_by(places, "site")
     told = " ".join(found.format_sentences())
     assert len(found.measured_groups) > 1 and "95 % confidence on its own" in told and "by chance" in told
     assert found.as_json()["simultaneous"] is False
 
 
-def test_the_command_prints_a_line_for_each_group_and_its_json_has_all(places, annotator):
+def test_certificate_command_prints_every_group_and_matches_its_json(places, annotator):
     project = places.paths.project
     text = annotator("certificate", project, "--by", "site").stdout
     assert all(name in text for name in ("site", "pond", "wood", "not known", "recall if people's answers are right"))
@@ -124,7 +124,7 @@ def test_the_command_prints_a_line_for_each_group_and_its_json_has_all(places, a
     assert "Camera is known of none of 24 images" in annotator("certificate", project, "--by", "camera", code=1).stderr
 
 
-def test_the_page_draws_the_groups_of_a_chosen_fact_lowest_first_or_by_name(places):
+def test_certificate_page_draws_groups_of_a_field_by_recall_or_by_name(places):
     test = shown(places)
     assert not any(one.proto.id.endswith("chart_by_fact") for one in test.get("arrow_vega_lite_chart"))
     test = fine(test.selectbox(key="certificate_fact").set_value("column:site").run())
@@ -141,7 +141,7 @@ def names_in(test: AppTest) -> list[str]:
     return re.findall(r'scope="row">(.*?)<', table)
 
 
-def test_numbers_without_edges_are_in_quarters_and_times_in_days_months_or_years():
+def test_number_fields_group_into_quartiles_and_times_into_days_months_or_years():
     number, time = (
         image_facts.Fact(
             "n",

@@ -55,21 +55,21 @@ def button(test: AppTest, label: str):
     return next(one for one in test.button if one.label == label)
 
 
-def test_without_images_or_classes_it_says_what_to_do(tmp_path, db):
+def test_certificate_page_without_images_or_classes_states_the_next_step(tmp_path, db):
     assert "on the Images page" in words(shown(Database(tmp_path / "empty", create=True)))
     with db.writing() as sql:
         sql.execute("DELETE FROM class")
     assert "No classes yet" in words(shown(db))
 
 
-def test_without_decisions_and_audits_it_claims_nothing_and_says_what_is_lacking(db):
+def test_certificate_page_without_answers_or_audits_shows_not_measured_and_the_next_steps(db):
     told = words(shown(db))
     assert "Not measured yet. An audit tells how many labels are missing" in told
     assert "No answers yet" in told and "Start an audit" in told
     assert [one.value for one in shown(db).metric] == ["Not measured"] * 3
 
 
-def test_an_audit_is_drawn_and_waits_to_be_answered(db):
+def test_certificate_page_starts_an_audit_and_links_to_its_grid(db):
     test = shown(db)
     assert test.number_input(key="audit_cells").value == audit_sampling.get_default_size(db)
     test.number_input(key="audit_cells").set_value(12)
@@ -80,7 +80,7 @@ def test_an_audit_is_drawn_and_waits_to_be_answered(db):
     assert link.proto.query_string == "audit=1"
 
 
-def test_where_there_are_events_an_audit_may_draw_them_and_their_recall_stands_beside_that_of_images(db):
+def test_certificate_page_starts_event_audits_and_shows_recall_of_events(db):
     assert "audit_events" not in {box.key for box in shown(db).checkbox}
     in_events(db, 4)
     test = shown(db)
@@ -96,7 +96,7 @@ def test_where_there_are_events_an_audit_may_draw_them_and_their_recall_stands_b
     assert "recall of events" in table(test)
 
 
-def test_an_answered_audit_shows_the_certificate_in_full(db):
+def test_certificate_page_shows_the_full_certificate_after_an_answered_audit(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     audit_sampling.draw_audit(db, 60, seed=1)
     answer(db)
@@ -109,7 +109,7 @@ def test_an_answered_audit_shows_the_certificate_in_full(db):
     assert missing == sorted(missing, reverse=True)
 
 
-def test_recall_of_everything_answered_is_shown_with_what_it_assumes(db):
+def test_certificate_page_shows_unaudited_recall_with_its_assumption(db):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
     test = shown(db)
     assert test.metric[0].label == "Recall" and test.metric[0].value == "100 %"
@@ -117,7 +117,7 @@ def test_recall_of_everything_answered_is_shown_with_what_it_assumes(db):
     assert "None answered yet" in words(test), "no audit was answered"
 
 
-def test_a_class_without_enough_audit_answers_is_counted_and_not_drawn(db):
+def test_certificate_chart_counts_but_does_not_draw_classes_with_few_audit_answers(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     audit_sampling.draw_audit(db, 60, seed=1)
     say(db, [(one.image_id, 1) for one in audit_sampling.load_open_cells(db) if one.class_id == 1], "audit")
@@ -128,14 +128,14 @@ def test_a_class_without_enough_audit_answers_is_counted_and_not_drawn(db):
     assert [name.strip(theme.WORD_JOINER) for name in rows] == ["fox"]
 
 
-def test_another_target_is_another_sentence(db):
+def test_certificate_headline_follows_the_chosen_recall_target(db):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
     test = shown(db)
     fine(test.segmented_control(key="target").set_value(0.9).run())
     assert "90 % recall reached" in words(test)
 
 
-def test_the_headline_is_one_line_and_under_it_stands_what_it_rests_on(db):
+def test_certificate_headline_is_short_and_its_caption_states_the_conditions(db):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
     test = shown(db)
     headline = next(one.value for one in test.markdown if "recall reached" in one.value)
@@ -143,12 +143,12 @@ def test_the_headline_is_one_line_and_under_it_stands_what_it_rests_on(db):
     assert any("95 % confidence" in one.value and "answers are right" in one.value for one in test.caption)
 
 
-def test_a_class_with_markup_in_its_name_is_text(db):
+def test_certificate_table_shows_markup_in_class_names_as_text(db):
     classes.add_classes(db, [("*bold* <b>", "")])
     assert '<th scope="row">*bold* &lt;b&gt;</th>' in table(shown(db))
 
 
-def test_the_stamp_changes_with_all_that_a_certificate_rests_on(db):
+def test_certificate_change_key_changes_with_answers_audits_classes_and_guarantee(db):
     seen = [get_change_key(db)]
 
     def changed() -> bool:
@@ -166,7 +166,7 @@ def test_the_stamp_changes_with_all_that_a_certificate_rests_on(db):
     assert changed()
 
 
-def test_auto_accept_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
+def test_auto_accept_toggle_is_off_by_default_and_states_what_is_missing(db):
     publish(db, np.full((24, 3), 0.4))
     test = shown(db)
     assert not test.toggle(key="accept_on").value and guarantee.get_guarantee(db) is None
@@ -180,7 +180,7 @@ def test_auto_accept_is_off_until_it_is_turned_on_and_says_what_is_lacking(db):
     assert guarantee.get_guarantee(db) == Guarantee(0.95, absent=True)
 
 
-def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
+def test_start_the_check_button_draws_an_audit_or_reports_that_no_model_exists(db, many):
     test = button(shown(db), "Start the check").click().run()
     assert "no model yet" in words(test)
     test = shown(many)
@@ -189,7 +189,7 @@ def test_cells_that_would_show_it_are_drawn_or_it_is_said_why_not(db, many):
     assert len(audits.load_audits(many)) == 1
 
 
-def test_what_is_accepted_is_listed_and_taken_back_as_one(many):
+def test_certificate_page_lists_auto_accepted_labels_and_undoes_them_in_one_step(many):
     auto_accept_sample.draw_audit(many, Guarantee(0.98))
     answer_audit(many)
     auto_accept.set_guarantee(many, Guarantee(0.98))
@@ -202,7 +202,7 @@ def test_what_is_accepted_is_listed_and_taken_back_as_one(many):
     assert "1 removed" in [one.label for one in test.expander]
 
 
-def test_a_class_that_was_ruled_out_is_listed_apart_and_its_undo_leaves_auto_accept_on(many):
+def test_class_marked_absent_everywhere_is_listed_and_undo_keeps_auto_accept_on(many):
     auto_accept.set_guarantee(many, Guarantee(0.98))
     drawn = [(image_id, 2, -1, None) for image_id in range(1, 289)]
     assert not decisions.save(many, [Batch(str(uuid.uuid4()), "Ann", "sample", drawn)]).refused
@@ -216,7 +216,7 @@ def test_a_class_that_was_ruled_out_is_listed_apart_and_its_undo_leaves_auto_acc
     assert test.toggle(key="accept_on").value and told not in words(test)
 
 
-def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):
+def test_open_page_keeps_auto_accept_enabled_by_another_user(db):
     test = shown(db)
     auto_accept.set_guarantee(db, Guarantee(0.995))
     fine(test.segmented_control(key="target").set_value(0.9).run())
@@ -225,12 +225,12 @@ def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):
 
 
 @pytest.mark.parametrize("page", ["certificate", "export"])
-def test_the_data_card_can_be_downloaded(db, page):
+def test_data_card_download_buttons_are_shown(db, page):
     labels = [one.label for one in shown(db, page).download_button]
     assert {"Download labels.card.md", "Download labels.card.json"} <= set(labels)
 
 
-def test_the_chart_of_eighty_classes_has_a_row_for_each_and_leaves_out_unknown_estimates():
+def test_interval_chart_has_a_row_per_class_and_omits_unknown_estimates():
     table = pd.DataFrame(
         [
             {"class": f"class {number}", "kind": kind, "estimate": None if number else 0.5, "low": 0.2, "high": 0.9}

@@ -39,14 +39,14 @@ def names(db) -> list[str]:
     return [class_.name for class_ in classes.load_active_classes(db)]
 
 
-def test_two_people_who_add_one_name_get_one_class(app, db):
+def test_class_added_twice_under_one_name_is_created_once(app, db):
     first, second = (app.post("/api/classes/add", {"name": name}) for name in ("rain coat", " rain  coat "))
     assert first == second and first[0] == 200
     assert first[1]["class"] == 4 and [one["name"] for one in first[1]["classes"]] == names(db)
     assert names(db) == ["fox", "heron", "deer", "rain coat"]
 
 
-def test_what_may_be_a_surprise_is_said_before_anything_is_added(app, db):
+def test_add_class_route_warns_about_similar_names_and_reopened_images_before_adding(app, db):
     one = Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=1)
     assert not decisions.save(db, [one]).refused
     status, answer = app.post("/api/classes/add", {"name": "Fox"})
@@ -59,7 +59,7 @@ def test_what_may_be_a_surprise_is_said_before_anything_is_added(app, db):
     assert app.post("/api/classes/add", {"name": "Fox", "sure": True})[1]["class"] == 4
 
 
-def test_names_that_no_class_can_have_and_what_the_owner_forbids_are_refused(app, db):
+def test_add_class_route_refuses_invalid_names_and_adding_disabled_by_the_owner(app, db):
     for name, says in (("image", "first column"), ("", "blank"), ("a|b", "'|'")):
         status, answer = app.post("/api/classes/add", {"name": name})
         assert (status, says in answer["error"]) == (409, True), answer
@@ -77,7 +77,7 @@ def served(tmp_path_factory) -> Iterator[Served]:
 
 
 @pytest.mark.browser
-def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_soon(browser, served):
+def test_class_finder_adds_a_class_labels_the_image_and_updates_other_open_pages(browser, served):
     other = open_page(browser, served, "Ben", clock=True)
     wait_for_picture(other)
     page = open_page(browser, served, "Ann")
@@ -120,7 +120,7 @@ def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_
 
 
 @pytest.mark.browser
-def test_a_list_typed_into_the_finder_becomes_several_classes_or_one(browser, tmp_path):
+def test_class_finder_adds_a_comma_list_as_several_classes_or_one(browser, tmp_path):
     with served_photos(tmp_path, 12, ["fox"]) as served:
         page = open_page(browser, served, "Lister")
         wait_for_picture(page)
@@ -177,7 +177,7 @@ PRESS_ON = """() => {
 
 
 @pytest.mark.browser
-def test_every_key_is_about_the_image_and_class_on_screen_while_the_owner_changes_the_classes(browser, tmp_path):
+def test_keys_label_the_class_and_image_on_screen_during_class_changes(browser, tmp_path):
     with served_photos(tmp_path, 600, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
         page = open_page(browser, served, "Ann")
@@ -213,9 +213,7 @@ def test_every_key_is_about_the_image_and_class_on_screen_while_the_owner_change
 
 
 @pytest.mark.browser
-def test_what_is_answered_while_a_change_of_classes_has_the_next_images_asked_anew_does_not_come_again(
-    browser, tmp_path
-):
+def test_image_answered_during_a_reload_of_the_queue_after_a_class_change_does_not_return(browser, tmp_path):
     with served_photos(tmp_path, 100, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann")
         scribe, held = Scribe(page), []

@@ -44,7 +44,7 @@ def everything(db) -> dict[str, list]:
     }
 
 
-def test_an_edit_changes_all_that_is_said_of_classes_at_once_and_is_undone_as_one(db):
+def test_class_edit_changes_several_classes_in_one_step_and_undo_restores_them(db):
     before = everything(db)
     change = class_changes.edit(
         db,
@@ -70,7 +70,7 @@ def test_an_edit_changes_all_that_is_said_of_classes_at_once_and_is_undone_as_on
     ]
 
 
-def test_all_that_is_wrong_with_an_edit_is_told_at_once_and_nothing_is_changed(db):
+def test_invalid_class_edit_lists_all_errors_together_and_changes_nothing(db):
     class_changes.edit(db, "Ann", {DEER: {"synonyms": ["roe"]}})
     before = everything(db)
     with pytest.raises(AnnotatorError) as told:
@@ -105,7 +105,7 @@ def test_all_that_is_wrong_with_an_edit_is_told_at_once_and_nothing_is_changed(d
     assert everything(db) == before
 
 
-def test_an_archived_class_is_gone_and_comes_back_with_every_answer(db):
+def test_archived_class_hides_its_labels_and_restore_returns_them_all(db):
     answer(db, 1, DEER, PRESENT)
     answer(db, 1, DEER, ABSENT, "Bob")
     done(db, 1)
@@ -132,7 +132,7 @@ def test_an_archived_class_is_gone_and_comes_back_with_every_answer(db):
     assert everything(db) == before
 
 
-def test_merging_two_names_of_one_thing_joins_their_answers_and_its_undo_parts_them(db):
+def test_merge_of_two_names_for_one_class_joins_their_labels_and_undo_separates_them(db):
     given = {
         1: (PRESENT, None),
         2: (ABSENT, PRESENT),
@@ -166,7 +166,7 @@ def test_merging_two_names_of_one_thing_joins_their_answers_and_its_undo_parts_t
     assert everything(db) == before and consistency.find_problems(db) == []
 
 
-def test_a_kind_of_a_class_says_present_only(db):
+def test_merge_of_a_subclass_transfers_only_present_labels(db):
     answer(db, 1, HERON, ABSENT)
     answer(db, 2, HERON, PRESENT)
     class_changes.merge(db, "Ann", [HERON], FOX, same=False)
@@ -175,7 +175,7 @@ def test_a_kind_of_a_class_says_present_only(db):
     assert labels(db, FOX) == {2: PRESENT}
 
 
-def test_answers_of_pages_that_still_show_a_merged_class_count_for_the_class_that_it_became(db):
+def test_late_answers_for_a_merged_class_count_for_the_merged_class(db):
     answer(db, 1, FOX, ABSENT)
     answer(db, 2, FOX, PRESENT)
     class_changes.merge(db, "Ann", [HERON], FOX, same=True)
@@ -201,7 +201,7 @@ def test_answers_of_pages_that_still_show_a_merged_class_count_for_the_class_tha
     assert consistency.find_problems(db) == []
 
 
-def test_a_split_class_has_the_images_of_the_old_one_to_go_through(db):
+def test_class_split_creates_an_unlabeled_class_and_a_selection_of_the_old_images(db):
     for image_id in (2, 5, 9):
         answer(db, image_id, FOX, PRESENT)
     done(db, 2)
@@ -216,7 +216,7 @@ def test_a_split_class_has_the_images_of_the_old_one_to_go_through(db):
         class_changes.split_class(db, "Ann", FOX, "arctic fox")
 
 
-def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
+def test_undo_refuses_a_class_change_that_later_changes_depend_on(db):
     first = class_changes.merge(db, "Ann", [HERON], FOX, same=True)
     second = class_changes.merge(db, "Bob", [FOX], DEER, same=True)
     for later in (lambda: class_history.undo_change(db, "Ann", first.id),):
@@ -231,7 +231,7 @@ def test_a_change_that_later_ones_rest_on_is_not_taken_back(db):
         class_history.undo_change(db, "Ann", first.id)
 
 
-def test_an_order_that_was_put_back_by_hand_can_still_be_undone(db):
+def test_undo_of_a_reorder_works_after_a_manual_reversal(db):
     before = everything(db)
     change = class_changes.reorder(db, "Ann", [DEER])
     class_changes.reorder(db, "Ann", [FOX, HERON, DEER])
@@ -241,7 +241,7 @@ def test_an_order_that_was_put_back_by_hand_can_still_be_undone(db):
         class_history.undo_change(db, "Ann", change.id)
 
 
-def test_the_history_calls_classes_as_they_were_called_then(db):
+def test_class_history_shows_class_names_as_of_each_change(db):
     class_changes.edit(db, "Ann", {FOX: {"name": "red fox"}, HERON: {"key": "h"}})
     class_changes.merge(db, "Ann", [HERON], FOX, same=True)
     class_changes.edit(db, "Ann", {FOX: {"name": "beast"}})
@@ -257,7 +257,7 @@ def test_the_history_calls_classes_as_they_were_called_then(db):
     ]
 
 
-def test_the_change_that_added_the_first_classes_is_never_undone(db):
+def test_undo_refuses_the_change_that_added_the_first_classes(db):
     [first] = class_history.load_changes(db)
     assert (first.kind, first.is_first, first.can_be_undone) == ("add", True, False)
     before = everything(db)
@@ -318,7 +318,7 @@ def change_at_random(db, rng: random.Random, alone: bool = True) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_happens_labels_follow_from_the_decisions_and_the_classes(db, seed):
+def test_labels_stay_consistent_with_decisions_after_random_class_changes(db, seed):
     rng = random.Random(seed)
     for number in range(100):
         change_at_random(db, rng)

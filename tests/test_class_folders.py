@@ -40,7 +40,7 @@ def labels_of(format_, path) -> dict[str, set[str]]:
         (["train/0.jpg", "train/cat/1.jpg"], [None, "cat"], ["train", "train"]),
     ]
 )
-def test_the_folder_of_an_image_is_its_only_label(tmp_path_factory, paths, labels, splits):
+def test_imagefolder_reader_imports_the_class_folder_as_the_only_label(tmp_path_factory, paths, labels, splits):
     root = make(tmp_path_factory.mktemp("set"), *paths, "cat/Thumbs.db", ".hidden/dog/3.jpg")
     contents, _ = read(IMAGEFOLDER, root)
     items = {item.image: item for item in contents.items}
@@ -55,7 +55,7 @@ def test_the_folder_of_an_image_is_its_only_label(tmp_path_factory, paths, label
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(names=class_names(least=2))
-def test_torchvision_sees_the_same_classes_and_images(tmp_path_factory, names):
+def test_imagefolder_reader_matches_torchvision_classes_and_images(tmp_path_factory, names):
     from torchvision.datasets import ImageFolder
 
     root = tmp_path_factory.mktemp("set")
@@ -87,14 +87,14 @@ def test_class_folders_are_recognized_and_other_folders_are_not(tmp_path_factory
     assert IMAGEFOLDER.recognize(make(tmp_path_factory.mktemp("set"), *paths)) == words
 
 
-def test_a_folder_without_class_folders_says_how_they_look(tmp_path):
+def test_folder_without_class_folders_is_refused_with_an_example(tmp_path):
     with pytest.raises(AnnotatorError, match=r"no class folders.*cat/picture\.jpg"):
         read(IMAGEFOLDER, make(tmp_path, "1.jpg"))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(classes=class_names())
-def test_torchvision_and_we_find_every_present_class_of_yolo_folders(tmp_path_factory, classes):
+def test_exported_yolo_folders_read_back_in_torchvision_and_here_with_every_present_class(tmp_path_factory, classes):
     from torchvision.datasets import ImageFolder
 
     cells = np.array(
@@ -112,7 +112,7 @@ def test_torchvision_and_we_find_every_present_class_of_yolo_folders(tmp_path_fa
     assert not problems.count
 
 
-def test_yolo_folders_without_images_are_refused(tmp_path):
+def test_yolo_folder_export_without_images_is_refused(tmp_path):
     with pytest.raises(AnnotatorError, match="leave out --images none"):
         write(YOLO_CLS, view_of(np.array([[1]]), files=["a.jpg"]), tmp_path)
 
@@ -128,7 +128,7 @@ def yolo(root, data: str = "names:\n  0: cat\n  1: traffic light\n", **files: st
     return root
 
 
-def test_boxes_make_their_class_present_and_nothing_absent(tmp_path):
+def test_yolo_reader_marks_classes_with_boxes_present_and_none_absent(tmp_path):
     root = yolo(tmp_path, a="1 0.5 0.5 1 1\n1 0.1 0.1 0.2 0.2\n", b="", c="0 0 0 1 0 1 1\n1.0 .1 .1 .1 .1\n")
     make(root, "images/train/d.jpg")
     assert YOLO.recognize(root)
@@ -156,7 +156,7 @@ def test_boxes_make_their_class_present_and_nothing_absent(tmp_path):
         ("names: [cat]\npath: /\ntrain: /etc\n", ["images/a.jpg", "images/val/b.jpg"], "- val"),
     ]
 )
-def test_splits_are_those_of_the_yaml(tmp_path_factory, data, paths, splits):
+def test_yolo_reader_takes_splits_from_the_yaml_file(tmp_path_factory, data, paths, splits):
     root = yolo(tmp_path_factory.mktemp("set"), data)
     make(root, *paths)
     (root / "part.txt").write_text("./images/a.jpg\n")
@@ -174,7 +174,7 @@ def test_splits_are_those_of_the_yaml(tmp_path_factory, data, paths, splits):
         ("0 " * (1 << 20), "labels/train/a.txt has more than 1,048,576 bytes"),
     ]
 )
-def test_what_is_wrong_with_a_label_file_is_named_with_its_line(tmp_path, label, sentence):
+def test_yolo_label_file_errors_name_the_file_and_line(tmp_path, label, sentence):
     contents, problems = read(YOLO, yolo(tmp_path, a=label))
     list(contents.items)
     assert problems.sentences == [sentence]
@@ -190,12 +190,12 @@ def test_what_is_wrong_with_a_label_file_is_named_with_its_line(tmp_path, label,
         ("names: {cat: 0}\n", "names must be a list"),
     ]
 )
-def test_a_yaml_without_names_is_refused(tmp_path, data, words):
+def test_yolo_yaml_without_valid_class_names_is_refused(tmp_path, data, words):
     with pytest.raises(AnnotatorError, match=words):
         read(YOLO, yolo(tmp_path, data))
 
 
-def test_no_label_file_is_read_through_a_link(tmp_path):
+def test_yolo_reader_reports_symlinked_label_files_and_does_not_read_them(tmp_path):
     secret = make(tmp_path, "secret.txt") / "secret.txt"
     root = tmp_path / "set"
     make(root, "images/train/a.jpg", "images/val/b.jpg")
@@ -209,7 +209,7 @@ def test_no_label_file_is_read_through_a_link(tmp_path):
     assert all("link" in sentence and "secret" not in sentence for sentence in problems.sentences)
 
 
-def test_names_of_a_yaml_are_texts_and_its_tags_make_nothing(tmp_path):
+def test_yolo_yaml_class_names_are_text_and_yaml_tags_are_not_executed(tmp_path):
     data = f"names: [no, 1.0, !!python/object/apply:os.mkdir ['{tmp_path}/made']]\n"
     with pytest.raises(AnnotatorError, match="names must be a list"):
         read(YOLO, yolo(tmp_path, data))

@@ -54,7 +54,7 @@ def told(test: AppTest) -> str:
         ("owl\nowl | of the night", ["1 class (owl) added", "Listed twice: owl"], ["owl"]),
     ],
 )
-def test_the_form_says_what_it_did_and_empties_its_box(add, db, lines, says, added):
+def test_class_form_reports_added_and_existing_classes_and_clears_its_box(add, db, lines, says, added):
     test = add(lines)
     for words in says:
         assert frame.escape_markdown(words) in told(test), told(test)
@@ -62,12 +62,12 @@ def test_the_form_says_what_it_did_and_empties_its_box(add, db, lines, says, add
     assert test.text_area(key="class_lines").value == ""
 
 
-def test_a_description_follows_a_bar_or_a_tab():
+def test_class_lines_take_a_description_after_a_bar_or_tab():
     lines = "fox | red | and quick\nheron\tgrey\n\n  deer  \nroe deer"
     assert parse_lines(lines) == [("fox", "red | and quick"), ("heron", "grey"), ("deer", ""), ("roe deer", "")]
 
 
-def test_an_empty_box_adds_nothing_and_says_so(add, db):
+def test_empty_class_form_adds_nothing_and_reports_it(add, db):
     assert any("Nothing to add" in one.value for one in add(" \n").info)
     assert names(db) == ["fox", "heron", "deer"]
 
@@ -78,7 +78,7 @@ def complete(db, image_id: int) -> None:
 
 
 @pytest.mark.parametrize(("lines", "asks"), [("owl", "2 complete images become"), ("Fox", "looks like 'fox'")])
-def test_it_asks_before_it_adds_what_may_be_a_surprise(add, db, lines, asks):
+def test_class_form_asks_before_adding_similar_names_or_reopening_images(add, db, lines, asks):
     for image_id in (1, 2):
         complete(db, image_id)
     test = add(lines)
@@ -93,7 +93,7 @@ def test_it_asks_before_it_adds_what_may_be_a_surprise(add, db, lines, asks):
     assert "1 class" in told(test) and not test.warning
 
 
-def test_classes_that_are_there_already_reopen_nothing_and_are_not_asked_about(add, db):
+def test_class_form_adds_existing_classes_without_a_question_or_reopened_images(add, db):
     complete(db, 1)
     test = add("fox\nheron | grey")
     assert not test.warning and project_counts.count_images_by_stage(db)["complete"] == 1
@@ -113,7 +113,7 @@ def test_classes_that_are_there_already_reopen_nothing_and_are_not_asked_about(a
         ),
     ],
 )
-def test_a_list_with_commas_is_several_classes_or_one_as_the_person_says(add, db, lines, button, label, added):
+def test_class_form_adds_a_comma_list_as_several_classes_or_one_as_chosen(add, db, lines, button, label, added):
     test = add(lines)
     assert names(db) == ["fox", "heron", "deer"], "nothing before that is said"
     assert test.button(key=button).label.replace("\\", "") == label
@@ -122,14 +122,14 @@ def test_a_list_with_commas_is_several_classes_or_one_as_the_person_says(add, db
     assert test.text_area(key="class_lines").value == ""
 
 
-def test_the_question_names_both_and_can_be_left(add, db):
+def test_class_form_comma_question_names_both_choices_and_can_be_canceled(add, db):
     test = add("hare, newt")
     assert "Is this 2 classes, hare and newt, or one class named hare, newt?" in test.info[0].value.replace("\\", "")
     test.button(key="classes_none").click().run()
     assert names(db) == ["fox", "heron", "deer"] and not test.info
 
 
-def test_a_description_a_decimal_comma_and_a_known_name_raise_no_question(add, db):
+def test_commas_in_described_decimal_or_existing_names_cause_no_question(add, db):
     test = add("Hare, brown | in fields\nlens 1,4 mm")
     assert not test.info and names(db)[3:] == ["Hare, brown", "lens 1,4 mm"]
     test.text_area(key="class_lines").input("Hare, brown")

@@ -8,7 +8,7 @@ from annotator.store.gallery.class_states import OPEN, ClassStates, locate_bits
 
 
 @pytest.mark.parametrize("count", [0, 1, 8, 1003])
-def test_states_are_those_of_a_plain_array_after_any_changes(count):
+def test_packed_class_states_match_a_plain_array_after_random_changes(count):
     chance = np.random.default_rng(count)
     plain, packed = np.full(count, OPEN, np.int8), ClassStates(count)
     rows = chance.permutation(count)

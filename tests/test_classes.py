@@ -14,7 +14,7 @@ def set_keys(db, given: dict[int, str]) -> None:
     class_changes.edit(db, "Ann", {class_id: {"key": key} for class_id, key in given.items()})
 
 
-def test_classes_get_the_first_free_keys_and_none_when_all_are_taken(db):
+def test_new_classes_get_the_first_free_keys_and_none_when_all_are_taken(db):
     assert keys(db) == {"fox": "1", "heron": "2", "deer": "3"}
     set_keys(db, {2: "", 3: "q"})
     classes.add_classes(db, [(f"class {number}", "") for number in range(40)])
@@ -25,17 +25,17 @@ def test_classes_get_the_first_free_keys_and_none_when_all_are_taken(db):
     assert given["class 39"] == ""
 
 
-def test_two_classes_may_change_places_and_capitals_are_small_letters(db):
+def test_two_classes_can_swap_keys_and_capital_keys_become_lowercase(db):
     set_keys(db, {1: "2", 2: "1", 3: "Q"})
     assert keys(db) == {"fox": "2", "heron": "1", "deer": "q"}
 
 
-def test_letters_of_other_alphabets_are_keys_too(db):
+def test_class_keys_accept_letters_of_other_alphabets(db):
     set_keys(db, {1: "Ä", 2: "ж"})
     assert keys(db)["fox"] == "ä" and keys(db)["heron"] == "ж"
 
 
-def test_all_that_is_wrong_with_keys_is_told_at_once_and_nothing_is_changed(db):
+def test_invalid_class_keys_are_listed_together_and_change_nothing(db):
     before = keys(db)
     with pytest.raises(AnnotatorError) as told:
         set_keys(db, {1: "/", 2: "ab", 3: "x"})
@@ -50,13 +50,13 @@ def test_all_that_is_wrong_with_keys_is_told_at_once_and_nothing_is_changed(db):
 @pytest.mark.parametrize(
     "name", ["image", "a|b", "a\x07b", "a\nb", "a\x7fb", "a\x9b31mb", "a\u2028b", "x" * 201, "\ud800", " fox", ""]
 )
-def test_a_name_that_no_file_or_terminal_can_hold_is_refused(db, name):
+def test_class_names_with_control_characters_or_invalid_length_are_refused(db, name):
     with pytest.raises(AnnotatorError):
         classes.add_classes(db, [("owl", ""), (name, "")])
     assert "owl" not in keys(db), "nothing is added when anything is refused"
 
 
-def test_descriptions_have_a_bound_on_every_way_in(db):
+def test_class_descriptions_over_the_limit_are_refused_when_adding_and_editing(db):
     for change in (
         lambda: classes.add_classes(db, [("owl", "x" * 2001), ("bat", "\ud800")]),
         lambda: class_changes.edit(db, "Ann", {1: {"description": "x" * 2001}, 2: {"description": "\ud800"}}),
@@ -81,17 +81,17 @@ def test_descriptions_have_a_bound_on_every_way_in(db):
         (["owl", "fog"], ["fox"], []),
     ],
 )
-def test_names_that_look_alike_are_warned_about(new, known, told):
+def test_class_names_that_look_alike_cause_a_warning(new, known, told):
     assert classes.find_name_warnings(new, known) == told
 
 
-def test_a_name_given_twice_is_added_once_with_the_description_that_it_has(db):
+def test_class_name_listed_twice_is_added_once_with_its_description(db):
     assert classes.add_classes(db, [("owl", ""), ("owl", "big eyes"), ("fox", "red"), ("owl", "")]) == ["owl"]
     told = {one.name: one.description for one in classes.load_active_classes(db)}
     assert told == {"fox": "red", "heron": "grey, with a long neck", "deer": "", "owl": "big eyes"}
 
 
-def test_a_description_that_adding_replaces_is_in_the_history_and_comes_back(db):
+def test_description_replaced_by_adding_is_in_the_history_and_restored_by_undo(db):
     classes.add_classes(db, [("heron", "white"), ("owl", "big eyes"), ("fox", "")], "Ann")
     newest, added = class_history.load_changes(db, 2)
     assert (newest.kind, newest.annotator, added.kind) == ("edit", "Ann", "add")
@@ -102,7 +102,7 @@ def test_a_description_that_adding_replaces_is_in_the_history_and_comes_back(db)
     assert class_history.load_changes(db)[0].kind == "undo", "what changes nothing is not noted"
 
 
-def test_lists_show_classes_without_a_heading_first_and_then_heading_by_heading(db):
+def test_ordered_classes_list_those_without_heading_first_and_then_by_heading(db):
     classes.add_classes(db, [("owl", ""), ("crow", "")])
     with db.writing() as sql:
         for name, heading, position in [
@@ -116,7 +116,7 @@ def test_lists_show_classes_without_a_heading_first_and_then_heading_by_heading(
     assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer", "owl", "crow"]
 
 
-def test_a_synonym_stands_for_its_class_and_an_archived_class_for_none(db):
+def test_synonym_finds_its_class_and_an_archived_class_is_refused(db):
     with db.writing() as sql:
         sql.execute("INSERT INTO synonym VALUES ('egret', 2)")
         sql.execute("UPDATE class SET archived = 1 WHERE name = 'deer'")

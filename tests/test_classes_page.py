@@ -79,7 +79,7 @@ def typed(shown, *rows: dict) -> list[dict]:
     return [before | new for before, new in zip(build_rows(shown), [*rows, *[{}] * len(shown)], strict=False)]
 
 
-def test_what_is_edited_in_the_table_is_saved_as_one_change_and_undone_as_one(page, db):
+def test_class_table_edits_are_saved_and_undone_in_one_step(page, db):
     shown = classes.load_ordered_classes(db)
     fields = {"name": "red fox", "key": "3", "heading": "mammals", "synonyms": "fox | vixen", "description": None}
     changes = find_edits(shown, typed(shown, fields, {"place": 3}))
@@ -99,14 +99,14 @@ def test_what_is_edited_in_the_table_is_saved_as_one_change_and_undone_as_one(pa
 @pytest.mark.parametrize(
     ("place", "order"), [(1, [DEER, FOX, HERON]), (2, [FOX, DEER, HERON]), (9, [FOX, HERON, DEER])]
 )
-def test_a_place_in_the_table_moves_the_class_there_and_the_others_along(db, place, order):
+def test_place_column_moves_the_class_and_shifts_the_others(db, place, order):
     shown = classes.load_ordered_classes(db)
     changes = find_edits(shown, typed(shown, {}, {}, {"place": place}))
     class_changes.edit(db, "Ann", changes)
     assert [class_.id for class_ in classes.load_ordered_classes(db)] == order
 
 
-def test_everything_that_is_wrong_is_said_at_once_and_nothing_is_saved(db):
+def test_invalid_class_table_edits_list_all_errors_together_and_save_nothing(db):
     shown = classes.load_ordered_classes(db)
     rows = typed(shown, {"key": "ab"}, {"name": "image"}, {"synonyms": "fox", "key": "ü!"})
     before = classes.load_active_classes(db)
@@ -118,7 +118,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_is_saved(db):
     )
 
 
-def test_what_was_typed_stays_when_others_change_classes_and_only_that_is_saved(db):
+def test_class_table_saves_only_typed_cells_and_keeps_changes_by_others(db):
     shown = classes.load_ordered_classes(db)  # as the table was opened
     class_changes.edit(db, "Ben", {FOX: {"name": "red fox"}, HERON: {"key": "h"}})
     save_changes(db, "Ann", find_edits(shown, typed(shown, {"heading": "mammals"})))
@@ -126,14 +126,14 @@ def test_what_was_typed_stays_when_others_change_classes_and_only_that_is_saved(
     assert (fox.name, fox.heading, heron.key) == ("red fox", "mammals", "h")
 
 
-def test_the_table_shows_what_others_changed_while_nothing_was_typed(page, db):
+def test_class_table_shows_changes_by_others_when_nothing_is_typed(page, db):
     test = page()
     class_changes.edit(db, "Ben", {FOX: {"name": "red fox"}})
     test = fine(test.run())
     assert list(test.data_editor[0].value["name"]) == ["red fox", "heron", "deer"]
 
 
-def test_a_merge_says_beforehand_what_it_will_do_does_that_and_is_undone(page, db):
+def test_class_merge_shows_a_preview_merges_and_can_be_undone(page, db):
     for image_id, class_id, state in ((1, FOX, PRESENT), (2, FOX, PRESENT), (2, HERON, ABSENT), (3, FOX, ABSENT)):
         answer(db, image_id, class_id, state)
     test = page()
@@ -151,7 +151,7 @@ def test_a_merge_says_beforehand_what_it_will_do_does_that_and_is_undone(page, d
     assert (labels(db, FOX), labels(db, HERON)) == ({1: 1, 2: 1, 3: -1}, {2: -1})
 
 
-def test_an_archived_class_is_restored_with_its_labels_and_one_is_split_off_into_a_grid(page, db):
+def test_classes_page_archives_restores_and_splits_classes(page, db):
     answer(db, 1, FOX, PRESENT)
     test = press(page(), "Archive fox")
     assert names(db) == ["heron", "deer"] and labels(db, FOX) == {}
@@ -165,7 +165,7 @@ def test_an_archived_class_is_restored_with_its_labels_and_one_is_split_off_into
     assert "'heron'" in press(test, "Split off").error[0].value
 
 
-def test_a_split_asks_whether_a_list_is_several_classes(page, db):
+def test_class_split_asks_whether_a_comma_list_is_several_classes(page, db):
     test = page()
     test.text_input(key="split_name").input("cub, vixen")
     test = press(test, "Split off")
@@ -181,7 +181,7 @@ def test_a_split_asks_whether_a_list_is_several_classes(page, db):
 
 
 @pytest.mark.browser
-def test_what_is_typed_stays_while_one_is_on_another_page_and_one_class_has_its_name_of_now(browser, tmp_path):
+def test_unsaved_class_edits_survive_a_page_change_until_saved_or_discarded(browser, tmp_path):
     with served_photos(tmp_path, 6, ["fox", "heron", "deer"]) as served:
         browser_page = open_page(browser, served, "Editor", "/classes")
         unsaved = browser_page.get_by_text("unsaved change")
@@ -229,7 +229,7 @@ def test_what_is_typed_stays_while_one_is_on_another_page_and_one_class_has_its_
         assert names(Database(served.project)) == ["red fox", "heron", "deer"]
 
 
-def test_the_address_after_a_split_opens_a_grid_of_the_images_with_the_other_class(page, db):
+def test_link_after_a_class_split_opens_a_grid_of_images_labeled_with_the_old_class(page, db):
     for image_id in (2, 5, 9):
         answer(db, image_id, FOX, PRESENT)
     test = page()
@@ -259,7 +259,7 @@ def grid_at(address: dict[str, str]) -> dict:
     return data
 
 
-def test_examples_and_a_color_are_chosen_from_the_data(page, db):
+def test_classes_page_saves_example_images_and_a_color(page, db):
     for image_id in (1, 2):
         answer(db, image_id, FOX, PRESENT)
     test = page()
@@ -271,14 +271,14 @@ def test_examples_and_a_color_are_chosen_from_the_data(page, db):
     assert (fox.examples, fox.colour) == ((2,), "#cc4422")
 
 
-def test_the_owner_chooses_whether_classes_are_added_while_labeling(page, db):
+def test_classes_page_toggle_disables_adding_classes_while_labeling(page, db):
     test = page()
     assert page_classes.is_adding_allowed(db) and test.toggle(key="classes_allowed").value
     fine(test.toggle(key="classes_allowed").set_value(False).run())
     assert not page_classes.is_adding_allowed(db)
 
 
-def test_bad_names_in_the_form_are_refused_all_at_once(page, db):
+def test_class_form_lists_all_invalid_names_together(page, db):
     test = page()
     test.text_area(key="class_lines").input("lynx\ta cat\n|\nimage\nx\x07")
     test = press(test, "Add classes")

@@ -72,7 +72,7 @@ def birds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_file_gives_the_probabilities_of_torch_and_those_that_the_project_shows(birds):
+def test_exported_classifier_matches_the_probabilities_of_torch_and_of_the_project(birds):
     classifier, module = load_classifier(birds / "birds.onnx"), load_module(birds / "birds.safetensors")
     paths = [birds / "photos" / f"{number}.png" for number in range(24)]
     given = classifier(paths)
@@ -89,7 +89,7 @@ def test_the_file_gives_the_probabilities_of_torch_and_those_that_the_project_sh
     assert classifier.classes == ["red", "blue"]  # nobody has labeled the third
 
 
-def test_images_come_as_files_open_files_pictures_and_pixels(birds):
+def test_classifier_accepts_paths_file_objects_pil_images_and_arrays(birds):
     classifier, path = load_classifier(birds / "birds.onnx"), birds / "photos" / "4.png"
     picture = Image.open(path)
     several = [path, str(path), io.BytesIO(path.read_bytes()), picture, np.asarray(picture)]
@@ -101,7 +101,7 @@ def test_images_come_as_files_open_files_pictures_and_pixels(birds):
 
 
 @pytest.mark.process
-def test_a_folder_is_classified_without_torch_and_what_cannot_be_read_is_named(birds, tmp_path, annotator):
+def test_classify_command_runs_without_torch_and_reports_unreadable_images(birds, tmp_path, annotator):
     folder = tmp_path / "new"
     shutil.copytree(birds / "photos", folder / "more")
     (folder / "broken.jpg").write_bytes(b"\xff\xd8 no picture")
@@ -133,7 +133,7 @@ def test_a_folder_is_classified_without_torch_and_what_cannot_be_read_is_named(b
     assert line["image"] == "2.png" and set(line["probabilities"]) == {"red", "blue"}
 
 
-def test_the_card_says_what_it_was_made_of_and_what_was_not_measured(birds):
+def test_classifier_card_states_the_training_data_and_missing_measurements(birds):
     text = (birds / "birds.onnx.md").read_text(encoding="utf-8")
     assert "method auto" in text and "24 images" in text and "Licence of its weights: apache-2.0" in text
     assert "Left out, because nobody has labeled them: =never" in text
@@ -142,7 +142,7 @@ def test_the_card_says_what_it_was_made_of_and_what_was_not_measured(birds):
     assert [one.name for one in described.classes] == ["red", "blue"] and described.expected_error == 0.05
 
 
-def test_every_block_of_the_page_runs_and_all_ways_agree(birds, monkeypatch):
+def test_classifier_documentation_examples_run_and_agree(birds, monkeypatch):
     monkeypatch.chdir(birds)
     found: dict = {}
     for block in BLOCKS:
@@ -152,7 +152,7 @@ def test_every_block_of_the_page_runs_and_all_ways_agree(birds, monkeypatch):
     assert found["names"] == ["red", "blue"]
 
 
-def test_nothing_is_written_where_something_is_wrong_and_all_of_it_is_named(birds, tmp_path, annotator):
+def test_classifier_command_reports_all_errors_and_writes_nothing(birds, tmp_path, annotator):
     assert "must end in .onnx or .safetensors" in annotator("classifier", birds / "birds", "birds.pt", code=1).stderr
     said = annotator("classifier", birds / "birds", birds / "birds.onnx", "--expected-error", "0.9", code=1).stderr
     assert "0.9 is not possible" in said and "birds.onnx is there already" in said and "birds.onnx.md is there" in said
@@ -191,7 +191,7 @@ def made_up(path: Path, described: str | None, inputs=(3, 8, 8), classes=2, outp
 GOOD = Description((KnownClass("fox"), KnownClass("heron")), 8, "bilinear", "somebody's")
 
 
-def test_a_file_of_somebody_else_is_an_error_and_no_foothold(tmp_path):
+def test_foreign_or_tampered_classifier_file_is_refused(tmp_path):
     classifier = load_classifier(made_up(tmp_path / "good.onnx", GOOD.as_text()))
     np.testing.assert_allclose(classifier([np.zeros((8, 8, 3), np.uint8)] * 9), np.full((9, 2), 0.5))
     for name, path, said in (
@@ -214,7 +214,7 @@ def test_a_file_of_somebody_else_is_an_error_and_no_foothold(tmp_path):
     assert all(word in str(error.value) for word in ("1000000000", "magic", "1 of its classes"))
 
 
-def test_weights_outside_of_the_file_are_not_read(tmp_path):
+def test_classifier_with_external_weights_is_refused(tmp_path):
     made_up(tmp_path / "good.onnx", GOOD.as_text())
     model = onnx.load(tmp_path / "good.onnx")
     (tmp_path / "secret").write_bytes(np.zeros(2, np.float32).tobytes())
@@ -233,7 +233,7 @@ def _written(path: Path, content: bytes) -> Path:
 
 
 @pytest.mark.process
-def test_the_export_page_makes_a_classifier_that_is_downloaded_with_its_card(birds):
+def test_export_page_builds_a_classifier_and_offers_it_for_download(birds):
     db = Database(birds / "birds")
     test = shown(db, "export")
     fine(test.button(key="classifier_start").click().run())
@@ -253,7 +253,7 @@ def test_the_export_page_makes_a_classifier_that_is_downloaded_with_its_card(bir
 
 
 @pytest.mark.process
-def test_a_cancelled_classifier_leaves_nothing_and_a_wrong_name_is_refused(birds):
+def test_canceled_classifier_build_leaves_no_file_and_invalid_input_is_refused(birds):
     db = Database(birds / "birds")
     making = ClassifierBuilder(db)
     with pytest.raises(AnnotatorError, match="cannot be the name"):
@@ -267,6 +267,6 @@ def test_a_cancelled_classifier_leaves_nothing_and_a_wrong_name_is_refused(birds
     assert making.made is not None and "0.9 is not possible" in making.made.error
 
 
-def test_without_a_run_the_page_says_how_to_get_one(db):
+def test_export_page_without_a_model_states_how_to_train_one(db):
     said = words(fine(shown(db, "export")))
     assert "There is no model yet" in said

@@ -24,7 +24,7 @@ def drawn(rng: np.random.Generator, bias: float = 0.0) -> tuple[AuditedPairs, tu
     return pairs, (shown[called].sum() / shown.sum(), shown[called].mean(), off)
 
 
-def test_intervals_of_recall_and_precision_hold_those_of_all_pairs():
+def test_classifier_recall_and_precision_intervals_cover_the_true_values():
     rng, rounds, held = np.random.default_rng(1), 100, np.zeros(3)
     for _ in range(rounds):
         pairs, truth = drawn(rng)
@@ -35,19 +35,19 @@ def test_intervals_of_recall_and_precision_hold_those_of_all_pairs():
     assert (held >= 0.93 * rounds).all(), held
 
 
-def test_an_interval_is_as_narrow_as_its_answers_allow():
+def test_classifier_recall_and_precision_intervals_are_reasonably_narrow():
     check = evaluate_pairs(drawn(np.random.default_rng(3))[0], learned_from=False)
     assert check.recall.high - check.recall.low < 0.6 and check.precision.high - check.precision.low < 0.5
 
 
-def test_a_classifier_that_says_too_much_cannot_be_called_calibrated():
+def test_overconfident_classifier_has_a_large_calibration_error():
     rng = np.random.default_rng(2)
     errors = [evaluate_pairs(drawn(rng, bias)[0], learned_from=True).calibration_error for bias in (0.0, 0.2)]
     assert errors[1] > 0.15 and errors[1] > errors[0] + 0.03
 
 
 @pytest.mark.parametrize("answers", [0, MIN_ANSWERS - 1])
-def test_below_the_fewest_answers_nothing_is_stated(answers):
+def test_classifier_check_with_too_few_answers_reports_nan(answers):
     pairs, _ = drawn(np.random.default_rng(0))
     few = AuditedPairs(pairs.chances, pairs.parts, pairs.called, pairs.answered[:answers], pairs.present[:answers])
     check = evaluate_pairs(few, learned_from=False)

@@ -33,7 +33,7 @@ def stage(db: Database, image_id: int) -> int:
     return db.value("SELECT stage FROM image WHERE id = ?", [image_id])
 
 
-def test_a_cleared_cell_is_open_again_whoever_answered_it(db, image_id):
+def test_clear_makes_a_label_unanswered_after_answers_by_another_annotator(db, image_id):
     give(
         db,
         Decision("label", "label", "Ann", "click", image_id, 1, 1),
@@ -53,7 +53,7 @@ def test_a_cleared_cell_is_open_again_whoever_answered_it(db, image_id):
     assert states(db, image_id) == {2: -1, 3: -1}, "a clear is undone as any decision is"
 
 
-def test_an_image_whose_only_answer_is_cleared_waits_in_line_as_if_untouched(db, image_id):
+def test_image_with_its_only_answer_cleared_returns_to_the_unlabeled_stage(db, image_id):
     give(
         db,
         Decision("label", "label", "Ann", "click", image_id, 1, 1),
@@ -62,7 +62,7 @@ def test_an_image_whose_only_answer_is_cleared_waits_in_line_as_if_untouched(db,
     assert states(db, image_id) == {} and stage(db, image_id) == 0
 
 
-def test_a_cleared_cell_settles_a_disagreement(db, image_id):
+def test_clear_resolves_a_disagreement_until_undo(db, image_id):
     give(
         db,
         Decision("ann", "label", "Ann", "click", image_id, 1, 1),
@@ -75,7 +75,7 @@ def test_a_cleared_cell_settles_a_disagreement(db, image_id):
     assert count(db) == 1
 
 
-def test_a_batch_sets_and_clears_cells_and_is_undone_as_one(db, image_id):
+def test_batch_sets_and_clears_labels_and_is_undone_in_one_step(db, image_id):
     give(db, Decision("label", "label", "Ann", "click", image_id, 1, 1))
     batch = Batch("some", "Ann", "gallery", [(image_id, 1, None, None), (image_id, 2, 1, None)], milliseconds=900)
     give(db, batch, batch)
@@ -84,7 +84,7 @@ def test_a_batch_sets_and_clears_cells_and_is_undone_as_one(db, image_id):
     assert len(decisions.undo(db, "Ann")) == 2 and states(db, image_id) == {1: 1}
 
 
-def test_comments_change_no_label_and_an_empty_one_is_refused(db, image_id):
+def test_comment_changes_no_label_and_an_empty_comment_is_refused(db, image_id):
     give(db, Decision("comment", "comment", "Ann", "click", image_id, note="a mask?"))
     assert states(db, image_id) == {} and stage(db, image_id) == 0
     refused = decisions.save(db, [Decision("empty", "comment", "Ann", "click", image_id, note=" ")]).refused

@@ -15,7 +15,7 @@ from annotator.store.database.database import Database
 pytestmark = pytest.mark.process
 
 
-def test_from_a_folder_to_an_export_by_commands_alone(annotator, tmp_path, photos, class_file):
+def test_commands_cover_the_workflow_from_a_folder_to_an_export(annotator, tmp_path, photos, class_file):
     said = annotator("init", "project", "--images", photos, "--classes", class_file).stdout
     assert "24 images added" in said and "3 classes added" in said
     assert "heron present" in annotator("decide", "project", "deep/23.png", "heron", "present").stdout
@@ -42,7 +42,7 @@ def test_from_a_folder_to_an_export_by_commands_alone(annotator, tmp_path, photo
     assert "22 without a decision" in text and "none yet" in text
 
 
-def test_errors_are_told_without_a_traceback_and_name_what_exists(annotator, project):
+def test_command_errors_name_valid_choices_without_a_traceback(annotator, project):
     for words, expected in (
         (("decide", project, "00.jpeg", "fox", "present"), "Did you mean '00.jpg'"),
         (("decide", project, "00.jpg", "wolf", "present"), "There is: fox, heron, deer"),
@@ -55,16 +55,16 @@ def test_errors_are_told_without_a_traceback_and_name_what_exists(annotator, pro
         assert "Traceback" not in told.stderr
 
 
-def test_wrong_usage_is_told_with_status_2(annotator, project):
+def test_wrong_usage_exits_with_status_2(annotator, project):
     assert "maybe" in annotator("decide", project, "00.jpg", "fox", "maybe", code=2).stderr
     assert "No such command" in annotator("lable", code=2).stderr
 
 
-def test_it_tells_its_version_and_runs_as_a_module_too(annotator):
+def test_version_option_prints_the_version(annotator):
     assert annotator("--version").stdout.strip() == __version__
 
 
-def test_a_kept_out_file_is_named_by_init_and_status(annotator, photos):
+def test_init_and_status_commands_name_skipped_files(annotator, photos):
     (photos / "torn.jpg").write_bytes(b"\xff\xd8\xff\xe0 this was a photo once")
     said = annotator("init", "project", "--images", photos).stdout
     assert "1 file skipped" in said and "torn.jpg" in said
@@ -72,7 +72,7 @@ def test_a_kept_out_file_is_named_by_init_and_status(annotator, photos):
     assert [one["file"] for one in listed] == ["torn.jpg"] and listed[0]["reason"]
 
 
-def test_a_method_with_its_parameters_is_used_and_shown(annotator, project):
+def test_train_command_stores_method_parameters_and_status_shows_them(annotator, project):
     annotator("decide", project, "00.jpg", "fox", "present")
     # So that none are made here.
     add_features(Database(project), DEFAULT_BACKBONE, np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
@@ -86,7 +86,7 @@ def test_a_method_with_its_parameters_is_used_and_shown(annotator, project):
     assert json.loads(annotator("status", project, "--json").stdout)["parameters"] == status["parameters"]
 
 
-def test_the_methods_are_listed_and_each_is_shown_in_full(monkeypatch):
+def test_methods_command_lists_all_methods_and_shows_each_in_full(monkeypatch):
     def said(*words):
         done = CliRunner().invoke(app, ["methods", *words])
         return str(done.exception) if done.exception else done.stdout

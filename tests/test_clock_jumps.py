@@ -45,7 +45,7 @@ def is_in(sessions: Sessions, cookies: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("jump", [-DAY, DAY])
-def test_signing_out_everywhere_ends_sessions_and_new_ones_begin_whatever_the_clock_does(db, sessions, clock, jump):
+def test_sign_out_everywhere_ends_sessions_and_new_ones_start_after_clock_jumps(db, sessions, clock, jump):
     members.add(db, "Ann", "annotator", "test")
     before = session_of(sessions, "Ann")
     clock(jump)
@@ -61,7 +61,7 @@ def test_signing_out_everywhere_ends_sessions_and_new_ones_begin_whatever_the_cl
         assert not is_in(sessions, again), seconds
 
 
-def test_a_heartbeat_from_the_future_vouches_for_nothing(db, clock, monkeypatch):
+def test_heartbeat_with_a_future_time_does_not_count_as_alive(db, clock, monkeypatch):
     clock(DAY)
     # as of a machine on which it cannot be looked up
     monkeypatch.setattr(process_claims, "get_process_name", lambda: "")
@@ -77,7 +77,7 @@ def test_a_heartbeat_from_the_future_vouches_for_nothing(db, clock, monkeypatch)
     assert heartbeat.load_worker_state(db).alive
 
 
-def test_an_image_in_hand_stays_in_hand(db, clock):
+def test_image_lease_survives_clock_jumps(db, clock):
     held = leases.lease_images(db, "a", "Ann", [1, 2, 3], 2)
     for seconds in (-DAY, DAY):
         clock(seconds)
@@ -85,7 +85,7 @@ def test_an_image_in_hand_stays_in_hand(db, clock):
 
 
 @pytest.mark.browser
-def test_what_waits_from_before_the_browsers_clock_was_set_back_is_sent_first_and_by_any_tab(browser, tmp_path):
+def test_decisions_queued_before_a_browser_clock_reset_are_sent_first_and_by_any_tab(browser, tmp_path):
     with served_photos(tmp_path, 24, ("fox", "heron")) as served:
         page = open_page(browser, served, "Ann")
         wait_for_picture(page)

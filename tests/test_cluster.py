@@ -162,7 +162,7 @@ def each_once(db: Database) -> dict[int, int]:
     return dict.fromkeys(range(1, IMAGES + 1), 1)
 
 
-def test_the_recipe_starts_the_machines_as_these_tests_do():
+def test_documented_cluster_commands_match_those_of_the_tests():
     recipe = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     assert f"    ray start --head {HEAD_ARGUMENTS.format(port=6379, client=10001)}\n" in recipe
     assert f"    ray start {MACHINE_ARGUMENTS.format(head='HEAD', port=6379)}\n" in recipe
@@ -170,7 +170,7 @@ def test_the_recipe_starts_the_machines_as_these_tests_do():
 
 
 @pytest.mark.parametrize("stops", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_every_image_is_embedded_once_and_as_here_whatever_is_killed_or_stopped(stops, cluster, db, command, annotator):
+def test_cluster_embeds_every_image_once_and_as_locally_after_kills_and_stops(stops, cluster, db, command, annotator):
     process = command("embed", db.paths.project, "--on", "ray")
     while process.poll() is None and ((state := embedding_claim.get_running(db)) is None or not state.done):
         time.sleep(0.02)
@@ -220,7 +220,9 @@ SLOWER = [pytest.param(what, marks=pytest.mark.slow) for what in ("worker", "com
 
 
 @pytest.mark.parametrize("killed", ["nothing", *SLOWER])
-def test_two_machines_adapt_a_network_together_and_go_on_from_the_last_epoch(killed, cluster, here, command, tmp_path):
+def test_two_machines_adapt_a_backbone_together_and_resume_from_the_last_epoch(
+    killed, cluster, here, command, tmp_path
+):
     storage = f"s3://{BUCKET}/{killed}"
     db = make_project(tmp_path / "project", draw_all(tmp_path / "photos"), make_network(tmp_path / "network"))
     epochs = 2 if killed == "nothing" else 8

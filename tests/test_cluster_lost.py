@@ -65,7 +65,9 @@ CASES = [(AGENT, "ray"), *(pytest.param(*case, marks=pytest.mark.slow) for case 
 
 
 @pytest.mark.parametrize(("killed", "on"), CASES)
-def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(killed, on, cluster, db, slower, processes):
+def test_embed_command_reports_a_lost_cluster_and_a_rerun_embeds_only_missing_images(
+    killed, on, cluster, db, slower, processes
+):
     def run(*words: str) -> subprocess.Popen:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "annotator", "embed", str(db.paths.project), "--json", *words],
@@ -92,7 +94,7 @@ def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(kill
     assert json.loads(again.stdout.read())["images"] == IMAGES - there, "what was finished was done again"
 
 
-def test_a_process_that_ends_in_the_middle_has_a_last_word_and_another_has_none():
+def test_process_that_ends_abruptly_prints_its_exit_message_and_others_do_not():
     for ending, said in (("os._exit(1)", "gone\n"), ("os.kill(os.getpid(), 9)", "gone\n"), ("pass", "")):
         code = (
             "import os\nfrom annotator.cluster.exit_watcher import report_sudden_exit\nwith "

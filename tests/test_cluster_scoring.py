@@ -61,7 +61,7 @@ def use(cluster, monkeypatch):
         signal.signal(number, handler)
 
 
-def test_calls_are_done_once_whatever_is_killed_or_hangs(cluster, use, monkeypatch, tmp_path):
+def test_cluster_task_runner_returns_each_result_once_after_kills_and_hangs(cluster, use, monkeypatch, tmp_path):
     monkeypatch.setattr(task_runner, "MIN_STRAGGLER_SECONDS", 1.0)
 
     def work(folder, number):
@@ -92,7 +92,7 @@ def test_calls_are_done_once_whatever_is_killed_or_hangs(cluster, use, monkeypat
     assert sum(begun.values()) <= 24 + killed + 1, "only what was killed or hung was begun again"
 
 
-def test_images_are_scored_as_here_whatever_is_killed_and_what_fails_is_scored_here(cluster, use, tmp_path):
+def test_cluster_scores_equal_local_scores_after_kills_and_failed_images_run_locally(cluster, use, tmp_path):
     features, home = (
         np.random.default_rng(0).random((9 * cluster_scoring.IMAGES_PER_CALL + 100, 2)).astype(np.float16),
         os.getpid(),
@@ -127,7 +127,7 @@ def test_images_are_scored_as_here_whatever_is_killed_and_what_fails_is_scored_h
     )
 
 
-def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, monkeypatch):
+def test_training_scored_on_the_cluster_matches_local_probabilities(cluster, use, tmp_path, monkeypatch):
     # else so few images keep the scores that they were stacked by
     monkeypatch.setattr(stacking, "MAX_STACKED_CELLS", 2000)
     monkeypatch.setattr(cluster_scoring, "IMAGES_PER_CALL", 2 * cluster_scoring.IMAGES_PER_BLOCK)
@@ -163,7 +163,7 @@ def test_a_training_is_scored_on_the_cluster_as_here(cluster, use, tmp_path, mon
 
 
 @pytest.mark.parametrize("methods", ["an", pytest.param("an,auto", marks=pytest.mark.slow)])
-def test_methods_are_compared_on_the_cluster_as_here(methods, cluster, use, tmp_path, monkeypatch):
+def test_method_comparison_on_the_cluster_equals_the_local_comparison(methods, cluster, use, tmp_path, monkeypatch):
     rows = ["image,labels"]
     for number in range(24):
         draw(tmp_path / "images" / f"{number:02}.png", seed=number)
@@ -188,7 +188,7 @@ def test_methods_are_compared_on_the_cluster_as_here(methods, cluster, use, tmp_
 
 
 @pytest.mark.parametrize("command", [["train"], ["bench", "methods", "--seeds", "1", "--work"]])
-def test_a_machine_without_ray_says_what_to_install(command, tmp_path, monkeypatch, photos):
+def test_cluster_option_without_ray_states_what_to_install(command, tmp_path, monkeypatch, photos):
     words = [str(tmp_path / "work")]
     if command == ["train"]:
         set_up_project(tmp_path / "work", images_folder=photos)
@@ -199,13 +199,13 @@ def test_a_machine_without_ray_says_what_to_install(command, tmp_path, monkeypat
     assert command != ["train"] or configuration.get_method(Database(tmp_path / "work")) == "auto", "nothing is changed"
 
 
-def test_whole_networks_are_compared_on_this_machine(tmp_path):
+def test_finetune_comparison_refuses_the_cluster_option(tmp_path):
     line = ["bench", "methods", "--regime", "finetune", "--work", str(tmp_path), "--on", "ray"]
     with pytest.raises(AnnotatorError, match="--on is for --regime linear"):
         CliRunner().invoke(app, line, catch_exceptions=False)
 
 
-def test_machines_that_cannot_embed_are_named(db, annotator, tmp_path, monkeypatch):
+def test_embed_command_names_cluster_machines_with_a_broken_installation(db, annotator, tmp_path, monkeypatch):
     (tmp_path / "broken" / "annotator").mkdir(parents=True)
     (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")
     (tmp_path / "broken" / "spmll").symlink_to(Path(spmll.__file__).parent)  # which the network is made of

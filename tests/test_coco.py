@@ -57,7 +57,7 @@ def cells_that_pycocotools_reads(coco: pycoco.COCO, names, classes) -> np.ndarra
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(names=file_names(), classes=class_names(), seed=st.integers(0, 99), block=st.integers(1, 3))
-def test_written_by_us_pycocotools_and_we_read_the_same_cells(tmp_path, names, classes, seed, block):
+def test_coco_export_reads_back_identically_in_pycocotools_and_here(tmp_path, names, classes, seed, block):
     cells = np.random.default_rng(seed).integers(-1, 3, (len(names), len(classes)))
     path = write(COCO, view_of(cells, classes, names, block=block), tmp_path)
     assert_same(cells_that_pycocotools_reads(coco_of(path), names, classes), cells)
@@ -65,7 +65,7 @@ def test_written_by_us_pycocotools_and_we_read_the_same_cells(tmp_path, names, c
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation")  # pycocotools 2.0 with numpy 2
-def test_a_present_class_is_a_crowd_over_the_whole_image_that_no_detector_learns_as_a_box(tmp_path):
+def test_coco_export_writes_present_classes_as_whole_image_crowd_annotations(tmp_path):
     cells = np.array([[1, 0], [-1, 1]])
     coco = coco_of(write(COCO, view_of(cells), tmp_path))
     assert coco.getAnnIds(iscrowd=False) == []
@@ -75,7 +75,7 @@ def test_a_present_class_is_a_crowd_over_the_whole_image_that_no_detector_learns
     assert [image["not_exhaustive_category_ids"] for image in coco.loadImgs(coco.getImgIds())] == [[1], [2]]
 
 
-def test_torchvision_loads_image_and_labels(tmp_path):
+def test_torchvision_loads_images_and_labels_of_a_coco_export(tmp_path):
     from PIL import Image
     from torchvision.datasets import CocoDetection
 
@@ -87,7 +87,7 @@ def test_torchvision_loads_image_and_labels(tmp_path):
     assert [annotation["category_id"] for annotation in target] == [1, 3]
 
 
-def test_each_split_has_a_file_of_its_own(tmp_path):
+def test_coco_export_writes_one_file_per_split(tmp_path):
     names = ["a.jpg", "b.jpg", "c.jpg"]
     view = view_of(np.array([[1], [0], [1]]), names=names, splits=["train", "val", "train"])
     path = write(COCO, view, tmp_path)
@@ -102,7 +102,7 @@ def test_each_split_has_a_file_of_its_own(tmp_path):
     }
 
 
-def test_cells_that_nobody_answered_come_back_as_such(tmp_path):
+def test_coco_reader_restores_model_and_assumed_provenance(tmp_path):
     sources = np.array([[ALL_SOURCES.index(name) for name in ("click", "model", "assumed", "done")]])
     path = write(COCO, view_of(np.array([[1, 1, 0, 0]]), sources=sources), tmp_path)
     contents, _ = read(COCO, path)
@@ -110,7 +110,7 @@ def test_cells_that_nobody_answered_come_back_as_such(tmp_path):
     assert given == {"class 0": "", "class 1": "model", "class 2": "assumed", "class 3": ""}
 
 
-def test_boxes_in_any_order_make_their_category_present_and_nothing_absent(tmp_path):
+def test_coco_reader_marks_categories_with_boxes_present_and_none_absent(tmp_path):
     annotations = [
         {"image_id": 9, "category_id": 3, "bbox": [1, 2, 3, 4], "iscrowd": 0},
         {"image_id": 7, "category_id": 3, "segmentation": {"counts": '`[]{"', "size": [1, 1]}, "iscrowd": 1},
@@ -133,7 +133,7 @@ def test_boxes_in_any_order_make_their_category_present_and_nothing_absent(tmp_p
         assert not any(item.exhaustive for item in items)
 
 
-def test_lvis_says_what_is_absent_and_names_files_by_address(tmp_path):
+def test_lvis_reader_imports_absent_categories_and_image_names_from_urls(tmp_path):
     image = {"id": 1, "coco_url": "http://images.cocodataset.org/val2017/1.jpg", "neg_category_ids": [3]}
     categories = [{"id": 3, "name": "aerosol_can", "synonyms": ["spray"], "def": "a can"}]
     document = {"images": [image], "categories": categories, "annotations": []}
@@ -160,7 +160,7 @@ def test_lvis_says_what_is_absent_and_names_files_by_address(tmp_path):
         ({"categories": [*CATEGORIES, {"id": 3, "name": "x"}]}, "categories[2]: the id 3 is there twice"),
     ]
 )
-def test_what_is_wrong_is_named_with_its_entry(tmp_path, change, sentence):
+def test_coco_reader_problems_name_the_entry(tmp_path, change, sentence):
     document = {"images": IMAGES, "categories": CATEGORIES, "annotations": []} | change
     contents, problems = read(COCO, saved(tmp_path / "instances.json", document))
     list(contents.items)
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_named_with_its_entry(tmp_path, change, sentence):
         ('{"images": [', "ends too early"),
     ]
 )
-def test_a_file_that_is_no_set_of_labels_is_refused(tmp_path, document, words):
+def test_coco_reader_refuses_caption_incomplete_and_truncated_files(tmp_path, document, words):
     path = saved(tmp_path / "file.json", document)
     if words is None:
         assert len(list(read(COCO, path)[0].items)) == 2
@@ -184,7 +184,7 @@ def test_a_file_that_is_no_set_of_labels_is_refused(tmp_path, document, words):
         list(read(COCO, path)[0].items)
 
 
-def test_results_are_the_largest_score_of_each_image_and_class(tmp_path):
+def test_coco_results_reader_keeps_the_highest_score_per_image_and_class(tmp_path):
     saved(tmp_path / "instances.json", {"images": IMAGES, "categories": CATEGORIES, "annotations": []})
     results = [
         {"image_id": image_id, "category_id": category_id, "score": score, "bbox": [0, 0, 1, 1]}
@@ -206,7 +206,7 @@ def test_results_are_the_largest_score_of_each_image_and_class(tmp_path):
         read(COCO_RESULTS, path)
 
 
-def test_a_tool_of_its_owner_writes_what_we_read(tmp_path):
+def test_coco_results_reader_reads_results_written_by_pycocotools(tmp_path):
     coco = coco_of(write(COCO, view_of(all_cells()), tmp_path))
     results = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 1, 1], "score": 0.5}]
     with redirect_stdout(StringIO()):

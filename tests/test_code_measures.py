@@ -30,22 +30,22 @@ def small_code(tmp_path) -> CodeBase:
     return CodeBase(tmp_path)
 
 
-def test_measures_stay_within_their_bounds(code, others):
+def test_code_measures_stay_within_their_limits(code, others):
     rows = measure_code(code, others)
     exceeded = [f"{row.name}: {row.value:.1f}, bound {row.bound:g}" for row in rows if row.value > row.bound]
     assert not exceeded, f"see `python tests/code_measures.py`: {'; '.join(exceeded)}"
 
 
-def test_no_function_is_named_by_a_past_participle(code):
+def test_function_names_contain_no_past_participle(code):
     assert code.list_participles() == [], "name the verb and its object: _checked -> _check_rows"
 
 
-def test_no_module_of_ours_is_imported_under_another_name(code, others):
+def test_own_modules_are_not_imported_under_an_alias(code, others):
     aliases = [*code.list_aliases(code.modules), *others.list_aliases(code.modules)]
     assert aliases == [], "rename the module, or import the function"
 
 
-def test_each_rule_finds_what_breaks_it(small_code):
+def test_each_code_measure_finds_its_violations(small_code):
     assert small_code.list_participles() == ["annotator/store/images.py: checked"]
     assert small_code.list_aliases(small_code.modules) == [
         "annotator/ui/images.py:1: from annotator.store import images as stored",

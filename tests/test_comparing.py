@@ -64,7 +64,7 @@ def with_features(db, name, rows):
     add_features(db, name, ids, rows.astype(np.float16), np.repeat(rows[:, None].astype(np.float16), 9, 1))
 
 
-def test_features_of_what_is_shown_are_better_and_noise_is_not(made):
+def test_backbone_comparison_prefers_informative_embeddings_to_noise(made):
     db, first, _ = made
     known = np.zeros((adaptable.IMAGES, 32), np.float32)
     random = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def test_features_of_what_is_shown_are_better_and_noise_is_not(made):
     assert len(open_features(db, first)) == adaptable.IMAGES
 
 
-def test_a_network_is_compared_beside_the_one_in_use_then_used_then_removed(made, annotator):
+def test_backbone_command_compares_uses_and_removes_a_backbone(made, annotator):
     db, first, second = made
     project = db.paths.project
     done = json.loads(annotator("backbone", project, second, "--json").stdout)
@@ -105,7 +105,7 @@ def test_a_network_is_compared_beside_the_one_in_use_then_used_then_removed(made
     assert "nothing of" in annotator("backbone", project, "--remove", second, code=1).stderr
 
 
-def test_a_network_that_cannot_be_had_leaves_the_one_in_use(made, annotator, tmp_path):
+def test_comparison_with_a_missing_backbone_keeps_the_backbone_in_use(made, annotator, tmp_path):
     db, first, _ = made
     assert "There is no network" in annotator("backbone", db.paths.project, f"local-dir:{tmp_path}", code=1).stderr
     assert "network in use" in annotator("backbone", db.paths.project, "--compare", first, code=1).stderr
@@ -118,7 +118,7 @@ def test_a_network_that_cannot_be_had_leaves_the_one_in_use(made, annotator, tmp
     network_comparisons.delete_network(db, compared.name)
 
 
-def test_a_speed_that_the_page_asks_for_is_measured_by_the_worker(show, project, db, tmp_path, monkeypatch):
+def test_worker_measures_a_backbone_speed_requested_by_the_settings_page(show, project, db, tmp_path, monkeypatch):
     monkeypatch.setattr(backbone, "DEFAULT_MEASURE_SECONDS", 0.05)
     test = show("settings")
     test.selectbox(key="network").select("efficientnet_lite0").run()
@@ -144,7 +144,7 @@ def test_a_speed_that_the_page_asks_for_is_measured_by_the_worker(show, project,
     assert "network_speed" not in [button.key for button in test.button]
 
 
-def test_too_few_answers_are_said(project):
+def test_backbone_comparison_with_too_few_answers_is_refused(project):
     from annotator.errors import NothingToLearn
 
     db = Database(project)
@@ -155,7 +155,7 @@ def test_too_few_answers_are_said(project):
         compare_networks(db, "one", "two")
 
 
-def test_settings_accept_a_license_compare_show_the_result_and_go_over(show, db):
+def test_settings_page_accepts_a_license_compares_backbones_and_switches(show, db):
     name = "convnext_tiny.dinov3_lvd1689m"
     test = show("settings")
     test.selectbox(key="network").select(name).run()
@@ -183,7 +183,7 @@ def test_settings_accept_a_license_compare_show_the_result_and_go_over(show, db)
     assert network_comparisons.load_comparisons(db) == [] and adapted_networks.get_next_backbone(db) == ""
 
 
-def test_images_that_come_while_another_network_looks_do_not_wait_for_it(made, tmp_path, monkeypatch):
+def test_new_images_are_embedded_while_another_backbone_is_compared(made, tmp_path, monkeypatch):
     db, first, second = made
     monkeypatch.setattr(image_embedder, "SHARD_SECONDS", 0.0)
     monkeypatch.setattr(image_embedder, "MIN_TRAINING_INTERVAL_SECONDS", 0.0)

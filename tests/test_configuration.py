@@ -7,7 +7,7 @@ from annotator.store.networks import configuration
 from annotator.worker import train_now
 
 
-def test_parameters_are_kept_where_they_differ_until_the_method_is_named_again(db):
+def test_changed_parameters_are_kept_until_the_method_is_set_again(db):
     train_now.configure_method(db, "em_apl", ["alpha=0.1", "warm_up = .4", "beta=0.02"])
     assert configuration.get_method(db) == "em_apl" and configuration.get_parameters(db) == {
         "alpha": 0.1,
@@ -22,7 +22,7 @@ def test_parameters_are_kept_where_they_differ_until_the_method_is_named_again(d
     assert configuration.get_method(db) == "an" and configuration.get_parameters(db) == {}
 
 
-def test_everything_wrong_is_told_at_once_and_nothing_is_changed(db):
+def test_configure_method_lists_all_errors_together_and_changes_nothing(db):
     train_now.configure_method(db, "em_apl", ["alpha=0.1"])
     with pytest.raises(AnnotatorError) as caught:
         train_now.configure_method(db, "gr", ["q2=high", "sigm=1", "q3", "w=nan"])
@@ -33,13 +33,13 @@ def test_everything_wrong_is_told_at_once_and_nothing_is_changed(db):
     assert (configuration.get_method(db), configuration.get_parameters(db)) == ("em_apl", {"alpha": 0.1})
 
 
-def test_a_value_that_the_method_itself_refuses_is_told_with_its_reason(db):
+def test_configure_method_refuses_an_invalid_parameter_value_with_the_reason(db):
     with pytest.raises(AnnotatorError, match=r"(?s)negatives = 2.*negatives=0.9"):
         train_now.configure_method(db, "em_apl", ["negatives=2"])
     assert configuration.get_method(db) == "auto"
 
 
-def test_an_unknown_method_is_told_with_all_there_are(db):
+def test_unknown_method_is_refused_with_the_list_of_methods(db):
     with pytest.raises(AnnotatorError, match=r"Did you mean 'em_apl'\? There is: an, .*gr, .*auto"):
         configuration.set_method(db, "em_appl")
 
@@ -58,12 +58,12 @@ def test_an_unknown_method_is_told_with_all_there_are(db):
         ("auto", ("float", "str"), "auto"),
     ],
 )
-def test_a_value_is_read_as_the_signature_says(text, kinds, value):
+def test_parameter_value_is_parsed_by_its_declared_type(text, kinds, value):
     read = configuration._parse_value(text, kinds)
     assert read == value and type(read) is type(value)
 
 
 @pytest.mark.parametrize(("text", "kinds"), [("0.5", ("int",)), ("maybe", ("bool",)), ("", ("str",)), ("x", ("None",))])
-def test_what_is_of_no_such_type_is_refused(text, kinds):
+def test_parameter_value_of_another_type_is_refused(text, kinds):
     with pytest.raises(ValueError):
         configuration._parse_value(text, kinds)

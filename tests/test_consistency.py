@@ -16,7 +16,7 @@ from annotator.store.upkeep import consistency
         ("INSERT INTO contradiction VALUES (1, 1, 1)", "contradiction: (1, 1) follows from nothing"),
     ],
 )
-def test_a_table_that_does_not_follow_from_the_decisions_is_told(db, statement, told):
+def test_consistency_check_reports_tables_that_differ_from_the_decisions(db, statement, told):
     say(db, 1, 1)
     say(db, 2, 2, -1)
     assert consistency.find_problems(db) == []

@@ -44,7 +44,7 @@ def by_hand(context: ImageContext, labels: np.ndarray, image: int) -> float:
     st.lists(st.sampled_from([np.nan, 0.0, 30_000.0, 90_000.0]), min_size=IMAGES, max_size=IMAGES),
     st.lists(st.integers(-1, 1), min_size=IMAGES, max_size=IMAGES),
 )
-def test_the_rate_is_that_of_other_events_as_added_up_by_hand(events, place_of, times, labels):
+def test_context_rate_matches_a_hand_count_over_other_events(events, place_of, times, labels):
     context = ImageContext(np.array(events), np.array(place_of)[events], np.array(times))
     answers = np.array(labels, np.int8)
     rows = np.flatnonzero(answers)
@@ -78,7 +78,7 @@ def probabilities(features, labels, context) -> np.ndarray:
     return model.probabilities
 
 
-def test_a_class_that_is_at_one_place_is_found_there_and_one_that_is_everywhere_is_not():
+def test_place_context_helps_a_class_tied_to_one_place_and_hardly_affects_others():
     features, labels, places = of_places(informative=True)
     context = ImageContext(np.arange(400) // 4, places, np.full(400, np.nan))
     found = probabilities(features, labels, context)[200:]
@@ -88,7 +88,7 @@ def test_a_class_that_is_at_one_place_is_found_there_and_one_that_is_everywhere_
     assert np.abs(used - without).mean() < 0.05
 
 
-def test_where_nothing_is_known_of_places_the_model_is_the_same_to_the_last_digit():
+def test_context_without_known_places_leaves_predictions_exactly_unchanged():
     features, labels, _ = of_places(informative=True)
     alone = ImageContext(np.arange(400) // 4, np.arange(400) // 4, np.full(400, np.nan))
     np.testing.assert_array_equal(probabilities(features, labels, alone), probabilities(features, labels, None))

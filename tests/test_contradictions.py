@@ -70,7 +70,7 @@ def states(db: Database) -> set[tuple[str, str, int]]:
 
 
 @over(kind=list(TABLES))
-def test_a_table_that_contradicts_itself_is_refused_with_both_lines(tmp_path_factory, drawn, kind):
+def test_import_refuses_a_table_that_contradicts_itself_and_names_both_lines(tmp_path_factory, drawn, kind):
     folder = tmp_path_factory.mktemp("table")
     text, said = TABLES[kind]
     (folder / "labels.csv").write_text(text)
@@ -82,7 +82,7 @@ def test_a_table_that_contradicts_itself_is_refused_with_both_lines(tmp_path_fac
 
 
 @over(kind=list(AGREEING))
-def test_rows_of_one_image_that_agree_are_one_answer(tmp_path_factory, drawn, kind):
+def test_import_merges_rows_of_one_image_that_agree(tmp_path_factory, drawn, kind):
     folder = tmp_path_factory.mktemp("table")
     text, expected = AGREEING[kind]
     (folder / "labels.csv").write_text(text)
@@ -90,7 +90,7 @@ def test_rows_of_one_image_that_agree_are_one_answer(tmp_path_factory, drawn, ki
     assert states(Database(folder / "project")) == expected
 
 
-def test_two_files_of_one_content_with_different_answers_are_said_to_be_one_picture(tmp_path):
+def test_import_reports_conflicting_labels_of_two_files_with_equal_content(tmp_path):
     for number, name in enumerate(("S1/a.jpg", "S2/c.jpg")):
         draw(tmp_path / "photos" / name, seed=number)
     shutil.copy(tmp_path / "photos/S1/a.jpg", tmp_path / "photos/S2/b.jpg")
@@ -105,7 +105,7 @@ def test_two_files_of_one_content_with_different_answers_are_said_to_be_one_pict
     assert {state for _, _, state in states(Database(tmp_path / "project"))} == {1, -1}
 
 
-def test_a_picture_in_two_class_folders_has_both_classes(tmp_path):
+def test_image_copied_to_two_class_folders_gets_both_classes(tmp_path):
     for number, name in enumerate(("fox/a.jpg", "deer/c.jpg")):
         draw(tmp_path / "set" / name, seed=number)
     shutil.copy(tmp_path / "set/fox/a.jpg", tmp_path / "set/deer/a.jpg")
@@ -128,7 +128,7 @@ def whole(line: int, *present: str, state: int = 1, **facts) -> Item:
     return Item("a.jpg", line, [ImportedLabel(name, state) for name in present], exhaustive=True, **facts)
 
 
-def test_what_names_all_contradicts_whatever_else_names_more(tmp_path):
+def test_complete_class_list_conflicts_with_any_row_that_adds_a_class(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     unsure = "line 3: 'deer' is unsure on 'a.jpg', but absent on 'a.jpg' (line 2)"
     assert of_items(db, whole(2, "fox"), Item("a.jpg", 3, [ImportedLabel("deer", 0)])) == [unsure]
@@ -139,14 +139,14 @@ def test_what_names_all_contradicts_whatever_else_names_more(tmp_path):
     assert not of_items(db, whole(2, "fox"), whole(3, "fox"), Item("a.jpg", 4))
 
 
-def test_files_beside_a_source_and_cells_of_a_model_contradict_nothing(tmp_path):
+def test_sidecar_files_and_assumed_labels_cause_no_conflicts(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     beside = Item("a.jpg", 3, [ImportedLabel("deer", 1, "Ann", 9.0, "click")], answered=False)
     assert not of_items(db, whole(2, "fox"), beside)
     assert not of_items(db, whole(2, "fox"), Item("a.jpg", 3, [ImportedLabel("deer", 1, source="assumed")]))
 
 
-def test_two_names_of_one_class_do_not_contradict_each_other(tmp_path):
+def test_names_joined_by_the_class_map_cause_no_conflict(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     joined = {"red fox": "fox", "fox": "fox"}
     items = whole(2, "red fox"), whole(3, "fox")
@@ -154,13 +154,13 @@ def test_two_names_of_one_class_do_not_contradict_each_other(tmp_path):
     assert of_items(db, *items, listed=("red fox", "fox"))
 
 
-def test_many_rows_of_one_image_are_compared_in_little_time(tmp_path):
+def test_conflict_check_handles_20000_rows_of_one_image(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     rows = [whole(line, "fox") for line in range(20_000)]
     assert not of_items(db, *rows)
     assert len(of_items(db, *rows, whole(99_999))) == 1
 
 
-def test_names_of_one_image_in_two_forms_are_refused_before_their_answers_are(tmp_path):
+def test_ambiguous_image_names_are_reported_instead_of_label_conflicts(tmp_path):
     _, problems = found(of_names(tmp_path, "a.jpg"), "a.jpg", "A")
     assert len(problems) == 1 and "could both be the image 'a.jpg'" in problems[0]

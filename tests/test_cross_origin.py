@@ -198,7 +198,7 @@ def state(project: Path) -> list[object]:
 
 
 @pytest.mark.parametrize("how", ["this computer", pytest.param("members", marks=pytest.mark.slow)])
-def test_a_page_of_another_origin_sees_and_changes_nothing(browser: Contexts, tmp_path, attacker, how):
+def test_page_of_another_origin_cannot_read_or_change_the_project(browser: Contexts, tmp_path, attacker, how):
     python = PAGES_ALONE if how == "this computer" else TEAM_PAGES
     with served_photos(tmp_path, 30, ("fox", "heron"), python=python) as served:
         page = open_page(browser, served, "Ann", "/_stcore/health")
@@ -229,7 +229,7 @@ def test_a_page_of_another_origin_sees_and_changes_nothing(browser: Contexts, tm
 
 
 @pytest.mark.slow
-def test_the_start_page_of_several_projects_is_shown_and_asked_by_no_other_page(browser: Contexts, tmp_path, attacker):
+def test_start_page_of_several_projects_resists_attacks_from_another_origin(browser: Contexts, tmp_path, attacker):
     assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY and SECURITY_HEADERS["x-frame-options"] == "DENY"
     with served_photos(tmp_path / "birds", 2, ("fox",)) as served:
         project = served.project

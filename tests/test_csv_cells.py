@@ -82,14 +82,14 @@ def texts_in(rows: list[list[str]]) -> Iterator[str]:
         yield from map(unescape_formula, row)
 
 
-def test_what_is_escaped_begins_like_no_formula_and_is_read_as_it_was():
+def test_escaped_text_never_starts_a_formula_and_unescapes_to_the_original():
     for text in (*CLASSES, *FILES, ANN, BEN, KEY, VALUE, NOTE, "''-", "'a", "", "a=b"):
         assert not escape_formula(text).startswith(FORMULA) and unescape_formula(escape_formula(text)) == text
         assert decode_name(escape_formula(text), {text}) == decode_name(text, {text}) == text
     assert format_csv([[-0.5, -3, "-0.5"]]) == "-0.5,-3,'-0.5\n"
 
 
-def test_no_csv_of_an_export_holds_a_formula(written):
+def test_exported_csv_files_contain_no_formula_cells(written):
     files = [path for path in written.rglob("*") if path.suffix in (".csv", ".tsv")]
     kinds = {path.name for path in files}
     assert {"csv.csv", "csv.provenance.csv", "csv.notes.csv", "openimages.csv", "classes.csv"} <= kinds
@@ -110,7 +110,7 @@ def test_no_csv_of_an_export_holds_a_formula(written):
     assert {label.class_name for item in read.items for label in item.labels} <= {*CLASSES}
 
 
-def test_no_table_of_figures_holds_a_formula_and_its_figures_are_numbers(db, tmp_path, annotator):
+def test_csv_reports_contain_no_formulas_and_store_figures_as_numbers(db, tmp_path, annotator):
     project = db.paths.project
     for words in (("people",), ("agreement",), ("members", "log")):
         annotator(*words, project, "--csv", tmp_path / f"{words[-1]}.csv")

@@ -10,7 +10,7 @@ from annotator.store.database.database import Database
 
 
 @pytest.mark.process
-def test_several_processes_can_open_a_new_project_at_once(tmp_path):
+def test_four_processes_can_open_a_new_project_simultaneously(tmp_path):
     script = (
         "import sys; from pathlib import Path; from annotator.store.database.database import Database;"
         "db = Database(Path(sys.argv[1]), create=True); assert db.value('SELECT count(*) FROM worker') == 1"
@@ -21,7 +21,7 @@ def test_several_processes_can_open_a_new_project_at_once(tmp_path):
         assert [opener.wait(60) for opener in openers] == [0, 0, 0, 0]
 
 
-def test_a_project_of_a_newer_version_is_refused_and_left_as_it_is(db, project):
+def test_project_of_a_newer_version_is_refused_with_advice_to_upgrade(db, project):
     with db.writing() as sql:
         sql.execute(
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
@@ -30,32 +30,32 @@ def test_a_project_of_a_newer_version_is_refused_and_left_as_it_is(db, project):
         Database(project)
 
 
-def test_a_missing_project_says_how_to_make_one(tmp_path):
+def test_opening_a_missing_project_suggests_init_and_creates_no_folder(tmp_path):
     with pytest.raises(AnnotatorError, match="annotator init"):
         Database(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path):
+def test_file_that_is_not_a_database_is_refused(tmp_path):
     (tmp_path / "project.db").write_text("this is not a database, it is a letter " * 100)
     with pytest.raises(AnnotatorError, match="cannot be read as a project"):
         Database(tmp_path)
 
 
-def test_a_failed_step_leaves_nothing_half_written(db):
+def test_failed_transaction_is_rolled_back(db):
     with pytest.raises(RuntimeError), db.writing() as sql:
         sql.execute("INSERT INTO folder (path) VALUES ('/nowhere')")
         raise RuntimeError
     assert db.value("SELECT count(*) FROM folder WHERE path = '/nowhere'") == 0
 
 
-def test_acknowledged_means_on_the_disk(db):
+def test_database_uses_wal_with_full_synchronous_writes(db):
     """FULL: what was acknowledged survives a power cut, not only a killed process."""
     assert db.value("PRAGMA synchronous") == 2
     assert db.value("PRAGMA journal_mode") == "wal"
 
 
-def test_what_must_be_on_the_disk_is_never_part_of_what_need_not(db):
+def test_durable_transaction_is_refused_inside_a_nondurable_one(db):
     with db.writing(durable=False), pytest.raises(RuntimeError), db.writing():
         pass
     with db.writing(), db.writing(durable=False), db.writing():
@@ -63,6 +63,6 @@ def test_what_must_be_on_the_disk_is_never_part_of_what_need_not(db):
     assert db.get_setting("kept") == 1
 
 
-def test_foreign_keys_hold(db):
+def test_foreign_key_violation_raises_an_error(db):
     with pytest.raises(AnnotatorError, match="FOREIGN KEY"), db.writing() as sql:
         sql.execute("INSERT INTO label (image_id, class_id, state, decision_id) VALUES (999, 1, 1, 1)")

@@ -29,7 +29,7 @@ from spmll.single_positive_sampling import sample_single_positives
 
 
 @pytest.mark.parametrize("base", ["VOCdevkit/VOC2012", "VOC2012", "."])
-def test_voc_is_read_by_the_published_protocol(tmp_path, base):
+def test_voc_loader_follows_the_published_protocol(tmp_path, base):
     dataset = load_dataset("voc", make_voc(tmp_path, base))
     assert is_published_protocol(dataset, ["2007_000001.jpg", *(f"2008_{n:06}.jpg" for n in range(10))])
     assert dataset.classes == voc_dataset.VOC_CLASSES
@@ -38,7 +38,7 @@ def test_voc_is_read_by_the_published_protocol(tmp_path, base):
     assert all(path.is_file() for path in dataset.train.paths)
 
 
-def test_a_difficult_object_of_voc_is_absent_and_an_image_with_no_other_left_out(tmp_path):
+def test_voc_loader_treats_difficult_objects_as_absent_and_drops_images_with_no_other(tmp_path):
     main = make_voc(tmp_path) / "VOCdevkit/VOC2012/ImageSets/Main"
     for name in voc_dataset.VOC_CLASSES:
         flag = " 0" if name == "cow" else "-1"
@@ -49,7 +49,7 @@ def test_a_difficult_object_of_voc_is_absent_and_an_image_with_no_other_left_out
     assert not whole(dataset)[:, voc_dataset.VOC_CLASSES.index("cow")].any()
 
 
-def test_all_that_is_missing_of_voc_is_said_at_once_with_what_is_understood(tmp_path):
+def test_voc_loader_lists_all_missing_files_and_the_supported_layouts(tmp_path):
     make_voc(tmp_path)
     for name in ("cow_train.txt", "dog_val.txt"):
         (tmp_path / "VOCdevkit/VOC2012/ImageSets/Main" / name).unlink()
@@ -64,7 +64,7 @@ def test_all_that_is_missing_of_voc_is_said_at_once_with_what_is_understood(tmp_
         assert words in str(error.value)
 
 
-def test_a_relative_folder_is_read_like_any_other(tmp_path, monkeypatch):
+def test_datasets_load_from_a_relative_folder(tmp_path, monkeypatch):
     make_voc(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     assert load_dataset("voc", Path("data")).test.paths[0].is_file()
@@ -72,14 +72,14 @@ def test_a_relative_folder_is_read_like_any_other(tmp_path, monkeypatch):
         load_dataset("coco", Path("data"))
 
 
-def test_a_class_list_of_voc_that_was_cut_off_is_found_out(tmp_path):
+def test_voc_loader_refuses_a_truncated_class_list(tmp_path):
     path = make_voc(tmp_path) / "VOCdevkit/VOC2012/ImageSets/Main/sofa_val.txt"
     path.write_text("2009_000000 -1\n2009_000001 maybe\n")
     with pytest.raises(AnnotatorError, match=r"(?s)line 2.*lists 1 images, aeroplane_val.txt 4"):
         load_dataset("voc", tmp_path)
 
 
-def test_missing_images_are_counted_and_named(tmp_path):
+def test_voc_loader_counts_and_names_missing_images(tmp_path):
     image = make_voc(tmp_path) / "VOCdevkit/VOC2012/JPEGImages/2008_000003.jpg"
     image.unlink()
     with pytest.raises(AnnotatorError, match=r"(?s)1 of the 11 images.*2008_000003.jpg"):
@@ -89,7 +89,7 @@ def test_missing_images_are_counted_and_named(tmp_path):
 # --- COCO ---
 
 
-def test_coco_rows_are_sorted_by_id_as_a_string_and_images_without_annotation_left_out(tmp_path):
+def test_coco_loader_sorts_ids_as_strings_and_skips_images_without_annotations(tmp_path):
     dataset = load_dataset("coco", make_coco(tmp_path))
     order = [100, 1000, 25, 30, 31, 581929, 9]
     assert is_published_protocol(dataset, [f"COCO_train2014_{image:012d}.jpg" for image in order])
@@ -101,7 +101,7 @@ def test_coco_rows_are_sorted_by_id_as_a_string_and_images_without_annotation_le
     assert any("82,081" in note for note in dataset.notes)
 
 
-def test_coco_files_that_are_damaged_are_both_named(tmp_path):
+def test_coco_loader_names_all_damaged_annotation_files(tmp_path):
     make_coco(tmp_path)
     (tmp_path / "annotations/instances_train2014.json").write_text('{"images": [')
     (tmp_path / "annotations/instances_val2014.json").write_text('{"images": []}')
@@ -109,7 +109,7 @@ def test_coco_files_that_are_damaged_are_both_named(tmp_path):
         load_dataset("coco", tmp_path)
 
 
-def test_an_annotation_of_an_unknown_category_is_refused(tmp_path):
+def test_coco_loader_refuses_an_annotation_of_an_unknown_category(tmp_path):
     path = make_coco(tmp_path) / "annotations/instances_val2014.json"
     path.write_text(path.read_text().replace('"category_id": 90', '"category_id": 91'))
     with pytest.raises(AnnotatorError, match="unknown category"):
@@ -119,7 +119,7 @@ def test_an_annotation_of_an_unknown_category_is_refused(tmp_path):
 # --- NUS-WIDE ---
 
 
-def test_nus_is_merged_and_drawn_and_images_that_show_nothing_stay(tmp_path):
+def test_nus_loader_merges_and_redraws_the_split_and_keeps_images_without_labels(tmp_path):
     dataset = load_dataset("nus", make_nus(tmp_path))
     images = [f"{n:04}_7.jpg" for n in range(14)] + [f"{n:04}_8.jpg" for n in range(6)]
     drawn = np.sort(np.random.RandomState(1200).permutation(20)[:14])  # 20 x 150,000 / 210,260, rounded
@@ -131,7 +131,7 @@ def test_nus_is_merged_and_drawn_and_images_that_show_nothing_stay(tmp_path):
     assert any("papers' own draw" in note for note in dataset.notes)
 
 
-def test_nus_images_that_nobody_could_get_are_left_out_with_a_note(tmp_path):
+def test_nus_loader_skips_missing_images_with_a_note(tmp_path):
     make_nus(tmp_path, listed=False)
     (tmp_path / "Flickr/zoo/0003_8.jpg").unlink()
     dataset = load_dataset("nus", tmp_path)
@@ -140,7 +140,7 @@ def test_nus_images_that_nobody_could_get_are_left_out_with_a_note(tmp_path):
     assert dataset.classes == ("airport", "moon", "sky")  # without a list, by the alphabet
 
 
-def test_all_that_is_missing_of_nus_is_said_at_once(tmp_path):
+def test_nus_loader_lists_all_missing_files(tmp_path):
     make_nus(tmp_path)
     (tmp_path / "ImageList/TestImagelist.txt").unlink()
     (tmp_path / "Groundtruth/TrainTestLabels/Labels_moon_Test.txt").unlink()
@@ -148,7 +148,7 @@ def test_all_that_is_missing_of_nus_is_said_at_once(tmp_path):
         load_dataset("nus", tmp_path)
 
 
-def test_labels_of_nus_that_do_not_fit_the_list_are_refused(tmp_path):
+def test_nus_loader_refuses_label_files_that_do_not_match_the_image_list(tmp_path):
     make_nus(tmp_path)
     write(tmp_path / "Groundtruth/TrainTestLabels/Labels_sky_Test.txt", 1, 0, 1)
     write(tmp_path / "Groundtruth/TrainTestLabels/Labels_moon_Test.txt", 1, 0, 2, 1, 1, 1)
@@ -156,7 +156,7 @@ def test_labels_of_nus_that_do_not_fit_the_list_are_refused(tmp_path):
         load_dataset("nus", tmp_path)
 
 
-def test_nus_without_a_single_image_is_refused(tmp_path):
+def test_nus_loader_refuses_a_folder_without_any_listed_image(tmp_path):
     make_nus(tmp_path)
     for path in tmp_path.glob("Flickr/*/*.jpg"):
         path.unlink()
@@ -164,7 +164,7 @@ def test_nus_without_a_single_image_is_refused(tmp_path):
         load_dataset("nus", tmp_path)
 
 
-def test_a_list_of_nus_cannot_lead_out_of_the_folder(tmp_path):
+def test_nus_image_list_cannot_name_files_outside_the_folder(tmp_path):
     make_nus(tmp_path / "nus")
     path = tmp_path / "nus/ImageList/TestImagelist.txt"
     path.write_text(path.read_text().replace("zoo\\0000_8.jpg", "..\\..\\secret.jpg"))
@@ -177,7 +177,7 @@ def test_a_list_of_nus_cannot_lead_out_of_the_folder(tmp_path):
 
 
 @pytest.mark.parametrize("base", ["CUB_200_2011", "CUB_200_2011/CUB_200_2011", "."])
-def test_cub_attributes_are_there_whenever_they_are_present_however_certain(tmp_path, base):
+def test_cub_loader_counts_present_attributes_regardless_of_certainty(tmp_path, base):
     dataset = load_dataset("cub", make_cub(tmp_path, base))
     assert is_published_protocol(dataset, [f"Bird_{n:04}.jpg" for n in range(12) if n % 4 != 3])
     everything = truth_of(dataset, "train") | truth_of(dataset, "val") | truth_of(dataset, "test")
@@ -185,19 +185,19 @@ def test_cub_attributes_are_there_whenever_they_are_present_however_certain(tmp_
     assert list(truth_of(dataset, "test")) == ["Bird_0003.jpg", "Bird_0007.jpg", "Bird_0011.jpg"]
 
 
-def test_cub_without_names_has_numbered_attributes(tmp_path):
+def test_cub_loader_numbers_attributes_without_a_name_file(tmp_path):
     dataset = load_dataset("cub", make_cub(tmp_path, names="elsewhere.txt"))
     assert dataset.classes[4] == "attribute 5"
 
 
-def test_cub_labels_that_were_cut_off_are_refused(tmp_path):
+def test_cub_loader_refuses_truncated_labels(tmp_path):
     path = make_cub(tmp_path) / "CUB_200_2011/attributes/image_attribute_labels.txt"
     path.write_text("\n".join(path.read_text().splitlines()[:-2]))
     with pytest.raises(AnnotatorError, match=r"58 lines; 12 images x 5 attributes, once each, are 60"):
         load_dataset("cub", tmp_path)
 
 
-def test_all_that_is_missing_of_cub_is_said_at_once(tmp_path):
+def test_cub_loader_lists_all_missing_files(tmp_path):
     write(tmp_path / "CUB_200_2011/images.txt", "1 a.jpg")
     with pytest.raises(AnnotatorError, match=r"(?s)split.txt is missing.*labels.txt is missing.*images is missing"):
         load_dataset("cub", tmp_path)
@@ -206,7 +206,7 @@ def test_all_that_is_missing_of_cub_is_said_at_once(tmp_path):
 # --- a folder ---
 
 
-def test_two_thousand_names_are_split_64_16_20():
+def test_hash_split_of_2000_names_yields_64_16_20_percent():
     parts = np.bincount([choose_part(f"photo_{number}.jpg") for number in range(2000)], minlength=3) / 2000
     assert parts == pytest.approx([0.64, 0.16, 0.20], abs=0.03)
 
@@ -216,11 +216,11 @@ def test_two_thousand_names_are_split_64_16_20():
     # The sha256 begin with 74.., 1d.., b3.., ac.., f0.. and e1..; a3d70a3d is 0.64 of all, cccccccc 0.80.
     [("deep/fox.jpg", 0), ("heron.png", 0), ("img_11.jpg", 1), ("img_13.jpg", 1), ("fox.jpg", 2), ("0002.jpg", 2)],
 )
-def test_the_part_follows_from_the_sha256_of_the_path(name, part):
+def test_split_part_is_derived_from_the_sha256_of_the_path(name, part):
     assert choose_part(name) == part
 
 
-def test_an_image_stays_in_its_part_when_others_come(tmp_path):
+def test_image_keeps_its_split_part_when_images_are_added(tmp_path):
     images, truth = make_folder(tmp_path)
     before = load_dataset(None, images, truth)
     for number in range(1000, 1050):
@@ -231,7 +231,7 @@ def test_an_image_stays_in_its_part_when_others_come(tmp_path):
     assert len(after.train) + len(after.val) + len(after.test) == 110
 
 
-def test_a_folder_drops_classes_that_never_occur_and_says_what_it_took_for_absent(tmp_path):
+def test_folder_loader_drops_unused_classes_and_notes_images_assumed_absent(tmp_path):
     dataset = load_dataset(None, *make_folder(tmp_path))
     assert dataset.classes == ("deer", "fox")
     notes = "\n".join(dataset.notes)
@@ -242,7 +242,7 @@ def test_a_folder_drops_classes_that_never_occur_and_says_what_it_took_for_absen
     assert (everything["001.jpg"], everything["002.jpg"], everything["059.jpg"]) == ({"deer"}, {"fox"}, set())
 
 
-def test_a_folder_too_small_to_split_says_so(tmp_path):
+def test_folder_loader_refuses_too_few_images_to_split(tmp_path):
     empty(tmp_path / "a.jpg")
     write(tmp_path / "truth.csv", "image,labels", "a.jpg,fox")
     with pytest.raises(AnnotatorError, match="too few images"):
@@ -252,7 +252,7 @@ def test_a_folder_too_small_to_split_says_so(tmp_path):
 # --- what training gets to see ---
 
 
-def test_clicks_are_one_true_label_on_a_share_of_the_images():
+def test_simulated_clicks_select_one_true_label_on_a_fraction_of_images():
     truth = np.random.default_rng(0).random((200, 6)) < 0.3
     labels = draw_clicks(truth, 0.25, seed=3)
     assert labels.dtype == np.int8
@@ -262,31 +262,31 @@ def test_clicks_are_one_true_label_on_a_share_of_the_images():
     assert set(np.unique(labels)) == {0, 1}
 
 
-def test_clicks_take_every_true_label_alike():
+def test_simulated_clicks_choose_true_labels_uniformly():
     truth = np.tile([True, False, True, True], (6000, 1))
     assert draw_clicks(truth, 1.0, 0).mean(0) == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3], abs=0.03)
 
 
-def test_a_smaller_share_is_part_of_a_larger_one():
+def test_smaller_click_fraction_is_a_subset_of_a_larger_one():
     truth = np.random.default_rng(0).random((100, 4)) < 0.5
     small, large = draw_clicks(truth, 0.1, 7), draw_clicks(truth, 0.6, 7)
     assert np.array_equal(large[small == 1], small[small == 1])
     assert not np.array_equal(draw_clicks(truth, 0.1, 8), small)
 
 
-def test_a_share_beyond_the_images_that_show_anything_is_all_of_these():
+def test_click_fraction_is_limited_to_images_with_a_present_label():
     truth = np.zeros((10, 3), bool)
     truth[:4, 1] = True
     assert draw_clicks(truth, 0.9, 0).sum() == 4
 
 
 @pytest.mark.parametrize(("share", "seed"), [(0, 0), (1.1, 0), (float("nan"), 0), (0.5, -1), (0.001, 0)])
-def test_a_share_of_nothing_is_refused(share, seed):
+def test_click_fraction_or_seed_out_of_range_is_refused(share, seed):
     with pytest.raises(AnnotatorError, match="share"):
         draw_clicks(np.ones((20, 3), bool), share, seed)
 
 
-def test_share_one_and_seed_zero_of_a_paper_set_are_the_published_labels(tmp_path):
+def test_fraction_1_and_seed_0_reproduce_the_published_labels_of_a_paper_dataset(tmp_path):
     dataset = load_dataset("voc", make_voc(tmp_path))
     assert np.array_equal(
         draw_observed_labels(dataset, 1.0, 0), sample_single_positives(whole(dataset))[dataset.official_rows[0]]
@@ -298,7 +298,7 @@ def test_share_one_and_seed_zero_of_a_paper_set_are_the_published_labels(tmp_pat
     assert np.array_equal(few[few.any(1)], third[few.any(1)])
 
 
-def test_what_is_observed_of_a_folder_depends_on_the_seed(tmp_path):
+def test_observed_labels_of_a_folder_depend_on_fraction_and_seed(tmp_path):
     dataset = load_dataset(None, *make_folder(tmp_path))
     assert np.array_equal(draw_observed_labels(dataset), dataset.observed)
     assert np.array_equal(draw_observed_labels(dataset, 0.5, 4), draw_clicks(dataset.train.truth, 0.5, 4))
@@ -307,13 +307,13 @@ def test_what_is_observed_of_a_folder_depends_on_the_seed(tmp_path):
 # --- the door ---
 
 
-def test_a_set_is_recognized_by_its_layout(tmp_path):
+def test_dataset_is_recognized_by_its_layout(tmp_path):
     for name, make in (("voc", make_voc), ("coco", make_coco), ("nus", make_nus), ("cub", make_cub)):
         assert load_dataset(None, make(tmp_path / name)).name == name
     assert load_dataset(None, make_formatted(tmp_path / "arrays", "VOCdevkit/VOC2012/JPEGImages")).name == "voc"
 
 
-def test_a_folder_that_holds_no_known_set_is_told_what_is_read(tmp_path):
+def test_unrecognized_folder_error_lists_the_supported_datasets(tmp_path):
     empty(tmp_path / "a.jpg")
     with pytest.raises(AnnotatorError) as error:
         load_dataset(None, tmp_path)
@@ -321,7 +321,7 @@ def test_a_folder_that_holds_no_known_set_is_told_what_is_read(tmp_path):
     assert all(loader.title in str(error.value) for loader in DATASETS.values())
 
 
-def test_unknown_names_missing_folders_and_a_truth_too_many_are_refused(tmp_path):
+def test_unknown_dataset_names_missing_folders_and_a_surplus_truth_file_are_refused(tmp_path):
     with pytest.raises(AnnotatorError, match="Did you mean 'coco'"):
         load_dataset("cocoo", tmp_path)
     with pytest.raises(AnnotatorError, match="There is no folder"):

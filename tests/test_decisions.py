@@ -31,7 +31,7 @@ def cells(db, image_id: int) -> dict[int, int]:
     return {one.class_id: one.state for one in decisions.load_labels(db, [image_id])}
 
 
-def test_a_repeated_uuid_changes_nothing(db):
+def test_decision_with_a_repeated_uuid_is_stored_once(db):
     first = label(1, 1)
     assert decisions.save(db, [first, first]).saved == [first.uuid, first.uuid]
     decisions.save(db, [label(1, 1, ABSENT), first])
@@ -39,7 +39,7 @@ def test_a_repeated_uuid_changes_nothing(db):
     assert project_counts.count_decisions_by_source(db) == {"click": 2}
 
 
-def test_a_bad_decision_is_refused_with_a_reason_and_the_good_ones_are_kept(db):
+def test_invalid_decisions_are_refused_with_a_reason_and_valid_ones_are_saved(db):
     bad = [label(999, 1), label(1, 99), label(1, 1, 7), act("wave", 1), label(1, 1, source="rumour")]
     good = label(1, 2)
     result = decisions.save(db, [*bad[:3], good, *bad[3:]])
@@ -50,14 +50,14 @@ def test_a_bad_decision_is_refused_with_a_reason_and_the_good_ones_are_kept(db):
     assert "skip" in result.refused[bad[3].uuid]
 
 
-def test_nothing_else_here_answers_only_what_was_open(db):
+def test_done_marks_only_unanswered_classes_absent(db):
     decisions.save(db, [label(1, 1), label(1, 2, UNSURE), act("done", 1)])
     assert cells(db, 1) == {1: PRESENT, 2: UNSURE, 3: ABSENT}
     assert {one.class_id: one.source for one in decisions.load_labels(db, [1])} == {1: "click", 2: "click", 3: "done"}
     assert project_counts.count_images_by_stage(db)["complete"] == 1
 
 
-def test_undo_brings_back_what_held_before(db):
+def test_undo_restores_the_previous_label(db):
     decisions.save(db, [label(1, 1), label(1, 1, ABSENT)])
     decisions.undo(db)
     assert cells(db, 1) == {1: PRESENT}
@@ -68,18 +68,18 @@ def test_undo_brings_back_what_held_before(db):
         decisions.undo(db)
 
 
-def test_undoing_an_answer_does_not_let_an_older_done_speak_for_it(db):
+def test_undo_of_an_answer_does_not_let_an_earlier_done_fill_its_class(db):
     first = label(1, 1)
     decisions.save(db, [first, act("done", 1), act("undo", undoes=first.uuid)])
     assert cells(db, 1) == {2: ABSENT, 3: ABSENT}
 
 
-def test_undoing_done_opens_exactly_what_it_had_closed(db):
+def test_undo_of_done_clears_only_the_labels_that_done_set(db):
     decisions.save(db, [label(1, 1), act("done", 1), act("undo")])
     assert cells(db, 1) == {1: PRESENT}
 
 
-def test_a_batch_is_undone_as_one(db):
+def test_undo_of_a_batch_clears_all_its_labels_together(db):
     grid = [label(image, 1, batch="grid-1", source="grid") for image in (1, 2, 3)]
     decisions.save(db, [label(4, 1), *grid])
     undone = decisions.undo(db)
@@ -88,14 +88,14 @@ def test_a_batch_is_undone_as_one(db):
     assert cells(db, 4) == {1: PRESENT}
 
 
-def test_undo_of_one_person_leaves_the_others_decisions_alone(db):
+def test_undo_of_one_annotator_keeps_the_decisions_of_others(db):
     decisions.save(db, [label(1, 1), label(2, 1, annotator="Bob")])
     decisions.undo(db, "Ann")
     assert cells(db, 1) == {}
     assert cells(db, 2) == {1: PRESENT}
 
 
-def test_an_undo_sent_twice_undoes_once(db):
+def test_undo_sent_twice_takes_effect_once(db):
     first, second = label(1, 1), label(2, 1)
     undo = act("undo", undoes=second.uuid)
     decisions.save(db, [first, second, undo, undo, act("undo", undoes=second.uuid)])
@@ -103,7 +103,7 @@ def test_an_undo_sent_twice_undoes_once(db):
     assert cells(db, 2) == {}
 
 
-def test_a_class_added_later_is_open_on_complete_images(db):
+def test_class_added_later_is_unanswered_on_complete_images(db):
     decisions.save(db, [act("done", 1)])
     assert classes.add_classes(db, [("boar", "")]) == ["boar"]
     assert 4 not in cells(db, 1)
@@ -112,7 +112,7 @@ def test_a_class_added_later_is_open_on_complete_images(db):
     assert cells(db, 1) == {1: ABSENT, 2: ABSENT, 3: ABSENT}
 
 
-def test_skipping_is_no_answer_and_can_be_undone(db):
+def test_skip_stores_no_answer_and_can_be_undone(db):
     decisions.save(db, [act("skip", 1)])
     assert project_counts.count_images_by_stage(db)["skipped"] == 1
     assert cells(db, 1) == {}
@@ -125,7 +125,7 @@ def grid(*cells: tuple, **more) -> Batch:
     return Batch(cells=cells, **given)
 
 
-def test_a_grid_is_kept_whole_repeated_without_harm_and_undone_as_one(db):
+def test_grid_is_saved_completely_once_and_undone_in_one_step(db):
     one = grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None), (3, 1, UNSURE, 0.4))
     assert decisions.save(db, [label(2, 1), one, one]).saved[1:] == [one.uuid, one.uuid]
     assert [cells(db, image).get(1) for image in (1, 2, 3)] == [PRESENT, ABSENT, UNSURE]
@@ -147,7 +147,7 @@ def test_a_grid_is_kept_whole_repeated_without_harm_and_undone_as_one(db):
         ((1, 1, ABSENT, None), "answer 2 of 2: it answers class 1 on image 1 twice"),
     ],
 )
-def test_one_bad_cell_refuses_the_whole_grid_and_nothing_else(db, bad, reason):
+def test_one_invalid_cell_refuses_its_whole_grid_but_not_other_decisions(db, bad, reason):
     one, good = grid((1, 1, PRESENT, 0.5), bad), label(3, 1)
     result = decisions.save(db, [one, good])
     assert result.saved == [good.uuid]
@@ -155,11 +155,11 @@ def test_one_bad_cell_refuses_the_whole_grid_and_nothing_else(db, bad, reason):
     assert cells(db, 1) == {}
 
 
-def test_a_grid_without_cells_is_refused(db):
+def test_grid_without_cells_is_refused(db):
     assert "without answers" in decisions.save(db, [empty := grid()]).refused[empty.uuid]
 
 
-def test_a_flag_changes_neither_label_nor_stage_and_the_newest_note_holds(db):
+def test_flag_changes_no_label_or_stage_and_its_newest_comment_is_shown(db):
     decisions.save(db, [act("skip", 2), act("flag", 1, note="blurred"), act("flag", 2, note="a twin of 1?")])
     assert project_counts.count_images_by_stage(db)["without_decision"] == 24
     assert project_counts.count_images_by_stage(db)["skipped"] == 1
@@ -173,11 +173,11 @@ def test_a_flag_changes_neither_label_nor_stage_and_the_newest_note_holds(db):
     assert project_counts.count_flagged_images(db) == 2
 
 
-def test_a_note_that_is_too_long_is_refused(db):
+def test_image_comment_over_the_length_limit_is_refused(db):
     assert "2,001 characters" in decisions.save(db, [long := act("flag", 1, note="x" * 2001)]).refused[long.uuid]
 
 
-def test_what_can_be_undone_comes_back_as_it_was_given_a_grid_as_one_step(db):
+def test_undoable_steps_are_returned_as_saved_with_a_grid_as_one_step(db):
     first, one, last = label(4, 2), grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None)), act("flag", 1, note="odd")
     decisions.save(db, [first, label(9, 1, annotator="Bob"), label(5, 1), act("undo"), one, last])
     found = decisions.load_undoable(db, "Ann", 200, 2000)
@@ -191,14 +191,14 @@ def test_what_can_be_undone_comes_back_as_it_was_given_a_grid_as_one_step(db):
     assert (whole.uuid, [tuple(cell) for cell in whole.cells]) == (large.uuid, list(large.cells)), "the newest is whole"
 
 
-def test_decisions_that_only_share_a_batch_come_back_as_one_step_that_can_be_undone(db):
+def test_decisions_with_a_shared_batch_form_one_undoable_step(db):
     decisions.save(db, [label(1, number, batch="all-of-1") for number in (1, 2)])
     [step] = decisions.load_undoable(db, "Ann", 200, 2000)
     decisions.save(db, [act("undo", undoes=f"{step.uuid}:0")])
     assert cells(db, 1) == {}
 
 
-def test_a_full_disk_is_told_and_keeps_all_of_a_batch_or_nothing(db):
+def test_full_disk_raises_an_error_and_stores_all_or_nothing_of_a_batch(db):
     decisions.save(db, [label(1, 1)])
     pages = db.value("PRAGMA page_count")
     db.sql.execute(f"PRAGMA max_page_count = {pages + 1}")
@@ -224,7 +224,7 @@ for number in range(60):
 
 
 @pytest.mark.process
-def test_three_processes_can_decide_at_once(db, project):
+def test_three_processes_can_save_decisions_concurrently(db, project):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(project), name]) for name in "ABC"]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     assert project_counts.count_decisions_by_source(db) == {"click": 180}
@@ -249,7 +249,7 @@ NEVER = [
 
 
 @pytest.mark.parametrize(("values", "reason"), NEVER)
-def test_a_decision_that_can_never_be_stored_is_refused_alone(db, values, reason):
+def test_unstorable_decision_is_refused_without_affecting_valid_ones(db, values, reason):
     bad, good = label(1, 1, **values) if "state" in values else replace(label(1, 1), **values), label(2, 1)
     result = decisions.save(db, [bad, good])
     assert result.saved == [good.uuid]
@@ -257,12 +257,12 @@ def test_a_decision_that_can_never_be_stored_is_refused_alone(db, values, reason
     assert db.value("SELECT count(*) FROM decision") == 1
 
 
-def test_the_bounds_themselves_can_be_stored(db):
+def test_decision_with_values_exactly_at_the_limits_is_stored(db):
     assert decisions.save(db, [replace(label(1, 1), **WITHIN)]).refused == {}
 
 
 @pytest.mark.parametrize("milliseconds", [-1, 86_400_001, 2**62, 2**70, float("inf"), float("nan"), "soon"])
-def test_no_decision_is_refused_for_its_time_which_is_stored_as_unknown(db, milliseconds):
+def test_invalid_answer_time_is_stored_as_unknown(db, milliseconds):
     both = [
         replace(label(1, 1), milliseconds=milliseconds),
         replace(grid(), cells=[(2, 1, 1, None)], milliseconds=milliseconds),
@@ -283,7 +283,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("values", OTHERS)
-def test_a_uuid_with_other_content_is_refused_and_the_rest_is_kept(db, values):
+def test_uuid_reused_with_other_content_is_refused_and_other_decisions_are_saved(db, values):
     first, good = label(1, 1), label(3, 1)
     decisions.save(db, [first])
     again = replace(first, milliseconds=7, run_id=3, score=0.5)
@@ -293,7 +293,7 @@ def test_a_uuid_with_other_content_is_refused_and_the_rest_is_kept(db, values):
     assert cells(db, 1) == {1: PRESENT}
 
 
-def test_a_grid_is_saved_again_only_as_it_was(db):
+def test_grid_resent_with_other_content_under_its_uuid_is_refused(db):
     first = grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None))
     assert decisions.save(db, [first, first]).saved == [first.uuid] * 2
     longer, other = (
@@ -310,7 +310,7 @@ def test_a_grid_is_saved_again_only_as_it_was(db):
     assert cells(db, 1) == cells(db, 2) == {}
 
 
-def test_rows_from_before_there_were_bounds_break_nothing(db):
+def test_out_of_range_values_of_older_versions_do_not_break_times_or_undo(db):
     """They were stored by an older version, and no decision is ever changed."""
     decisions.save(db, [label(image, 1, milliseconds=900, source="grid", batch="one") for image in (1, 2, 3)])
     decisions.save(db, [label(4, 1, milliseconds=1200)])

@@ -21,7 +21,7 @@ TEAM = (DOCS / "team.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.process
-def test_the_commands_of_the_page_run_in_their_order(annotator, tmp_path, photos, class_file):
+def test_commands_of_the_deployment_page_run_in_order(annotator, tmp_path, photos, class_file):
     set_up_project(tmp_path / "birds", images_folder=photos, class_file=class_file)
     lines = _commands(PAGE)
     assert {shlex.split(line)[1] for line in lines} >= {"doctor", "backup", "restore"}
@@ -31,7 +31,7 @@ def test_the_commands_of_the_page_run_in_their_order(annotator, tmp_path, photos
         annotator(*words)
 
 
-def test_the_commands_of_the_team_page_run_in_their_order(annotator, tmp_path, monkeypatch):
+def test_commands_of_the_team_page_run_in_order(annotator, tmp_path, monkeypatch):
     """But those that serve until they are stopped, and pip: of the former the options are read."""
     for number in range(6):
         draw(tmp_path / "photos" / "site-3" / f"{number}.jpg", (), seed=number)

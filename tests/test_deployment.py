@@ -22,7 +22,7 @@ from annotator.ui.access.serving_modes import parse_access
 TOP = Path(__file__).resolve().parent.parent
 
 
-def test_the_dockerfile_copies_what_is_there_and_installs_extras_that_exist():
+def test_dockerfile_copies_existing_files_and_installs_existing_extras():
     text = (TOP / "Dockerfile").read_text()
     copied = [source for line in re.findall(r"^COPY (.+)", text, re.MULTILINE) for source in line.split()[:-1]]
     assert copied and all((TOP / source).exists() for source in copied)
@@ -34,7 +34,7 @@ def test_the_dockerfile_copies_what_is_there_and_installs_extras_that_exist():
 
 
 @pytest.mark.process
-def test_the_command_of_the_container_makes_a_project_serves_it_and_finds_it_well(tmp_path, photos):
+def test_container_command_creates_and_serves_a_project_that_passes_its_health_check(tmp_path, photos):
     text = (TOP / "Dockerfile").read_text()
     health, command = (json.loads(line) for line in re.findall(r"^ *CMD (\[.+\])$", text, re.MULTILINE))
     port = free_port()
@@ -62,7 +62,7 @@ def test_the_command_of_the_container_makes_a_project_serves_it_and_finds_it_wel
         assert process.wait(30) is not None
 
 
-def test_compose_serves_at_the_address_that_its_proxy_has_and_believes_nobody_else():
+def test_compose_file_trusts_only_the_network_of_its_proxy():
     told = yaml.safe_load((TOP / "compose.yaml").read_text())
     app = told["services"]["annotator"]
     network = told["networks"]["default"]["ipam"]["config"][0]["subnet"]
@@ -81,7 +81,7 @@ def test_compose_serves_at_the_address_that_its_proxy_has_and_believes_nobody_el
 
 
 @pytest.mark.process
-def test_the_caddyfile_is_one(tmp_path):
+def test_caddyfile_is_valid(tmp_path):
     command = [get_caddy(), "adapt", "--validate", "--config", str(TOP / "deploy" / "Caddyfile")]
     environment = {"SITE": "labels.example.org", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -90,7 +90,7 @@ def test_the_caddyfile_is_one(tmp_path):
 
 
 @pytest.mark.process
-def test_the_unit_starts_a_command_that_serve_accepts(tmp_path):
+def test_systemd_unit_starts_serve_with_valid_options(tmp_path):
     text = (TOP / "deploy" / "annotator.service").read_text()
     program, command, project, *words = shlex.split(re.search(r"^ExecStart=(.+)", text, re.MULTILINE).group(1))
     assert Path(program).name == "annotator" and command == "serve" and project.startswith("/srv/annotator/")
@@ -111,7 +111,7 @@ def test_the_unit_starts_a_command_that_serve_accepts(tmp_path):
 
 
 @pytest.mark.process
-def test_the_log_as_json_is_an_object_a_line(tmp_path, photos, class_file):
+def test_json_log_writes_one_object_per_line_without_secrets(tmp_path, photos, class_file):
     set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)
     log, port = tmp_path / "log", free_port()
     options = ["serve", str(tmp_path / "project"), "--no-browser", "--port", str(port), "--log", "json"]

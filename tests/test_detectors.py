@@ -55,7 +55,7 @@ def boxes_of(item) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("suffix", [".json", "", ".txt"])
-def test_of_each_class_the_surest_box_counts_and_several_species_are_kept(tmp_path, suffix):
+def test_detector_score_is_the_best_box_per_class_and_several_species_are_kept(tmp_path, suffix):
     classified = ANIMAL | {"classifications": [["0", 0.8], ["1", 0.15]]}
     second = {"category": "1", "conf": 0.006, "bbox": [0.5, 0.5, 0.1, 0.1], "classifications": [["1", 0.7]]}
     path = megadetector(
@@ -76,7 +76,7 @@ def test_of_each_class_the_surest_box_counts_and_several_species_are_kept(tmp_pa
     ]
 
 
-def test_an_empty_list_says_0_of_every_class_and_a_failure_says_nothing(tmp_path):
+def test_image_without_detections_scores_0_and_a_failed_image_gets_no_scores(tmp_path):
     images = [
         {"file": "empty.jpg", "detections": [], "max_detection_conf": 0.0},
         {"file": "no failure.jpg", "detections": [], "failure": None},
@@ -91,7 +91,7 @@ def test_an_empty_list_says_0_of_every_class_and_a_failure_says_nothing(tmp_path
     assert "Nothing is said of 3 files" in said
 
 
-def test_species_of_boxes_that_nobody_classified_are_unknown(tmp_path):
+def test_species_scores_are_unknown_for_boxes_without_classification(tmp_path):
     path = megadetector(
         tmp_path / "md.json",
         [{"file": "1.jpg", "detections": [ANIMAL]}],
@@ -100,7 +100,7 @@ def test_species_of_boxes_that_nobody_classified_are_unknown(tmp_path):
     assert "fox" not in read(path)[1]["1.jpg"].scores
 
 
-def test_a_list_alone_and_detections_that_are_lists_have_the_categories_of_megadetector(tmp_path):
+def test_megadetector_list_without_categories_uses_the_default_categories(tmp_path):
     old = [[0.2, 0.1, 0.6, 0.4, 0.9, 2]]  # top, left, bottom, right
     images = [{"file": "1.jpg", "max_detection_conf": 0.9, "detections": old}, {"file": "2.jpg", "detections": []}]
     name, items, said, problems = read(write(tmp_path / "old", images))
@@ -109,7 +109,7 @@ def test_a_list_alone_and_detections_that_are_lists_have_the_categories_of_megad
     assert boxes_of(items["1.jpg"]) == [("person", 0.1, 0.2, 0.3, 0.4, 0.9)]
 
 
-def test_a_video_speaks_of_its_frames_with_boxes(tmp_path):
+def test_video_results_become_scores_and_boxes_per_frame(tmp_path):
     detections = [ANIMAL | {"frame_number": 20}, ANIMAL | {"frame_number": 40, "category": "2"}]
     video = {"file": "a/v.mp4", "frame_rate": 20, "frames_processed": [0, 20, 40], "detections": detections}
     _, items, said, problems = read(megadetector(tmp_path / "md.json", [video]))
@@ -118,7 +118,7 @@ def test_a_video_speaks_of_its_frames_with_boxes(tmp_path):
     assert scores == {"a/v.mp4/frame000020.jpg": {"animal": 0.9}, "a/v.mp4/frame000040.jpg": {"person": 0.9}}
 
 
-def test_a_box_is_cut_off_at_the_edges_and_one_outside_is_not_kept_but_counts(tmp_path):
+def test_box_is_clipped_to_the_image_and_one_outside_only_contributes_its_score(tmp_path):
     places = ([-0.1, 0.5, 0.3, 0.7], [1.2, 0.1, 0.1, 0.1], [0.1, 0.1, 0, 0.1], [0.1, 0.1, -0.2, 0.1], [0.1], [])
     detections = [ANIMAL | {"bbox": list(place), "conf": 0.1 + at / 100} for at, place in enumerate(places)]
     _, items, said, problems = read(megadetector(tmp_path / "md.json", [{"file": "1.jpg", "detections": detections}]))
@@ -127,13 +127,13 @@ def test_a_box_is_cut_off_at_the_edges_and_one_outside_is_not_kept_but_counts(tm
     assert boxes_of(items["1.jpg"]) == [("animal", 0.0, 0.5, 0.2, 0.5, 0.1)]
 
 
-def test_of_each_class_as_many_boxes_are_kept_as_is_said(tmp_path):
+def test_detector_reader_keeps_the_20_best_boxes_per_class(tmp_path):
     detections = [ANIMAL | {"conf": at / 100} for at in range(50)]
     item = read(megadetector(tmp_path / "md.json", [{"file": "1.jpg", "detections": detections}]))[1]["1.jpg"]
     assert [box.score for box in item.boxes] == [at / 100 for at in range(49, 29, -1)]
 
 
-def test_numbers_that_are_none_are_problems_with_their_place(db, tmp_path):
+def test_invalid_confidences_are_reported_with_their_position(db, tmp_path):
     text = '{"images": [%s], "detection_categories": {"1": "fox"}}'
     bad = [f'{{"file": "00.jpg", "detections": [{{"category": "1", "conf": {conf}}}]}}' for conf in ("NaN", "null")]
     path = write(tmp_path / "md.json", text % ", ".join(bad))
@@ -155,7 +155,7 @@ def test_numbers_that_are_none_are_problems_with_their_place(db, tmp_path):
         ('{"images": [{"file": "1.jpg", "detections": [], "detection_categories"', "ends too early"),
     ],
 )
-def test_a_file_that_is_not_complete_is_refused_with_the_reason(tmp_path, document, why):
+def test_incomplete_detector_file_is_refused_with_the_reason(tmp_path, document, why):
     with pytest.raises(AnnotatorError, match=why):
         read(write(tmp_path / "md.json", document))
 
@@ -164,7 +164,7 @@ def speciesnet(path: Path, *predictions: object) -> Path:
     return write(path, {"predictions": list(predictions)})
 
 
-def test_classes_of_speciesnet_have_their_common_name_or_the_last_taxon(tmp_path):
+def test_speciesnet_classes_use_the_common_name_or_the_last_taxon(tmp_path):
     given = [
         (FOX, 0.5),
         ("id;mammalia;carnivora;canidae;;;canidae family", 0.2),
@@ -181,7 +181,7 @@ def test_classes_of_speciesnet_have_their_common_name_or_the_last_taxon(tmp_path
     assert items["1.jpg"].scores == names
 
 
-def test_speciesnet_says_what_its_parts_say_and_nothing_where_all_failed(tmp_path):
+def test_speciesnet_reader_combines_working_parts_and_skips_images_where_all_failed(tmp_path):
     box = {"category": "1", "label": "animal", "conf": 0.95, "bbox": [0.1, 0.2, 0.3, 0.4]}
     human = box | {"category": "2", "label": ""}
     seen = {"classes": [FOX, BLANK], "scores": [0.6, 0.05]}
@@ -212,7 +212,7 @@ def test_speciesnet_says_what_its_parts_say_and_nothing_where_all_failed(tmp_pat
     assert [box.class_name for box in items["uncropped.jpg"].boxes] == ["animal"], "the whole image was classified"
 
 
-def test_two_taxa_with_one_name_and_classes_without_scores_are_told(tmp_path):
+def test_speciesnet_reader_reports_taxa_of_equal_name_and_classes_without_scores(tmp_path):
     classes_ = {"classes": [FOX, FOX.replace("vulpes;vulpes", "vulpes;fulva")], "scores": [0.6, 0.3]}
     wrong = {"filepath": "2.jpg", "classifications": {"classes": [FOX], "scores": []}}
     entries = [{"filepath": "1.jpg", "classifications": classes_}, wrong]
@@ -237,7 +237,7 @@ def detected(path: Path, *places: list[float], file: str = "00.jpg") -> Path:
     return megadetector(path, [{"file": file, "detections": detections}], detection_categories={"1": "fox"})
 
 
-def test_boxes_are_kept_with_their_source_replaced_with_it_and_removed_with_it(db, tmp_path):
+def test_prediction_boxes_are_replaced_and_removed_with_their_source(db, tmp_path):
     store(db, detected(tmp_path / "1.json", [0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.25, 0.5]))
     assert drawn(db, "00.jpg", "fox") == (("MD", 0.9, 0.1, 0.2, 0.3, 0.4), ("MD", 0.8, 0.5, 0.5, 0.25, 0.5))
     assert drawn(db, "00.jpg", "heron") == () and drawn(db, "01.jpg", "fox") == ()
@@ -255,7 +255,7 @@ def test_boxes_are_kept_with_their_source_replaced_with_it_and_removed_with_it(d
     assert [box[0] for box in drawn(db, "00.jpg", "fox")] == ["SN"]
 
 
-def test_boxes_of_a_cell_are_bounded_and_doubtful_ones_are_not_drawn(db, tmp_path):
+def test_stored_boxes_per_label_are_limited_and_uncertain_ones_are_not_drawn(db, tmp_path):
     detections = [ANIMAL | {"conf": 0.9 - at / 100} for at in range(60)]
     path = megadetector(
         tmp_path / "md.json",
@@ -278,7 +278,7 @@ def test_boxes_of_a_cell_are_bounded_and_doubtful_ones_are_not_drawn(db, tmp_pat
     assert len(prediction_boxes.open_boxes(folder)) == 0, "a damaged file draws nothing"
 
 
-def test_any_boxes_come_back_as_they_were_within_a_pixel_and_by_image():
+def test_stored_boxes_keep_their_position_within_a_fraction_of_a_pixel():
     chance = np.random.default_rng(2)
     ids, class_ids, corner = chance.integers(1, 9, 200), chance.integers(1, 4, 200), chance.random((200, 2)) * 0.9
     places = np.concatenate([corner, chance.random((200, 2)) * (1 - corner)], 1)
@@ -287,7 +287,7 @@ def test_any_boxes_come_back_as_they_were_within_a_pixel_and_by_image():
     assert np.abs(boxes["place"] / prediction_boxes.STEPS_PER_SIDE - places).max() < 1 / 40_000
 
 
-def test_what_stands_for_nothing_and_what_no_image_shows_needs_no_class_in_the_project(db, tmp_path):
+def test_blank_and_never_detected_categories_need_no_project_class(db, tmp_path):
     seen = {"classes": [FOX.replace("red fox", "fox"), BLANK], "scores": [0.9, 0.05]}
     source = store(db, speciesnet(tmp_path / "sn.json", {"filepath": "00.jpg", "classifications": seen}), "SN")
     assert (source.images, source.cells) == (1, 1)
@@ -297,7 +297,7 @@ def test_what_stands_for_nothing_and_what_no_image_shows_needs_no_class_in_the_p
     assert store(db, path).cells == 1, "person and vehicle are nowhere seen"
 
 
-def test_unknown_classes_are_listed_all_with_the_way_out(db, tmp_path):
+def test_unknown_predicted_classes_are_all_listed_with_the_options_to_resolve_them(db, tmp_path):
     detections = [ANIMAL | {"category": category} for category in "123"]
     path = megadetector(tmp_path / "md.json", [{"file": "00.jpg", "detections": detections}])
     with pytest.raises(
@@ -309,7 +309,7 @@ def test_unknown_classes_are_listed_all_with_the_way_out(db, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["md.json", "sn.json"])
-def test_import_refuses_predictions_and_names_the_command(db, project, tmp_path, name):
+def test_import_refuses_a_predictions_file_and_names_the_predictions_command(db, project, tmp_path, name):
     entry = {"filepath": "00.jpg", "classifications": {"classes": [FOX], "scores": [0.9]}}
     path = speciesnet(tmp_path / name, entry) if name == "sn.json" else detected(tmp_path / name, [0, 0, 1, 1])
     assert label_files.find_predictor(path, None)
@@ -322,7 +322,7 @@ def test_import_refuses_predictions_and_names_the_command(db, project, tmp_path,
     assert not (tmp_path / "new").exists() and db.value("SELECT count(*) FROM decision") == 0
 
 
-def test_predictions_beside_images_are_named_and_not_taken_for_labels(photos, tmp_path):
+def test_predictions_file_next_to_images_is_reported_and_not_imported_as_labels(photos, tmp_path):
     detected(photos / "md.json", [0, 0, 1, 1])
     with import_plan.prepare_import(tmp_path / "new", photos, import_plan.ImportOptions(), "Ann") as plan:
         assert plan.format.name == "images" and not plan.preview.scores
@@ -337,7 +337,7 @@ def coco_results(folder: Path, results: list[object]) -> Path:
     return write(folder / "results.json", results)
 
 
-def test_boxes_of_coco_results_are_kept_where_the_size_of_the_image_is_known(db, tmp_path, monkeypatch):
+def test_coco_results_keep_boxes_when_the_image_size_is_known(db, tmp_path, monkeypatch):
     box = {"image_id": 7, "category_id": 3, "score": 0.8, "bbox": [20, 10, 60, 40]}
     many = [box | {"score": 0.5 - at / 100} for at in range(30)]
     others = [
@@ -357,14 +357,14 @@ def test_boxes_of_coco_results_are_kept_where_the_size_of_the_image_is_known(db,
     assert drawn(db, "00.jpg", "heron") == (("MD", 0.6, 0.0, 0.5, 0.5, 0.5),)
 
 
-def test_a_class_that_became_another_brings_its_boxes(db, tmp_path):
+def test_merging_a_class_moves_its_prediction_boxes(db, tmp_path):
     store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
     named = classes.load_classes_by_name(db)
     class_changes.merge(db, "Ann", [named["fox"].id], named["heron"].id, same=True)
     assert drawn(db, "00.jpg", "heron") == (("MD", 0.9, 0.25, 0.25, 0.5, 0.5),)
 
 
-def test_the_doctor_finds_damaged_boxes_and_scores_count_without_them(db, tmp_path):
+def test_doctor_reports_damaged_boxes_while_scores_stay_readable(db, tmp_path):
     source = store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
     assert not list(array_health.find_damages(db))
     (db.paths.predictions(source.id, source.version) / prediction_boxes.BOXES_FILE).write_bytes(b"\x93NUMPY")
@@ -373,7 +373,7 @@ def test_the_doctor_finds_damaged_boxes_and_scores_count_without_them(db, tmp_pa
     assert len(prediction_sources.open_scores(db)) == 1
 
 
-def test_review_and_grid_are_given_boxes_and_blind_ones_are_not(db, tmp_path):
+def test_review_and_grid_show_prediction_boxes_except_in_blind_work(db, tmp_path):
     store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
     image_id = db.value("SELECT id FROM image WHERE name = '00.jpg'")
     fox = classes.load_classes_by_name(db)["fox"].id
@@ -397,7 +397,7 @@ def test_review_and_grid_are_given_boxes_and_blind_ones_are_not(db, tmp_path):
     ]
 
 
-def test_import_adds_predictions_in_one_step_if_the_person_names_them(db, project, annotator, tmp_path):
+def test_import_adds_predictions_in_one_step_with_scores_as(db, project, annotator, tmp_path):
     path = detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5])
     done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD", "--dry-run")
     assert "1 image would have scores" in done.stdout and not prediction_sources.load_sources(db)
@@ -406,13 +406,13 @@ def test_import_adds_predictions_in_one_step_if_the_person_names_them(db, projec
     assert db.value("SELECT count(*) FROM decision") == 0
 
 
-def test_samples_of_fiftyone_with_predictions_are_not_taken_for_speciesnet(tmp_path):
+def test_fiftyone_samples_with_predictions_are_not_recognized_as_speciesnet(tmp_path):
     sample = {"filepath": "1.jpg", "predictions": {"_cls": "Classifications", "classifications": [{"label": "fox"}]}}
     path = write(tmp_path / "samples.json", {"samples": [sample, sample]})
     assert "speciesnet" not in [format_.name for format_, _ in match_formats(path)]
 
 
-def test_categories_are_read_whole_wherever_a_chunk_ends(tmp_path, monkeypatch):
+def test_json_categories_are_read_completely_for_any_chunk_size(tmp_path, monkeypatch):
     named = {"0": "a]{ \\", "1": 'quo"te', "2": "käuzchen"}
     path = megadetector(tmp_path / "md.json", [{"file": "1.jpg", "detections": []}], classification_categories=named)
     for chunk in range(1, 40):
@@ -424,7 +424,7 @@ def test_categories_are_read_whole_wherever_a_chunk_ends(tmp_path, monkeypatch):
         }
 
 
-def test_json_that_is_not_understood_is_not_taken_for_a_table(db, tmp_path):
+def test_unsupported_json_is_refused_as_predictions(db, tmp_path):
     path = tmp_path / "md.json"
     path.write_text(json.dumps({"images": [{"file": "00.jpg", "detections": []}]}), encoding="utf-16")
     with pytest.raises(AnnotatorError, match=r"is not UTF-8 text\. Save it as UTF-8"):

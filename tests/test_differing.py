@@ -42,7 +42,7 @@ def exported(db, tmp_path, **chosen) -> dict[tuple[str, str], tuple[str, str, st
         }
 
 
-def test_the_label_stands_unless_something_else_is_chosen(db):
+def test_disagreements_keep_the_stored_label_unless_another_rule_is_chosen(db):
     assert disagreement_resolution.resolve_cells(db, "label") == {}
     assert disagreement_resolution.resolve_cells(db, "leave-out") == {(1, 2): None, (1, 3): None, (2, 1): None}
     assert disagreement_resolution.resolve_cells(db, "majority") == {(1, 2): ABSENT, (1, 3): PRESENT, (2, 1): None}
@@ -50,12 +50,12 @@ def test_the_label_stands_unless_something_else_is_chosen(db):
         disagreement_resolution.resolve_cells(db, "most")
 
 
-def test_what_was_settled_does_not_differ_any_more(db):
+def test_resolved_label_no_longer_counts_as_a_disagreement(db):
     assert not decisions.save(db, [Decision("s", "label", "Rita", "settlement", 1, 2, PRESENT)]).refused
     assert (1, 2) not in disagreement_resolution.resolve_cells(db, "majority")
 
 
-def test_an_estimate_trusts_those_who_are_right_elsewhere_and_leaves_out_what_stays_in_doubt(db):
+def test_estimate_rule_trusts_reliable_annotators_and_leaves_out_doubtful_labels(db):
     """Cid differs from all others all the time; where Ann and Ben agree against Cid they are believed."""
     for image_id in range(3, 20):
         for who in ("Ann", "Ben"):
@@ -66,7 +66,7 @@ def test_an_estimate_trusts_those_who_are_right_elsewhere_and_leaves_out_what_st
     assert found[2, 1] is None, "Ann and Ben alone differ: nobody knows which of them errs"
 
 
-def test_first_answers_that_are_kept_are_those_read_anew(db):
+def test_refreshed_first_answers_equal_newly_loaded_ones(db):
     kept = FirstAnswers([1, 2, 3])
     kept.refresh(db)
     before = kept.get_probability(1, 2)
@@ -91,7 +91,7 @@ def test_first_answers_that_are_kept_are_those_read_anew(db):
     assert kept.count_people(2, 1) == 3
 
 
-def test_an_export_names_where_such_a_label_comes_from(db, tmp_path):
+def test_export_names_the_disagreement_rule_as_provenance(db, tmp_path):
     one, two = name_of(db, 1), name_of(db, 2)
     as_it_is = exported(db, tmp_path)
     assert as_it_is[one, "fox"][1:] == ("reading", "Ann") and len(as_it_is) == 6

@@ -50,7 +50,7 @@ def words_of(command, path=()) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.process
-def test_every_help_text_can_be_printed_and_every_command_has_examples(annotator):
+def test_every_help_text_prints_and_every_command_has_examples(annotator):
     everything = words_of(get_command(app))
     assert len(everything) > 14
     for words in everything:
@@ -62,7 +62,7 @@ def test_every_help_text_can_be_printed_and_every_command_has_examples(annotator
 
 
 @pytest.mark.process
-def test_the_commands_of_readme_tutorial_and_command_line_run_in_their_order(annotator, tmp_path, processes):
+def test_commands_of_readme_tutorial_and_command_line_pages_run_in_order(annotator, tmp_path, processes):
     ran = set()
     for number in range(8):
         draw(tmp_path / "photos" / f"heron_{number:03}.jpg", ("heron",) if number % 2 else ("fox",), seed=number)
@@ -93,18 +93,18 @@ def test_the_commands_of_readme_tutorial_and_command_line_run_in_their_order(ann
     assert (tmp_path / "labels.csv").exists() and (tmp_path / "labels.jsonl").exists()
 
 
-def test_the_readme_can_be_read_in_three_minutes():
+def test_readme_stays_within_its_word_limit():
     words = len(re.sub(r"<!-- figures -->.*<!-- end of figures -->", "", README, flags=re.DOTALL).split())
     assert words <= WORDS_OF_README
 
 
-def test_the_figures_of_the_readme_are_those_that_were_measured_last():
+def test_readme_figures_equal_the_latest_measurements():
     assert figures.written(README, figures.kept()) == README
     assert len(figures.kept()["rows"]) == len(figures.ROWS)
 
 
 @pytest.mark.process
-def test_the_benchmarks_of_the_readme_exist_with_their_options(annotator):
+def test_benchmarks_named_in_the_readme_exist_with_their_options(annotator):
     rows = re.findall(r"`((?:annotator|make) bench [^`]+)`", README)
     assert len(rows) == len(figures.ROWS)
     for row in rows:
@@ -117,7 +117,7 @@ def test_the_benchmarks_of_the_readme_exist_with_their_options(annotator):
 
 
 @pytest.mark.process
-def test_the_other_lines_of_the_readme_are_what_make_does():
+def test_other_readme_commands_match_the_makefile():
     others = [line for line in commands("README.md") if not line.startswith("annotator")]
     makefile = (ROOT / "Makefile").read_text()
     for line in others:
@@ -136,7 +136,7 @@ def test_the_other_lines_of_the_readme_are_what_make_does():
 
 
 @pytest.mark.process
-def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
+def test_demo_starts_and_reuses_its_project_on_the_second_start(tmp_path, processes):
     """`annotator demo` twice: the second time there is nothing to set up."""
     for _ in range(2):
         port = free_port()
@@ -157,7 +157,7 @@ def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "sample_data" / "README.md"])
 
 
-def test_links_and_pictures_of_the_documents_exist():
+def test_links_and_images_of_the_documents_exist():
     broken = [
         f"{page.relative_to(ROOT)}: {target}"
         for page in DOCUMENTS
@@ -167,7 +167,7 @@ def test_links_and_pictures_of_the_documents_exist():
     assert not broken
 
 
-def test_every_file_that_the_documents_name_exists():
+def test_every_file_named_in_the_documents_exists():
     """`queues/grid_queue.py` means the one in annotator, `components/shared/keys.js` the one in annotator/ui."""
     examples = {"models/spmll/losses/capped.py", "models/spmll/methods/published/capped.py", "tests/test_capped.py"}
     examples |= {"annotator/store/schema/m099.py", "tests/test_lens.py"}  # docs/extending.md
@@ -186,7 +186,7 @@ def test_every_file_that_the_documents_name_exists():
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_the_docstring_of_every_package_is_short_and_names_files_that_exist(room):
+def test_package_docstrings_are_short_and_name_existing_files(room):
     said = ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8"))) or ""
     lines = [line for line in said.splitlines() if line.strip()]
     assert 1 <= len(lines) <= 6, f"{room}/__init__.py says in {len(lines)} lines what it is for; five are enough"
@@ -196,7 +196,7 @@ def test_the_docstring_of_every_package_is_short_and_names_files_that_exist(room
     assert not missing, f"the docstring of {room}/__init__.py names {missing}, which are not there"
 
 
-def test_every_promise_of_the_security_page_names_a_test_that_exists():
+def test_security_page_names_existing_tests_for_every_promise():
     rows = re.findall(r"^\|.*\|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), re.MULTILINE)[2:]
     assert len(rows) > 10
     for row in rows:
@@ -206,7 +206,7 @@ def test_every_promise_of_the_security_page_names_a_test_that_exists():
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_the_site_is_built_without_a_warning_and_fetches_nothing(tmp_path):
+def test_documentation_site_builds_without_warnings_and_loads_no_external_files(tmp_path):
     words = [sys.executable, "-m", "mkdocs", "build", "-f", ".mkdocs.yml", "--strict", "-q", "-d", str(tmp_path)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -21,14 +21,14 @@ def change(project, statement: str) -> None:
         sql.execute(statement)
 
 
-def test_a_whole_project_has_no_findings(annotator, project):
+def test_doctor_reports_no_findings_for_an_intact_project(annotator, project):
     say(Database(project), 1, 1)
     assert "Nothing is wrong" in annotator("doctor", project).stdout
     told = json.loads(annotator("doctor", project, "--json").stdout)
     assert told["findings"] == [] and told["versions"]["schema"] > "m009"
 
 
-def test_a_repair_derives_all_that_follows_from_decisions_and_keeps_the_file_from_before(annotator, project):
+def test_doctor_repair_rebuilds_derived_tables_and_keeps_a_copy_of_the_old_database(annotator, project):
     db = Database(project)
     say(db, 1, 1), say(db, 2, 2, -1), say(db, 3, 1)
     before = [db.rows(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("decision", "label", "image", "tally")]
@@ -48,7 +48,7 @@ def test_a_repair_derives_all_that_follows_from_decisions_and_keeps_the_file_fro
         assert sql.execute("SELECT count(*) FROM label WHERE image_id = 1").fetchone() == (0,), "as it was before"
 
 
-def test_files_arrays_and_permissions_that_are_missing_are_named_with_what_to_do(db, project, photos):
+def test_doctor_reports_missing_files_stale_workers_and_loose_permissions(db, project, photos):
     (photos / "00.jpg").unlink()
     with db.writing() as sql:
         sql.execute(
@@ -64,7 +64,7 @@ def test_files_arrays_and_permissions_that_are_missing_are_named_with_what_to_do
         assert words in told, words
 
 
-def test_a_damaged_file_is_told_and_not_touched(annotator, project):
+def test_doctor_reports_a_damaged_database_and_leaves_it_untouched(annotator, project):
     content = bytearray((project / "project.db").read_bytes())
     content[4096 * 3 : 4096 * 6] = b"\xff" * (4096 * 3)
     (project / "project.db").write_bytes(content)
@@ -72,12 +72,12 @@ def test_a_damaged_file_is_told_and_not_touched(annotator, project):
     assert "annotator restore" in told and not (project / "copies").exists()
 
 
-def test_there_is_no_doctor_where_there_is_no_project(tmp_path):
+def test_doctor_refuses_a_folder_without_a_project(tmp_path):
     with pytest.raises(AnnotatorError, match="no project"):
         health.examine(tmp_path / "nothing")
 
 
-def test_copies_are_kept_in_a_bounded_number(db, project):
+def test_number_of_repair_copies_is_limited(db, project):
     assert not db.read_only
     for _ in range(database_copies.COPIES_PER_REASON + 2):
         newest = database_copies.keep_copy(project / "project.db", "repair")
@@ -85,7 +85,7 @@ def test_copies_are_kept_in_a_bounded_number(db, project):
     assert len(kept) == database_copies.COPIES_PER_REASON and newest in kept
 
 
-def test_damaged_features_are_named_and_nothing_else_is_wrong(annotator, db, project):
+def test_doctor_names_a_damaged_embedding_shard(annotator, db, project):
     folder = db.paths.features("net")
     folder.mkdir(parents=True)
     features, regions = np.ones((2, 4), np.float16), np.ones((2, 9, 4), np.float16)
@@ -96,7 +96,7 @@ def test_damaged_features_are_named_and_nothing_else_is_wrong(annotator, db, pro
     assert "1 of 1 files of features cannot be used" in found.what and whole.name[:16] in found.what
 
 
-def test_a_long_upgrade_says_how_far_it_is(db, project, monkeypatch, caplog):
+def test_long_upgrade_logs_its_progress(db, project, monkeypatch, caplog):
     with db.writing() as sql:
         sql.execute("DELETE FROM _sqlite_migrations WHERE name = 'm012'")
         sql.execute("ALTER TABLE audit DROP COLUMN people")

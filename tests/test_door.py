@@ -83,7 +83,7 @@ def connects(served: Served, **headers: str) -> bool:
         return False
 
 
-def test_without_the_cookie_nothing_is_served(shared):
+def test_requests_without_a_valid_cookie_are_refused(shared):
     value = shared.headers["cookie"].split("=", 1)[1]
     others = Tokens(shared.project / "secret").create_cookie(shared.port + 1)
     for cookie in ("", "x=1", f"{cookie_name(shared.port)}={value[:-3]}", f"{cookie_name(shared.port)}={others}"):
@@ -98,7 +98,7 @@ def test_without_the_cookie_nothing_is_served(shared):
     assert ask(shared, "/", Cookie=shared.headers["cookie"])[0] == 200
 
 
-def test_the_websocket_needs_the_cookie_and_our_own_origin(shared):
+def test_websocket_requires_the_cookie_and_the_same_origin(shared):
     cookie = {"Cookie": shared.headers["cookie"]}
     assert connects(shared, Origin=shared.address, **cookie)
     assert not connects(shared, Origin=shared.address)
@@ -107,7 +107,7 @@ def test_the_websocket_needs_the_cookie_and_our_own_origin(shared):
     assert not connects(shared, Origin=f"http://localhost:{shared.port}", **cookie)
 
 
-def test_a_page_of_another_name_or_origin_gets_nothing_even_with_the_cookie(shared):
+def test_another_host_or_origin_is_refused_despite_a_valid_cookie(shared):
     known = {"Cookie": shared.headers["cookie"], "x_annotator_token": shared.token}
     for host in ("evil.example", f"evil.example:{shared.port}", "127.0.0.1.evil.example", "127.0.0.1:80@evil", "[::1]"):
         assert ask(shared, "/", Host=host, **known)[0] == 403, host
@@ -119,7 +119,7 @@ def test_a_page_of_another_name_or_origin_gets_nothing_even_with_the_cookie(shar
     assert ask(shared, "/", **forwarded, **known)[0] == 200
 
 
-def test_no_page_of_ours_may_be_framed_or_fetch_from_elsewhere(shared):
+def test_security_headers_forbid_framing_and_external_resources(shared):
     for path in ("/", "/api/image/1", "/_stcore/health"):
         for cookie in ("", shared.headers["cookie"]):
             headers = ask(shared, path, Cookie=cookie)[1]
@@ -128,7 +128,7 @@ def test_no_page_of_ours_may_be_framed_or_fetch_from_elsewhere(shared):
             assert "frame-ancestors 'none'" in policy and "default-src 'self'" in policy and "http:" not in policy
 
 
-def test_a_key_opens_once_and_leaves_the_address(shared):
+def test_one_time_key_sets_the_cookie_and_is_removed_from_the_url(shared):
     for path in (printed(shared), fresh(shared)):
         status, headers, _ = ask(shared, path.replace("/?", "/grid?class=2&"))
         assert (status, headers["location"]) == (303, "/grid?class=2")
@@ -146,7 +146,7 @@ def test_a_key_opens_once_and_leaves_the_address(shared):
         assert status == 403 and "used already" in text and "set-cookie" not in headers
 
 
-def test_a_key_is_not_used_up_by_whoever_is_in_already_or_only_looks(shared):
+def test_one_time_key_is_not_used_up_by_refused_signed_in_or_head_requests(shared):
     path = fresh(shared)
     for headers in ({"Cookie": shared.headers["cookie"]}, {"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         answer = ask(shared, path, **headers)
@@ -155,19 +155,19 @@ def test_a_key_is_not_used_up_by_whoever_is_in_already_or_only_looks(shared):
     assert "set-cookie" in ask(shared, path)[1]
 
 
-def test_a_key_leads_to_no_other_server(shared):
+def test_login_redirect_never_leads_to_another_host(shared):
     for path in ("//evil.example/", "/\\evil.example/", "///evil.example/%2f"):
         key = fresh(shared).partition("?")[2]
         assert re.match(r"/[^/\\]", ask(shared, f"{path}?{key}")[1]["location"]), path
 
 
-def test_a_link_on_another_site_is_answered_by_a_page_that_goes_on(shared):
+def test_login_link_from_another_site_is_answered_with_a_redirect_page(shared):
     """A strict cookie does not follow a redirect that began elsewhere."""
     status, headers, text = ask(shared, fresh(shared), Sec_Fetch_Site="cross-site")
     assert status == 200 and "set-cookie" in headers and 'content="0; url=/"' in text and "key=" not in text
 
 
-def test_keys_run_out_and_are_good_for_one_run_of_the_server_only(tmp_path, monkeypatch):
+def test_login_keys_expire_and_are_valid_for_one_server_run(tmp_path, monkeypatch):
     tokens = Tokens(tmp_path / "secret")
     ten_minutes, lasting = tokens.create_key("run"), tokens.create_key("run", seconds=None)
     assert tokens.read_key(ten_minutes, "run") and not tokens.read_key(ten_minutes, "the next run")
@@ -181,7 +181,7 @@ def test_keys_run_out_and_are_good_for_one_run_of_the_server_only(tmp_path, monk
     assert not tokens.is_valid_cookie(Tokens(tmp_path / "secret").create_cookie(1)[:-1], 1)
 
 
-def test_after_a_restart_cookies_hold_and_used_keys_do_not(project, annotator, processes):
+def test_cookies_stay_valid_after_a_server_restart_and_login_keys_do_not(project, annotator, processes):
     served = Served(project, processes)
     used, unused = printed(served), annotator("link", project).stdout.strip().removeprefix(served.address)
     cookie = ask(served, used)[1]["set-cookie"].split(";")[0]
@@ -193,7 +193,7 @@ def test_after_a_restart_cookies_hold_and_used_keys_do_not(project, annotator, p
     assert ask(served, printed(served))[0] == 303
 
 
-def test_a_copy_has_a_secret_of_its_own_and_a_renamed_or_restored_project_keeps_its(project, tmp_path):
+def test_copied_project_gets_a_new_secret_and_a_renamed_or_restored_one_keeps_it(project, tmp_path):
     def secret(folder: Path, changed: bool, **options: bool) -> str:
         assert ensure_own_secret(Database(folder), **options) == changed
         return (folder / "secret").read_text()
@@ -211,7 +211,7 @@ def test_a_copy_has_a_secret_of_its_own_and_a_renamed_or_restored_project_keeps_
     assert secret(tmp_path / "renamed", True, renew=True) not in (first, copied)
 
 
-def test_a_new_secret_leaves_the_place_where_browsers_keep_unsent_decisions_and_a_copy_has_its_own(project, tmp_path):
+def test_browser_storage_name_survives_a_secret_renewal_and_differs_for_a_copy(project, tmp_path):
     def name(folder: Path, **options: bool) -> str:
         ensure_own_secret(Database(folder), **options)
         return get_storage_name(Database(folder))
@@ -223,7 +223,7 @@ def test_a_new_secret_leaves_the_place_where_browsers_keep_unsent_decisions_and_
     assert copied != first and name(tmp_path / "copy") == copied and name(project) == first
 
 
-def test_a_copy_does_not_let_browsers_of_the_original_in_and_says_so(shared, tmp_path, processes):
+def test_copied_project_refuses_cookies_and_tokens_of_the_original(shared, tmp_path, processes):
     shutil.copytree(shared.project, tmp_path / "copy")
     copy = Served(tmp_path / "copy", processes)
     original = Tokens(shared.project / "secret")
@@ -235,7 +235,7 @@ def test_a_copy_does_not_let_browsers_of_the_original_in_and_says_so(shared, tmp
 
 
 @pytest.mark.browser
-def test_the_printed_address_opens_the_app_and_a_second_browser_is_told_how_to_get_in(browser, shared):
+def test_printed_link_opens_the_app_and_a_second_browser_gets_login_instructions(browser, shared):
     first, second = browser.new_context(), browser.new_context()
     page = first.new_page()
     page.goto(shared.address + fresh(shared))
@@ -262,7 +262,7 @@ def rights(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_nobody_else_on_the_machine_may_read_a_project(photos, project, annotator, processes):
+def test_project_files_are_readable_by_their_owner_only(photos, project, annotator, processes):
     usual = os.umask(0o022)
     try:
         draw(photos / "large.jpg", size=(2000, 1500))
@@ -297,7 +297,7 @@ def exchange(port: int, *pieces: bytes) -> bytes:
         return answer
 
 
-def test_a_request_that_is_never_finished_is_given_up(monkeypatch):
+def test_unfinished_request_is_dropped_after_a_timeout(monkeypatch):
     monkeypatch.setattr(sockets, "REQUEST_TIMEOUT_SECONDS", 0.2)
 
     async def slow(request: Request) -> PlainTextResponse:
@@ -325,7 +325,7 @@ def test_a_request_that_is_never_finished_is_given_up(monkeypatch):
         thread.join()
 
 
-def test_the_app_gives_half_sent_requests_up():
+def test_app_server_uses_the_request_timeout_protocol():
     set_up_connections()
     assert starlette_server._get_uvicorn_config_kwargs()["http"] is TimeoutProtocol
 
@@ -344,7 +344,7 @@ main()
 """
 
 
-def test_no_origin_or_host_makes_the_server_look_anything_up(project, processes):
+def test_origin_and_host_headers_trigger_no_network_lookups(project, processes):
     served = Served(project, processes, python=["-P", "-c", WATCHED, "serve"])
     cookie = {"Cookie": served.headers["cookie"]}
     for origin in ("http://evil.example", "http://192.0.2.7:8501", "null", served.address):

@@ -42,7 +42,7 @@ def recall(present, absent, of, **more):
     return correct_recall_for_mistakes(certified, replace(labels, **more), np.array([absent]), NONE, of)
 
 
-def test_of_what_one_person_answers_as_much_is_missing_as_people_miss_of_what_others_found():
+def test_recall_is_corrected_for_present_labels_that_single_annotators_miss():
     sure = read(asked=((90, 900), (90, 900)), said=((81, 900), (81, 900)))
     found = recall(500, 4000, sure)
     assert found.estimate[0] == pytest.approx(0.9)
@@ -50,17 +50,17 @@ def test_of_what_one_person_answers_as_much_is_missing_as_people_miss_of_what_ot
     assert 0.82 < found.low[0] < 0.8466 and 0.9396 < found.high[0] < 0.96
 
 
-def test_what_two_people_answered_misses_only_what_both_missed():
+def test_recall_of_doubly_answered_images_counts_only_what_both_annotators_missed():
     found = recall(500, 4000, read(said=((81, 90), (81, 90)), found=500, rejected=4000))
     assert found.estimate[0] == pytest.approx(0.99) and found.low[0] > 0.95
 
 
-def test_the_person_who_answers_more_weighs_more():
+def test_recall_weights_annotators_by_their_fraction_of_the_answers():
     uneven = read(said=((90, 90), (45, 90)), share=(0.8, 0.2))
     assert recall(500, 4000, uneven).estimate[0] == pytest.approx(0.8 * 1 + 0.2 * 0.5)
 
 
-def test_what_people_call_present_and_is_not_does_not_count_as_found():
+def test_false_positives_of_annotators_do_not_count_as_found():
     # 1 % of what is absent is called present: of 4,000 rejected 40 more were not.
     alarms = read(asked=((90, 900), (90, 900)), said=((81, 891), (81, 891)))
     certified, labels = complete(50, 4000)
@@ -70,7 +70,7 @@ def test_what_people_call_present_and_is_not_does_not_count_as_found():
     )
 
 
-def test_what_nobody_has_settled_counts_either_way():
+def test_unresolved_disagreements_widen_the_recall_interval():
     plain = read(said=((90, 90), (90, 90)))
     present, absent = plain.present.copy(), plain.absent.copy()
     present[COUNT_AS_PRESENT, 0] += 10  # present cells that one of the two missed,
@@ -80,6 +80,6 @@ def test_what_nobody_has_settled_counts_either_way():
     assert wide.estimate[0] == narrow.estimate[0] == 1.0 and COUNT_AS_LABELED == 0
 
 
-def test_without_cells_that_several_people_answered_nothing_is_known():
+def test_recall_is_unknown_without_labels_by_several_annotators():
     found = recall(500, 4000, read(asked=((0, 0), (0, 0)), said=((0, 0), (0, 0))))
     assert np.isnan(found.estimate[0]) and found.low[0] < 0.01 and found.high[0] == 1.0

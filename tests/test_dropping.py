@@ -58,7 +58,9 @@ def all_below(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_dropped_images_become_a_project(person, images, link, browser: Contexts):
+def test_dropped_images_become_a_project_and_a_cancelled_upload_leaves_no_files(
+    person, images, link, browser: Contexts
+):
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(link)
     page.get_by_role("link", name="New project").click()
@@ -95,7 +97,7 @@ def test_dropped_images_become_a_project(person, images, link, browser: Contexts
     assert all_below(first) == ["0.jpg", "1.jpg"] and all_below(second) == ["a.jpg", "a~2.jpg", "b.jpg"]
 
 
-def test_hostile_names_stay_in_the_folder_and_what_is_cancelled_leaves_nothing(person, images, link):
+def test_upload_confines_hostile_file_names_and_cancel_removes_the_files(person, images, link):
     asking, content = Asking(link), images[0].read_bytes()
     assert "Begin again" in send(asking, "none", "a.jpg", content)[1]
     batch = asking.ask("images_begin")["batch"]
@@ -123,7 +125,7 @@ def test_hostile_names_stay_in_the_folder_and_what_is_cancelled_leaves_nothing(p
     assert all_below(Path(path)) == ["a.jpg"] and asking.ask("look", path=path)["images"] == 1
 
 
-def test_images_of_two_tabs_are_never_mixed_and_the_first_one_takes_nothing_of_the_second_away(person, images, link):
+def test_uploads_of_two_tabs_are_never_mixed_and_do_not_delete_each_other(person, images, link):
     asking, (first, second, *_) = Asking(link), [image.read_bytes() for image in images]
     older = asking.ask("images_begin")["batch"]
     assert send(asking, older, "a.jpg", first)[0] == 200
@@ -135,7 +137,7 @@ def test_images_of_two_tabs_are_never_mixed_and_the_first_one_takes_nothing_of_t
     assert len(all_below(person)) == 1
 
 
-def test_whoever_leaves_the_page_in_the_middle_leaves_no_image_behind(person, images, link, browser: Contexts):
+def test_leaving_the_page_during_an_upload_deletes_the_images(person, images, link, browser: Contexts):
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(link)
     page.get_by_role("link", name="New project").click()
@@ -147,7 +149,7 @@ def test_whoever_leaves_the_page_in_the_middle_leaves_no_image_behind(person, im
     until(lambda: all_below(person) == [] and not (person / "annotator-photos").exists(), 20)
 
 
-def test_a_start_page_that_ends_leaves_nothing_of_images_that_were_on_their_way(person, images):
+def test_stopped_start_page_deletes_unfinished_uploads(person, images):
     with at_home("--port", free_port(), HOME=person) as home:
         asking = Asking(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())
         batch = asking.ask("images_begin")["batch"]
@@ -155,7 +157,7 @@ def test_a_start_page_that_ends_leaves_nothing_of_images_that_were_on_their_way(
     assert all_below(person) == []
 
 
-def test_what_is_too_much_is_refused_and_a_full_disk_is_told(tmp_path, monkeypatch):
+def test_oversized_uploads_are_refused_and_a_full_disk_is_reported(tmp_path, monkeypatch):
     batches = ImageUploads(tmp_path)
     batch = batches.begin_batch("ann")
     with pytest.raises(AnnotatorError, match=r"larger than .* choose it there"):

@@ -30,14 +30,14 @@ def point(actions: int, recall: float, precision: float = 1.0) -> dict:
     return {**spent, "decided": one, "filled": one}
 
 
-def test_a_perfect_person_answers_the_truth_with_as_few_presses_as_there_are_changes():
+def test_perfect_simulated_annotator_answers_the_truth_with_minimal_presses():
     person = Person.build(TRUTH, noisy=False, seed=0)
     rows, columns = np.arange(400), np.zeros(400, int)
     answers, presses = person.answer(rows, columns, np.ones(400, bool))
     assert (answers == TRUTH[:, 0]).all() and presses == (~TRUTH[:, 0]).sum()
 
 
-def test_a_noisy_person_misses_small_things_and_errs_as_often_as_is_said():
+def test_noisy_simulated_annotator_misses_small_objects_and_errs_at_the_set_rate():
     person = Person.build(np.repeat(TRUTH, 20, 0), noisy=True, seed=0)
     rows, columns = np.arange(8000), np.zeros(8000, int)
     there, small = person.truth[:, 0], person.small[:, 0]
@@ -47,24 +47,24 @@ def test_a_noisy_person_misses_small_things_and_errs_as_often_as_is_said():
     assert 0 < answers[~there].sum() < 3 * ERROR_SHARE * there.sum()
 
 
-def test_a_goal_is_reached_only_where_recall_and_precision_are_both_high_enough():
+def test_effort_goal_requires_both_recall_and_precision():
     curve = [point(10, 0.5), point(20, 0.96, 0.98), point(30, 0.951, 0.99)]
     found = curves.find_goal_point(curve)
     assert found and found["actions"] == 30 and curves.find_goal_point(curve[:2]) is None
 
 
-def test_between_two_points_a_goal_is_reached_where_a_straight_line_reaches_it():
+def test_effort_goal_is_interpolated_linearly_between_points():
     found = curves.find_goal_point([point(10, 0.93), point(20, 0.98), point(30, 0.99)])
     assert found == {"actions": 14, "seconds": 35.0, "parts": {"click": pytest.approx(14)}}
 
 
-def test_being_behind_is_measured_at_the_same_number_of_actions_and_not_before_the_first_hundred():
+def test_shortfall_compares_equal_action_counts_from_the_first_hundred_on():
     ours = [point(0, 0.0), point(100, 0.5), point(200, 0.8)]
     theirs = [point(0, 0.0), point(50, 0.9), point(100, 0.5), point(150, 0.7), point(200, 0.8)]
     assert curves.find_largest_shortfall(ours, theirs) == (pytest.approx(1 - 0.65 / 0.7, abs=1e-4), 150)
 
 
-def test_being_behind_in_seconds_is_measured_at_the_same_time_and_not_in_the_first_five_minutes():
+def test_shortfall_in_seconds_ignores_the_first_five_minutes():
     def at(seconds: float, micro_f1: float) -> dict:
         return point(round(seconds), micro_f1) | {"seconds": seconds}
 
@@ -74,7 +74,7 @@ def test_being_behind_in_seconds_is_measured_at_the_same_time_and_not_in_the_fir
     assert curves.find_largest_shortfall(theirs, theirs, "seconds") == (0.0, None)
 
 
-def test_autopilot_is_compared_with_the_best_other_policy_of_each_goal_and_the_range_over_seeds_is_told():
+def test_autopilot_is_compared_with_the_best_other_policy_per_goal_with_its_seed_range():
     played = {
         Play("form", "perfect", 0): [point(0, 0.0), point(100, 1.0)],
         Play("form", "perfect", 1): [point(0, 0.0), point(100, 1.0)],
@@ -93,7 +93,7 @@ def test_autopilot_is_compared_with_the_best_other_policy_of_each_goal_and_the_r
     assert (ours[0.99]["reached"], ours[0.99]["seeds"]) == (1, 2) and ours[0.9]["actions"]["low"] < 45
 
 
-def test_noisy_people_are_compared_at_what_their_form_ends_with_whatever_the_policy():
+def test_goals_of_noisy_annotators_are_relative_to_the_final_level_of_their_form():
     noisy = {
         Play("form", "noisy", 0): [point(0, 0.0), point(100, 0.9, 0.97)],
         Play("autopilot", "noisy", 0): [point(0, 0.0), point(60, 1.0, 0.965)],
@@ -103,7 +103,7 @@ def test_noisy_people_are_compared_at_what_their_form_ends_with_whatever_the_pol
     assert [row["ratio"]["mean"] for row in compare_policies(noisy)["lead"] if row["goal"] == 0.95] == [0.537, 0.54]
 
 
-def test_seconds_follow_from_what_was_done_by_any_time_model():
+def test_seconds_follow_from_the_logged_parts_for_any_time_model():
     one = {"actions": 5, "parts": {"begin": 1, "tile": 24, "change": 4, "submit": 1}}
     usual = TimeModel()
     assert curves.compute_seconds(one, usual) == pytest.approx(usual.estimate_grid_seconds(24, 4))
@@ -111,12 +111,12 @@ def test_seconds_follow_from_what_was_done_by_any_time_model():
     assert curves.compute_seconds(one, double) == pytest.approx(usual.estimate_grid_seconds(24, 4) + 24 * usual.tile)
 
 
-def test_an_unknown_policy_is_named_with_those_there_are():
+def test_unknown_policy_error_lists_the_available_policies():
     with pytest.raises(AnnotatorError, match="autopilot"):
         effort_measurement.measure_effort(policies=["autopilt"])
 
 
-def test_an_expert_knows_how_many_positives_are_left_and_keeps_the_order_of_the_model():
+def test_expert_scores_sum_to_the_remaining_positives_and_keep_the_model_order():
     chances = np.array([0.9, 0.5, 0.1, 0.01])
     for total in (1, 2, 3):
         known = shift_to_total(chances, total)
@@ -124,7 +124,7 @@ def test_an_expert_knows_how_many_positives_are_left_and_keeps_the_order_of_the_
     assert shift_to_total(np.zeros(4), 4) == pytest.approx(np.ones(4))
 
 
-def test_of_searched_settings_the_quickest_to_the_goal_takes_their_place_and_all_are_told():
+def test_setting_search_chooses_the_fastest_setting_and_reports_all():
     played = {
         Play("form", "perfect", 0): [point(0, 0.0), point(100, 1.0)],
         Play("a", "perfect", 0): [point(0, 0.0), point(60, 1.0)],
@@ -144,7 +144,7 @@ def test_of_searched_settings_the_quickest_to_the_goal_takes_their_place_and_all
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.training
-def test_mixtures_finish_a_small_set(tmp_path, photos):
+def test_mixture_policies_finish_a_small_dataset(tmp_path, photos):
     shown = effort_measurement.make_project(
         tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0"
     )
@@ -169,7 +169,7 @@ def small_set(tmp_path, photos):
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other(tmp_path, photos):
+def test_parallel_simulations_equal_serial_ones(tmp_path, photos):
     shown = effort_measurement.make_project(
         tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0"
     )
@@ -181,7 +181,7 @@ def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other
     assert serial[plays[0]] != serial[plays[1]]  # another seed is another person
 
 
-def test_a_changed_constant_is_one_of_autopilots_and_has_its_own_value_again_afterwards():
+def test_replaced_planner_constant_is_restored_afterwards():
     own = vars(preset_threshold) | vars(acquisition) | vars(planner)
     for name, value in iterate_changes():
         before = own[name]
@@ -192,7 +192,7 @@ def test_a_changed_constant_is_one_of_autopilots_and_has_its_own_value_again_aft
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be_better(tmp_path):
+def test_simulation_uses_an_adapted_backbone_only_when_judged_better(tmp_path):
     photos, truth = draw_all(tmp_path / "photos"), tmp_path / "truth.csv"
     rows = [f"{number:03}.jpg,{'|'.join(shown(number))}\n" for number in range(IMAGES)]
     truth.write_text("image,labels\n" + "".join(rows))
@@ -218,7 +218,7 @@ def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be
 
 
 @pytest.mark.slow
-def test_every_policy_finishes_a_small_set_and_the_form_does_it_in_as_many_actions_as_it_must(tmp_path, photos):
+def test_every_policy_finishes_a_small_dataset_and_the_form_needs_the_expected_actions(tmp_path, photos):
     truth = small_set(tmp_path, photos)
     result = effort_measurement.measure_effort(
         photos,

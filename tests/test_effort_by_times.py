@@ -21,13 +21,13 @@ def point(recall: float, **parts: float) -> dict:
 
 
 @pytest.mark.parametrize("name", SHIPPED_TIME_SETS)
-def test_the_shipped_sets_can_be_read_and_each_says_where_it_is_from(name):
+def test_shipped_time_sets_load_and_name_their_source(name):
     sets = read_time_sets(name)
     assert sets[0].times == DEFAULT_TIMES and all(one.source for one in sets)
     assert len({one.times for one in sets}) == len(sets) > 3
 
 
-def test_every_part_that_a_published_set_changes_is_named_in_its_source():
+def test_published_time_sets_name_every_changed_part_in_their_source():
     for one in read_time_sets("published"):
         changed = [part for part in TIME_PARTS if getattr(one.times, part) != getattr(DEFAULT_TIMES, part)]
         sentence = one.source.partition("ixes ")[2]
@@ -35,7 +35,7 @@ def test_every_part_that_a_published_set_changes_is_named_in_its_source():
         assert bool(changed) == bool(sentence), one
 
 
-def test_an_empty_cell_is_the_default_and_so_is_a_column_that_is_not_there(tmp_path):
+def test_empty_or_missing_time_column_uses_the_default(tmp_path):
     path = tmp_path / "times.csv"
     path.write_text("tile,name,people\n1.7,Ann,\n,Bob,12\n")
     ann, bob = read_time_sets(str(path))
@@ -43,7 +43,7 @@ def test_an_empty_cell_is_the_default_and_so_is_a_column_that_is_not_there(tmp_p
     assert bob.times == DEFAULT_TIMES and bob.people == 12
 
 
-def test_all_that_is_wrong_with_a_file_of_times_is_told_at_once_with_its_lines(tmp_path):
+def test_time_file_errors_are_listed_together_with_their_lines(tmp_path):
     path = tmp_path / "times.csv"
     path.write_text(
         "name,tiles,click,people,check\n"
@@ -77,26 +77,26 @@ def test_all_that_is_wrong_with_a_file_of_times_is_told_at_once_with_its_lines(t
 @pytest.mark.parametrize(
     ("text", "words"), [("", "'name' is missing"), ("name,click\n", "no set"), ("name,name\nAnn,Bob\n", "2 times")]
 )
-def test_a_file_without_a_set_and_one_with_a_column_twice_are_refused(tmp_path, text, words):
+def test_time_file_without_a_set_or_with_a_duplicate_column_is_refused(tmp_path, text, words):
     path = tmp_path / "times.csv"
     path.write_text(text)
     with pytest.raises(AnnotatorError, match=words):
         read_time_sets(str(path))
 
 
-def test_a_name_that_is_no_file_is_told_with_the_names_of_the_shipped_files(annotator):
+def test_unknown_time_file_error_suggests_the_shipped_files(annotator):
     told = annotator("bench", "effort", "--times", "publisht", code=1).stderr
     assert "Did you mean 'published'?" in told and "kinds" in told
 
 
-def test_a_curve_costs_the_seconds_of_another_person_and_only_those(tmp_path):
+def test_replace_seconds_changes_only_the_seconds_of_a_curve(tmp_path):
     curve = [point(0.0), point(0.5, click=4), point(1.0, click=4, begin=1, submit=1, tile=24, change=2)]
     slow = curves.replace_seconds(curve, TimeModel(tile=2.0))
     assert [one["seconds"] for one in slow] == [0, 10, 10 + TimeModel(tile=2.0).estimate_grid_seconds(24, 2)]
     assert [one["actions"] for one in slow] == [one["actions"] for one in curve]
 
 
-def test_what_was_asked_for_is_counted_in_the_ten_minutes_before_and_after():
+def test_handed_out_work_is_counted_per_ten_minute_window():
     first = {"click": 100.0, "begin": 10.0, "submit": 10.0, "tile": 240.0, "change": 236.0}
     assert point(0.5, **first)["seconds"] == 600
     second = first | {"look": 10.0, "check": 100.0, "begin": 20.0, "tile": 340.0, "change": 491.0}
@@ -112,7 +112,7 @@ def test_what_was_asked_for_is_counted_in_the_ten_minutes_before_and_after():
     assert by_times.count_handed_out({Play("autopilot", "perfect", 0): curve[:2]})[1]["whole"] is None
 
 
-def test_the_logged_times_of_a_person_who_varies_are_right_on_average():
+def test_drawn_times_of_a_varying_annotator_have_the_right_mean():
     rng = np.random.default_rng(0)
     drawn = np.array([drawn_times.draw_seconds(rng, 10.0, paused=0.0) for _ in range(4000)])
     assert drawn.mean() == pytest.approx(10.0, rel=0.03) and np.log(drawn).std() == pytest.approx(0.5, rel=0.05)
@@ -120,7 +120,7 @@ def test_the_logged_times_of_a_person_who_varies_are_right_on_average():
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_every_policy_is_costed_under_every_set_and_only_autopilot_is_played_again(tmp_path, photos):
+def test_every_policy_is_costed_per_time_set_and_only_autopilot_is_simulated_again(tmp_path, photos):
     path = tmp_path / "times.csv"
     path.write_text("name,check,tile\nours,,\nslow,7,3.5\n")
     result = by_times.measure_by_times(

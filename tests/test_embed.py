@@ -25,7 +25,7 @@ def folder(tmp_path):
     return paths
 
 
-def test_features_come_in_order_and_are_those_of_each_image_alone(backbone, folder):
+def test_embeddings_keep_image_order_and_equal_those_of_single_images(backbone, folder):
     batches = list(embed_images(folder, backbone, batch=4, workers=3))
     assert [batch.indices for batch in batches] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
     together = np.concatenate([batch.features for batch in batches])
@@ -35,7 +35,7 @@ def test_features_come_in_order_and_are_those_of_each_image_alone(backbone, fold
         assert np.abs(together[index] - alone).max() < 1e-3
 
 
-def test_regions_come_beside_the_same_features_when_they_are_asked_for(backbone, folder):
+def test_requested_region_embeddings_leave_image_embeddings_unchanged(backbone, folder):
     folder[1].write_bytes(b"")
     for path in folder[4:8]:
         path.unlink()
@@ -50,7 +50,7 @@ def test_regions_come_beside_the_same_features_when_they_are_asked_for(backbone,
     assert np.abs(batches[2].regions[2] - backbone.features_and_regions(image)[1][0].numpy()).max() < 5e-3
 
 
-def test_a_file_that_holds_another_picture_than_was_registered_is_a_failure(backbone, folder):
+def test_file_with_changed_content_is_reported_as_a_failure(backbone, folder):
     contents = [compute_sha256(path) for path in folder]
     folder[9].write_bytes(folder[8].read_bytes())
     batches = list(embed_images(folder[8:], backbone, contents=contents[8:]))
@@ -58,7 +58,7 @@ def test_a_file_that_holds_another_picture_than_was_registered_is_a_failure(back
     assert "another picture" in batches[0].failures[0][1]
 
 
-def test_files_that_cannot_be_read_are_failures_and_the_rest_goes_on(backbone, folder):
+def test_unreadable_files_are_reported_as_failures_and_the_others_are_embedded(backbone, folder):
     folder[1].write_bytes(b"")
     folder[2].write_bytes(folder[2].read_bytes()[:200])
     for path in folder[4:8]:
@@ -70,18 +70,18 @@ def test_files_that_cannot_be_read_are_failures_and_the_rest_goes_on(backbone, f
     assert batches[1].features.shape == (0, backbone.dimensions)
 
 
-def test_a_request_to_stop_begins_nothing_new(backbone, folder):
+def test_stop_request_starts_no_further_batch(backbone, folder):
     seen = []
     for batch in embed_images(folder, backbone, batch=1, workers=1, should_stop=lambda: bool(seen)):
         seen.append(batch.indices)
     assert seen == [[0], [1]]  # the one under way when the request came is still handed over
 
 
-def test_no_paths_is_no_batches(backbone):
+def test_embedding_without_paths_yields_no_batches(backbone):
     assert list(embed_images([], backbone)) == []
 
 
-def test_torch_gets_its_threads_back_even_when_the_caller_leaves_early(backbone, folder):
+def test_torch_thread_count_is_restored_after_an_early_exit(backbone, folder):
     before = torch.get_num_threads()
     stream = embed_images(folder, backbone, batch=2)
     next(stream)

@@ -43,7 +43,7 @@ BACKBONE = "efficientnet_lite0"
     sizes=st.lists(st.integers(1, 40), min_size=1),
     random_kills=st.lists(st.booleans(), max_size=30),
 )
-def test_images_that_end_their_workers_are_found_and_all_others_embedded_once(count, deadly, sizes, random_kills):
+def test_images_that_kill_workers_are_isolated_and_all_others_are_embedded_once(count, deadly, sizes, random_kills):
     chunks, done, given_up, turn = ChunkQueue(np.arange(count)), [], [], 0
     kills = iter(random_kills)
     while (chunk := chunks.pop(sizes[turn % len(sizes)])) is not None:
@@ -74,13 +74,13 @@ def test_images_that_end_their_workers_are_found_and_all_others_embedded_once(co
         ({"CPU": 1, "GPU": 4}, [WorkerShare(0.25, 1)] * 4),
     ],
 )
-def test_a_machine_gets_workers_for_its_cores_and_gpus(resources, wanted):
+def test_workers_per_machine_match_its_cores_and_gpus(resources, wanted):
     assert split_machine(resources) == wanted
     assert sum(share.cpus for share in wanted) <= resources.get("CPU", 0)
     assert sum(share.gpus for share in wanted) <= resources.get("GPU", 0)
 
 
-def test_the_batch_of_a_gpu_grows_while_that_is_faster_and_ends_where_the_memory_does():
+def test_gpu_batch_size_grows_while_faster_and_stays_within_memory():
     speeds = {32: 100.0, 64: 190.0, 128: 300.0, 256: 305.0, 512: 900.0}
     assert find_fastest_batch_size(lambda images: images / speeds[images]) == 128
 
@@ -92,7 +92,7 @@ def test_the_batch_of_a_gpu_grows_while_that_is_faster_and_ends_where_the_memory
     assert find_fastest_batch_size(full) == 64
 
 
-def test_embed_analyzes_what_the_worker_would(annotator, db, photos):
+def test_embed_command_analyzes_the_same_images_as_the_worker(annotator, db, photos):
     db.set_setting("backbone", BACKBONE)
     (photos / "03.jpg").write_bytes(b"")
     out = json.loads(annotator("embed", db.paths.project, "--json").stdout)
@@ -104,7 +104,7 @@ def test_embed_analyzes_what_the_worker_would(annotator, db, photos):
     assert "Analyzed 0 images" in annotator("embed", db.paths.project).stdout
 
 
-def test_every_shard_says_of_which_contents_it_is_whether_machines_hand_in_regions_or_codes(db):
+def test_every_shard_stores_the_content_hashes_of_its_images(db):
     folder = db.paths.features("x")
     basis = publish_basis(folder, StoredBasis(np.zeros(4), np.eye(4)[:, :3], np.ones(3)))
     results = ResultWriter(db, open_features(db, "x"))
@@ -118,7 +118,7 @@ def test_every_shard_says_of_which_contents_it_is_whether_machines_hand_in_regio
         assert np.array_equal(shard.contents, ProjectContents(db).load_hashes(shard.image_ids))
 
 
-def test_the_worker_leaves_the_images_alone_while_another_process_embeds_them(db, annotator):
+def test_worker_skips_embedding_while_another_process_embeds(db, annotator):
     claim = embedding_claim.claim(db, "ray")
     embedding_claim.report(db, replace(claim, done=6, of=24, images_a_second=2.0, workers=3))
     features = ImageEmbedder(WorkerContext(db), lambda *_: pytest.fail("the worker embeds"))
@@ -132,7 +132,7 @@ def test_the_worker_leaves_the_images_alone_while_another_process_embeds_them(db
 
 
 @pytest.mark.parametrize("ended", ["killed", "silent"])
-def test_a_claim_ends_with_its_process(db, ended):
+def test_embedding_claim_is_released_when_its_process_is_killed_or_silent(db, ended):
     claim = embedding_claim.claim(db, "local")
     with pytest.raises(AlreadyRunning):
         embedding_claim.claim(db, "local")
@@ -146,12 +146,12 @@ def test_a_claim_ends_with_its_process(db, ended):
 
 
 @pytest.mark.parametrize("value", [None, 3, {"on": "ray"}, {"nodes": 1}])
-def test_a_claim_that_cannot_be_read_is_none(db, value):
+def test_unreadable_embedding_claim_is_ignored(db, value):
     db.set_setting(embedding_claim.STATE_SETTING, value)
     assert embedding_claim.get_running(db) is None
 
 
-def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
+def test_embed_reports_invalid_or_unreachable_cluster_addresses(annotator, db, monkeypatch):
     project = db.paths.project
     for place in ("cluster", "ray://", "http://head:10001", "ray://head:none", "ray://head:10001/path"):
         assert "there is no such place" in annotator("embed", project, "--on", place, code=1).stderr
@@ -180,11 +180,11 @@ def test_what_cannot_be_used_is_said(annotator, db, monkeypatch):
         ("something else\nand more", "cannot be used: something else."),
     ],
 )
-def test_errors_of_ray_are_put_in_words(error, words):
+def test_ray_errors_are_translated_into_readable_messages(error, words):
     assert words in str(connection._translate_error("ray://head:10001", RuntimeError(error), ClusterUse("", "", "")))
 
 
-def test_a_full_disk_keeps_what_is_there_and_frees_the_project(annotator, db):
+def test_embed_releases_its_claim_when_embeddings_cannot_be_written(annotator, db):
     folder = db.paths.features(BACKBONE)
     db.set_setting("backbone", BACKBONE)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ def test_a_full_disk_keeps_what_is_there_and_frees_the_project(annotator, db):
     assert embedding_claim.get_running(db) is None
 
 
-def test_a_machine_of_another_version_refuses_and_one_without_the_images_gets_their_content(db, photos):
+def test_node_with_other_package_versions_refuses_and_one_without_files_is_sent_content(db, photos):
     from spmll.backbones.pretrained import load_pretrained
 
     of_all = load_image_files(db, [1, 2, 99])
@@ -216,7 +216,7 @@ def test_a_machine_of_another_version_refuses_and_one_without_the_images_gets_th
     assert embedded.regions.shape == (1, 9, 1280) and embedded.failures[0][0] == 1
 
 
-def test_images_of_a_damaged_shard_are_analyzed_again(annotator, db):
+def test_images_of_a_damaged_shard_are_embedded_again(annotator, db):
     db.set_setting("backbone", BACKBONE)
     annotator("embed", db.paths.project)
     (shard,) = list_shards(db.paths.features(BACKBONE))

@@ -22,7 +22,7 @@ def nearest_kind(places: np.ndarray, kinds: np.ndarray) -> float:
     return float((kinds[distances.argmin(1)] == kinds).mean())
 
 
-def test_clusters_stay_apart_and_neighbors_neighbors():
+def test_layout_keeps_clusters_apart_and_neighbors_together():
     features, kinds = clusters(60)
     places = compute_layout(features)
     assert places.shape == (300, 2) and places.dtype == np.float32
@@ -33,7 +33,7 @@ def test_clusters_stay_apart_and_neighbors_neighbors():
     assert nearest_kind(places, kinds) > 0.98
 
 
-def test_rows_that_are_no_landmarks_lie_near_their_twins():
+def test_non_landmark_rows_are_placed_next_to_their_duplicates():
     features, _ = clusters(40)
     twice = np.concatenate([features, features])
     places = compute_layout(twice, landmark_count=150)
@@ -43,7 +43,7 @@ def test_rows_that_are_no_landmarks_lie_near_their_twins():
     assert len(np.unique(places, axis=0)) == 400, "no two points hide each other"
 
 
-def test_the_same_features_and_seed_give_the_same_places_and_another_seed_others():
+def test_layout_is_deterministic_for_a_seed_and_differs_between_seeds():
     features, _ = clusters(20)
     assert np.array_equal(compute_layout(features, landmark_count=60), compute_layout(features, landmark_count=60))
     assert not np.array_equal(
@@ -52,7 +52,7 @@ def test_the_same_features_and_seed_give_the_same_places_and_another_seed_others
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 7, 8, 12])
-def test_a_few_images_have_places_too(rows):
+def test_layout_places_a_few_images_at_distinct_points(rows):
     features = np.random.default_rng(rows).normal(size=(rows, 20)).astype(np.float16)
     places = compute_layout(features)
     assert places.shape == (rows, 2) and np.isfinite(places).all()
@@ -61,29 +61,29 @@ def test_a_few_images_have_places_too(rows):
 
 @pytest.mark.parametrize("same", [1.0, 0.0])
 @pytest.mark.parametrize("landmarks", [10, 3000])
-def test_images_that_are_all_the_same_lie_in_the_middle(same, landmarks):
+def test_layout_places_identical_images_in_the_center(same, landmarks):
     places = compute_layout(np.full((50, 16), same, np.float16), landmark_count=landmarks)
     assert np.isfinite(places).all() and np.abs(places - 0.5).max() < 0.05
 
 
-def test_many_copies_of_one_image_among_others_are_placed():
+def test_layout_of_many_copies_of_one_image_is_finite():
     features, _ = clusters(10)
     places = compute_layout(np.concatenate([features, np.repeat(features[:1], 100, axis=0)]), landmark_count=80)
     assert np.isfinite(places).all()
 
 
-def test_a_feature_of_one_dimension_is_enough():
+def test_layout_supports_one_dimensional_embeddings():
     assert np.isfinite(compute_layout(np.linspace(-1, 1, 30, dtype=np.float16)[:, None])).all()
 
 
 @pytest.mark.parametrize("landmarks", [5, 100])
-def test_features_that_are_not_finite_are_refused(landmarks):
+def test_layout_refuses_non_finite_embeddings(landmarks):
     features, _ = clusters(4)
     features[::3, 1] = np.inf
     with pytest.raises(ValueError, match="not finite"):
         compute_layout(features, landmark_count=landmarks)
 
 
-def test_features_of_another_shape_are_refused():
+def test_layout_refuses_embeddings_of_the_wrong_shape():
     with pytest.raises(ValueError, match=r"\(4,\); they must be \(rows, dimensions\)"):
         compute_layout(np.zeros(4))

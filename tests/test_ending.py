@@ -39,7 +39,7 @@ with ending.handle_signals():
 
 
 @pytest.mark.parametrize("hangs", ["thread", "main", "step"])
-def test_a_process_that_hangs_takes_its_last_steps_once_and_ends(hangs, processes):
+def test_hanging_process_runs_its_exit_steps_once_and_ends_after_sigterm(hangs, processes):
     words = [sys.executable, "-P", "-c", HANGS, hangs]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     processes.append(process)
@@ -51,9 +51,7 @@ def test_a_process_that_hangs_takes_its_last_steps_once_and_ends(hangs, processe
 
 
 @pytest.mark.process
-def test_sigterm_ends_an_app_and_its_worker_and_a_worker_of_its_own_that_read_from_a_stalled_disk(
-    project, photos, processes, tmp_path
-):
+def test_sigterm_ends_the_app_and_workers_that_read_from_a_stalled_disk(project, photos, processes, tmp_path):
     db = Database(project)
     others = shutil.copytree(photos, tmp_path / "others")
     set_up_project(tmp_path / "another", images_folder=others)

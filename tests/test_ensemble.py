@@ -46,7 +46,7 @@ def of_all(rows, labels, images):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_regions_find_small_objects_that_the_whole_image_drowns(seed):
+def test_region_embeddings_improve_average_precision_for_small_objects(seed):
     features, region_codes, rows, labels, truth = photos(seed=seed)
     known = of_all(rows, labels, len(truth))
     whole, with_parts = (
@@ -57,7 +57,7 @@ def test_regions_find_small_objects_that_the_whole_image_drowns(seed):
     assert with_parts > whole + 0.03
 
 
-def test_images_without_a_label_teach_something():
+def test_training_on_unlabeled_images_improves_average_precision():
     found = {"as it is": [], "labels alone": [], "no weight on them": []}
     for seed in range(4):
         features, region_codes, rows, labels, truth = photos(share=0.15, seed=seed)
@@ -69,7 +69,7 @@ def test_images_without_a_label_teach_something():
     assert np.mean(found["as it is"]) > np.mean(found["labels alone"]) + 0.01
 
 
-def test_the_head_has_its_weight_of_few_labels_and_that_of_many_once_all_images_have_one():
+def test_fully_labeled_images_use_the_head_of_all_weight_instead_of_the_head_weight():
     made = photos(images=60, share=1.0)[:4]
     usual, *others = (trained(*made, parameters, epochs=2) for parameters in ({}, {"head": 0.9}, {"head_of_all": 0.9}))
     np.testing.assert_array_equal(usual, others[0])
@@ -78,14 +78,14 @@ def test_the_head_has_its_weight_of_few_labels_and_that_of_many_once_all_images_
     assert not np.array_equal(trained(*few, {}, epochs=2), trained(*few, {"head": 0.9}, epochs=2))
 
 
-def test_the_same_seed_gives_the_same_answers_and_another_seed_others():
+def test_training_is_deterministic_for_a_seed_and_differs_between_seeds():
     made = photos()[:4]
     first, second, other = (trained(*made, seed=seed) for seed in (7, 7, 8))
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)
 
 
-def test_training_leaves_the_global_random_state_and_the_threads_alone():
+def test_training_leaves_the_global_random_state_and_thread_count_unchanged():
     torch.manual_seed(3)
     expected, threads = torch.rand(1), torch.get_num_threads()
     torch.manual_seed(3)
@@ -123,7 +123,7 @@ CASES = {  # (images, labels of the first of them)
 
 @pytest.mark.parametrize("regions", [True, False], ids=["regions", "no regions"])
 @pytest.mark.parametrize("case", CASES)
-def test_classes_nobody_marked_are_nan_and_nothing_else_is(case, regions):
+def test_predictions_are_nan_exactly_for_classes_without_a_present_label(case, regions):
     images, labels = CASES[case]
     labels, before = labels.astype(np.int8), labels.copy()
     rng = np.random.default_rng(1)
@@ -140,7 +140,7 @@ def test_classes_nobody_marked_are_nan_and_nothing_else_is(case, regions):
 
 
 @pytest.mark.parametrize("absent", [0.0, 1.0])
-def test_a_masked_cell_teaches_nothing_whatever_its_label_says(absent):
+def test_masked_label_does_not_affect_training(absent):
     features, region_codes, rows, labels, _ = photos(images=60)
     mask = np.random.default_rng(2).random(labels.shape) < 0.7
     unseen, present, ruled_out = (
@@ -152,7 +152,7 @@ def test_a_masked_cell_teaches_nothing_whatever_its_label_says(absent):
     assert not np.array_equal(unseen, trained(features, region_codes, rows, labels, {"absent": absent}, epochs=3))
 
 
-def test_a_masked_cell_is_not_taken_for_an_absent_one():
+def test_masked_label_is_not_treated_as_absent():
     features, region_codes, rows, labels, truth = photos(images=120, share=1.0)
     hidden = truth & (labels == 0)
     alone = {"head": 0.0, "head_of_all": 0.0}
@@ -160,7 +160,7 @@ def test_a_masked_cell_is_not_taken_for_an_absent_one():
     assert masked[hidden].mean() > counted[hidden].mean() + 0.05
 
 
-def test_a_class_that_was_marked_in_masked_cells_alone_has_no_model():
+def test_class_with_present_labels_only_in_masked_cells_gets_no_model():
     features, region_codes, rows, labels, _ = photos(images=60)
     mask = np.ones(labels.shape, bool)
     mask[:, 2] = False
@@ -168,7 +168,7 @@ def test_a_class_that_was_marked_in_masked_cells_alone_has_no_model():
     assert (np.isnan(p) == [False, False, True, False]).all()
 
 
-def test_the_model_is_complete_at_the_last_epoch_and_at_the_epoch_of_a_stop():
+def test_model_is_complete_at_the_last_epoch_and_when_the_consumer_stops_there():
     features, region_codes, rows, labels, _ = photos(images=60)
     exhausted = trained(features, region_codes, rows, labels, epochs=4)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
@@ -179,7 +179,7 @@ def test_the_model_is_complete_at_the_last_epoch_and_at_the_epoch_of_a_stop():
     np.testing.assert_array_equal(model.probabilities(features, region_codes), exhausted)
 
 
-def test_a_stop_is_heard_within_a_batch_and_leaves_a_model_that_answers():
+def test_stop_request_ends_training_within_a_batch_and_leaves_a_usable_model():
     features, region_codes, rows, labels, _ = photos()
     asked = []
 
@@ -193,7 +193,7 @@ def test_a_stop_is_heard_within_a_batch_and_leaves_a_model_that_answers():
     assert len(asked) == 5 and np.isfinite(model.probabilities(features, region_codes)).all()
 
 
-def test_it_is_told_often_while_long_steps_go_on():
+def test_training_and_scoring_report_progress_often():
     features, region_codes, rows, labels, _ = photos(images=1100)
     model, told = Ensemble(make_method("auto"), DIMENSIONS, CLASSES), []
     for _ in fit_ensemble(model, features, region_codes, rows, labels, epochs=1, tell=lambda: told.append(None)):
@@ -204,7 +204,7 @@ def test_it_is_told_often_while_long_steps_go_on():
     assert len(told) == -(-1100 // IMAGES_PER_BLOCK)
 
 
-def test_probabilities_are_the_same_however_many_images_are_scored_at_once():
+def test_probabilities_do_not_depend_on_the_number_of_images_scored_together():
     features, region_codes, rows, labels, _ = photos(images=1100)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
     for _ in fit_ensemble(model, features, region_codes, rows, labels, epochs=1):
@@ -217,7 +217,7 @@ def test_probabilities_are_the_same_however_many_images_are_scored_at_once():
     )
 
 
-def test_a_class_that_was_confirmed_often_does_not_flood_the_images_nobody_looked_at():
+def test_often_confirmed_class_does_not_raise_predictions_on_unlabeled_images():
     features, region_codes, _, _, truth = photos(images=300, share=1.0)
     # Somebody has gone through suggestions of class 0: it was marked on five of six images, and two of five show it.
     there, not_there = np.flatnonzero(truth[:, 0])[:50], np.flatnonzero(~truth[:, 0])[:10]
@@ -229,13 +229,13 @@ def test_a_class_that_was_confirmed_often_does_not_flood_the_images_nobody_looke
     assert (taught.mean(0) < alone.mean(0) + 0.05).all(), (alone.mean(0), taught.mean(0))
 
 
-def test_no_round_is_taught_where_no_image_is_without_a_label():
+def test_teaching_rounds_have_no_effect_without_unlabeled_images():
     made = photos(images=60, share=1.0)[:4]
     once, often = (trained(*made, {"rounds": rounds}, epochs=1) for rounds in (0, 3))
     np.testing.assert_array_equal(once, often)
 
 
-def test_what_the_best_part_gains_on_average_can_be_taken_off_again():
+def test_evened_of_head_removes_the_mean_gain_of_the_best_region():
     made = photos(images=60)[:4]
     alone = {"head": 1.0, "head_of_all": 1.0}
     whole, evened, plain = (
@@ -250,7 +250,7 @@ def test_what_the_best_part_gains_on_average_can_be_taken_off_again():
     assert (plain.mean(0) > whole.mean(0) + 0.1).all()
 
 
-def test_what_does_not_fit_is_told_at_once_with_its_values():
+def test_training_refuses_mismatched_inputs_and_reports_their_values():
     features, region_codes, rows, labels, _ = photos(images=20)
 
     def wrong(match, features=features, region_codes=region_codes, rows=rows, labels=labels, **options):
@@ -272,7 +272,7 @@ def test_what_does_not_fit_is_told_at_once_with_its_values():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_not_finite_are_named_with_their_rows_also_of_images_without_a_label(value):
+def test_non_finite_embeddings_are_reported_with_their_rows(value):
     features, region_codes, rows, labels, _ = photos(images=20)
     unlabelled = int(np.setdiff1d(np.arange(20), rows)[-1])
     for row in (int(rows[3]), unlabelled):
@@ -283,21 +283,21 @@ def test_features_that_are_not_finite_are_named_with_their_rows_also_of_images_w
 
 
 @pytest.mark.parametrize("absent", [0.0, 0.5])
-def test_what_people_rule_out_ends_lower_than_what_nobody_looked_at(absent):
+def test_absent_labels_lower_predictions_more_than_missing_labels(absent):
     features, region_codes, rows, labels, truth = photos(images=60, share=1.0)
     answered = np.where(truth, labels, -1).astype(np.int8)
     unseen, ruled_out = (trained(features, region_codes, rows, said, {"absent": absent}) for said in (labels, answered))
     assert (ruled_out - unseen)[~truth].mean() < (ruled_out - unseen)[truth & (labels == 0)].mean()
 
 
-def test_rows_may_come_in_any_order():
+def test_row_order_does_not_affect_training():
     features, region_codes, rows, labels, _ = photos(images=60)
     turned = trained(features, region_codes, rows[::-1].copy(), labels[::-1].copy(), {"head": 0.0, "head_of_all": 0.0})
     straight = trained(features, region_codes, rows, labels, {"head": 0.0, "head_of_all": 0.0})
     np.testing.assert_allclose(turned, straight, atol=1e-4)
 
 
-def test_half_precision_features_as_a_cache_holds_them_give_nearly_the_same():
+def test_half_precision_embeddings_give_nearly_the_same_predictions():
     features, region_codes, rows, labels, _ = photos(images=60)
     exact = trained(features, region_codes, rows, labels, epochs=3)
     assert np.abs(trained(features.astype(np.float16), region_codes, rows, labels, epochs=3) - exact).max() < 0.02

@@ -25,7 +25,7 @@ CELLS = [
 ]
 
 
-def test_draws_agree_with_the_sum_over_all_possible_truths():
+def test_estimated_error_rates_equal_the_exact_posterior_of_a_small_case():
     # With conjugate priors the rates integrate out: the weight of a truth is a product of Beta functions.
     means = {"sensitivity": np.array([0.9, 0.8, 0.7]), "specificity": np.array([0.95, 0.85, 0.9])}
     weights, present, sensitivity = [], [], []
@@ -70,7 +70,7 @@ def simulated(seed):
     return sensitivity, specificity, estimate_error_rates(patterns, *sensitivity.shape)
 
 
-def test_intervals_hold_the_true_rates():
+def test_credible_intervals_cover_the_true_error_rates():
     held = [
         (found[..., 1] <= true) & (true <= found[..., 2])
         for seed in range(8)
@@ -80,7 +80,7 @@ def test_intervals_hold_the_true_rates():
     assert np.mean(held) > 0.93  # of 192 rates
 
 
-def test_few_draws_say_the_same_as_many_of_nearly_all_cells_on_which_people_differ():
+def test_estimates_from_few_draws_agree_with_many_draws_on_nearly_all_disagreements():
     apart, opposite, of = 0, 0, 0
     for seed in range(4):
         *_, patterns = answered(seed)
@@ -95,7 +95,7 @@ def test_few_draws_say_the_same_as_many_of_nearly_all_cells_on_which_people_diff
     assert of > 1000 and opposite == 0 and apart < 0.04 * of
 
 
-def test_a_cell_on_which_a_careful_and_a_careless_person_differ_is_what_the_careful_one_says():
+def test_disagreement_is_decided_for_the_more_reliable_annotator():
     careful = {(0, ((0, True), (1, True), (2, True))): 100, (0, ((0, False), (1, False), (2, False))): 100}
     errors = {(0, ((0, True), (1, True), (2, False))): 60, (0, ((0, False), (1, False), (2, True))): 60}
     differ = {(0, ((0, True), (2, False))): 1, (0, ((0, False), (2, True))): 1}
@@ -104,6 +104,6 @@ def test_a_cell_on_which_a_careful_and_a_careless_person_differ_is_what_the_care
     assert rates.sensitivity[2, 0, 2] < rates.sensitivity[0, 0, 1]
 
 
-def test_one_answer_a_cell_is_refused():
+def test_error_rates_refuse_labels_with_a_single_answer():
     with pytest.raises(ValueError, match="two people or more"):
         estimate_error_rates({(0, ((0, True),)): 5}, 1, 1)

@@ -64,7 +64,7 @@ def of(db: Database, image: int) -> list[tuple[int, int, str, str]]:
     return sorted((one.class_id, one.state, one.source, one.annotator) for one in decisions.load_labels(db, [image]))
 
 
-def test_an_event_gets_the_answers_as_one_batch_that_names_them_and_is_taken_back_as_one(burst):
+def test_event_answer_is_stored_as_one_batch_and_undone_in_one_step(burst):
     answer(burst, 2, FOX)
     answer(burst, 2, DEER, -1)
     answer(burst, 3, DEER, 1, by="Ben")
@@ -88,7 +88,7 @@ def test_an_event_gets_the_answers_as_one_batch_that_names_them_and_is_taken_bac
     assert consistency.find_problems(burst) == []
 
 
-def test_only_ones_own_answers_go_to_images_of_the_same_event(burst):
+def test_only_an_annotators_own_answers_are_copied_within_the_same_event(burst):
     answer(burst, 2, FOX, by="Ben")
     answer(burst, 2, HERON)
     whole(burst, [(1, FOX, 1, 2), (1, HERON, 1, 2), (1, DEER, 1, 2), (5, HERON, 1, 2)])
@@ -100,7 +100,7 @@ def test_only_ones_own_answers_go_to_images_of_the_same_event(burst):
     assert "names an image in front" in decisions.save(burst, [alone]).refused[alone.uuid]
 
 
-def test_images_of_others_and_those_that_wait_for_blind_answers_are_left_out(burst):
+def test_event_answer_skips_images_leased_by_others_or_awaiting_blind_answers(burst):
     answer(burst, 1, FOX)
     leases.renew_images(burst, "page", "Ben", [2])
     with asked(burst.paths.project) as app:
@@ -124,14 +124,14 @@ def test_images_of_others_and_those_that_wait_for_blind_answers_are_left_out(bur
     assert of(burst, 5) == [], "two people answer it blind"
 
 
-def test_an_image_that_is_set_aside_is_left_out(burst):
+def test_event_answer_skips_excluded_images(burst):
     answer(burst, 1, FOX)
     decisions.save(burst, [Decision("aside", "flag", "Ann", "aside", 2, note="blurred")])
     whole(burst, [(image, FOX, 1, 1) for image in (2, 3)])
     assert [len(of(burst, image)) for image in (2, 3)] == [0, 1]
 
 
-def test_images_that_are_assigned_to_others_are_left_out(burst):
+def test_event_answer_skips_images_assigned_to_others(burst):
     answer(burst, 1, FOX)
     assignment.assign_images(burst, "Ben", "his", [burst.value("SELECT name FROM image WHERE id = 3")])
     assert others_images.find_unavailable_images(burst, "Ann", [1, 2, 3, 4]) == {3}
@@ -139,7 +139,7 @@ def test_images_that_are_assigned_to_others_are_left_out(burst):
     assert [len(of(burst, image)) for image in (1, 2, 3, 4)] == [1, 1, 0, 1]
 
 
-def test_a_long_event_is_told_around_the_image(burst):
+def test_long_event_is_returned_as_a_window_around_the_image(burst):
     project_events.set_gap(burst, 1000, "Ann")
     assert stored_events.load_event(burst, 13, 5) == stored_events.StoredEvent(1, 24, 10, (11, 12, 13, 14, 15))
     assert stored_events.load_event(burst, 24, 5).image_ids == (20, 21, 22, 23, 24)
@@ -147,7 +147,7 @@ def test_a_long_event_is_told_around_the_image(burst):
     assert stored_events.load_event_rows(burst, [24, 99, 2]).tolist() == [[1, 23, 24], [0, 0, 0], [1, 1, 24]]
 
 
-def test_a_tile_stands_for_an_event_on_which_the_model_agrees_with_itself(burst):
+def test_grid_tile_represents_an_event_only_when_its_predictions_agree(burst):
     chances = np.full((24, 3), np.nan)
     chances[:, 0] = np.repeat([0.9, 0.8, 0.7, 0.2, 0.1, 0.05], 4) + np.arange(24) / 1000
     chances[5, 0] = 0.4  # of the second event: the model contradicts itself
@@ -177,7 +177,7 @@ def test_a_tile_stands_for_an_event_on_which_the_model_agrees_with_itself(burst)
     assert len(decisions.undo(burst, "Ann")) == 3 and of(burst, 3) == []
 
 
-def test_exports_name_the_event_of_each_image_and_the_source_of_answers_to_events(burst, tmp_path, annotator):
+def test_exports_name_the_event_per_image_and_the_provenance_of_event_answers(burst, tmp_path, annotator):
     answer(burst, 6, FOX)
     whole(burst, [(7, FOX, 1, 6)])
     name = burst.value("SELECT name FROM image WHERE id = 7")
@@ -259,7 +259,7 @@ class Book:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(STEP, max_size=25))
-def test_whatever_is_answered_undone_split_and_merged_labels_are_those_derived_from_scratch(eight, steps):
+def test_stored_labels_equal_a_replay_after_any_sequence_of_answers_undos_and_event_edits(eight, steps):
     with TemporaryDirectory() as folder:
         db, book, sent = Database(shutil.copytree(eight, Path(folder) / "project")), Book(), []
         for kind, *what in steps:
@@ -301,7 +301,7 @@ def test_whatever_is_answered_undone_split_and_merged_labels_are_those_derived_f
         db.close()
 
 
-def test_an_audit_finds_what_a_person_copied_to_an_event_without_looking(burst):
+def test_audit_detects_mistakes_in_labels_copied_to_an_event(burst):
     classes, present, right = (FOX, HERON, DEER), 0, 0
     for front in range(1, 25, 4):
         for class_id in classes:

@@ -43,18 +43,18 @@ PROJECTS = 30
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (number % 5 > 0)) for number, name in enumerate(EVENT_CONDITIONS)],
 )
-def test_intervals_of_images_and_of_events_hold_the_truth_where_images_come_in_events(name):
+def test_intervals_of_images_and_events_cover_the_truth_for_event_data(name):
     found = measure_coverage(EVENT_CONDITIONS[name], PROJECTS, seed=5)
     assert min(found[kind] for kind in PROMISED_FIGURES) >= 0.87 and min(found["classes"], found["events"]) >= 0.93, (
         found
     )
 
 
-def test_an_audit_that_drew_whole_events_and_counted_their_images_would_claim_too_much():
+def test_audit_of_whole_events_counted_as_images_undercovers():
     assert measure_coverage(WHOLE_EVENT_CONDITIONS["events of 1 to 30, drawn whole"], PROJECTS, seed=5)["classes"] < 0.8
 
 
-def test_an_event_that_changed_since_it_was_drawn_counts_as_one_that_was_not_drawn():
+def test_event_changed_after_sampling_counts_as_not_drawn():
     states, strata = np.full(9, OPEN_STATE), np.array([0, 0, 0, 0, 0, 0, 1, NO_STRATUM, 0], np.uint8)
     sample = EventSample(strata, np.arange(4), np.arange(4), np.ones(4, bool))
     states[:4] = ABSENT
@@ -70,7 +70,7 @@ def test_an_event_that_changed_since_it_was_drawn_counts_as_one_that_was_not_dra
     assert found["size"].sum() == 4
 
 
-def test_events_are_found_exactly_when_every_image_is_answered():
+def test_event_totals_are_exact_when_every_image_is_answered():
     events = np.repeat(np.arange(40), 5)
     states = np.where((events < 7) & (np.arange(200) % 5 < 3), PRESENT, ABSENT)
     totals = certify_events([count_events(EventSample.empty(200), states, events)], np.array([7]))
@@ -78,7 +78,7 @@ def test_events_are_found_exactly_when_every_image_is_answered():
         assert bounds.low[0] == bounds.high[0] == bounds.estimate[0] == value
 
 
-def test_the_certificate_states_images_and_events_and_without_events_it_is_what_it_was(db, annotator):
+def test_certificate_adds_event_figures_without_changing_image_figures(db, annotator):
     say(db, [(image_id, 3) for image_id in (1, 2, 3, 5)])
     audit_sampling.draw_audit(db, 60, seed=4, class_ids=[3])
     answer(db, 4)
@@ -107,14 +107,14 @@ def test_the_certificate_states_images_and_events_and_without_events_it_is_what_
     assert "recall of events" in told and "24 images in 12 events. 9 pairs of an event and a class found" in told
 
 
-def test_an_audit_that_draws_events_needs_some(db, annotator):
+def test_event_audit_is_refused_without_events(db, annotator):
     assert "no events to draw" in annotator("audit", db.paths.project, "--events", code=1).stderr
 
 
 # ---- one side of every split
 
 
-def test_trainings_put_all_images_of_an_event_into_one_half_and_without_events_the_halves_are_what_they_were():
+def test_training_halves_keep_events_together_and_do_not_change_without_events():
     features, labels = np.ones((60, 3), np.float32), np.zeros((60, 1), np.int8)
     rows, none = np.arange(60), np.zeros((60, 1), bool)
     events = np.arange(60) // 4 * 4
@@ -124,7 +124,7 @@ def test_trainings_put_all_images_of_an_event_into_one_half_and_without_events_t
     assert plain.tolist() == np.random.default_rng(0).integers(0, 2, 60).tolist()
 
 
-def test_a_training_of_a_project_keeps_its_events_together(db, monkeypatch):
+def test_project_training_keeps_events_together(db, monkeypatch):
     rng = np.random.default_rng(0)
     add_features(db, "x", np.arange(1, 25), rng.random((24, 8), np.float32), np.zeros((24, 9, 8)))
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
@@ -139,14 +139,14 @@ def test_a_training_of_a_project_keeps_its_events_together(db, monkeypatch):
     assert seen[0].groups is None and seen[1].groups.tolist() == [(row // 4) * 4 + 1 for row in range(24)]
 
 
-def test_images_of_an_event_judge_an_adapted_network_together_or_not_at_all(db):
+def test_held_out_images_for_an_adapted_backbone_contain_whole_events(db):
     ids = np.arange(1, 25)
     alone = adaptation_plan._choose_held_out(db, ids)
     in_events(db, 3)
     assert adaptation_plan._choose_held_out(db, ids).tolist() == np.repeat(alone[::3], 3).tolist()
 
 
-def test_the_interval_of_a_comparison_is_as_wide_as_that_of_its_events():
+def test_comparison_interval_is_as_wide_for_copies_in_events_as_for_single_images():
     rng = np.random.default_rng(0)
     labels = np.where(rng.random((30, 1)) < 0.4, 1, -1).astype(np.int8)
     one, two = (np.clip(0.5 + 0.2 * labels + rng.normal(0, 0.3, labels.shape), 0.01, 0.99) for _ in range(2))
@@ -158,7 +158,7 @@ def test_the_interval_of_a_comparison_is_as_wide_as_that_of_its_events():
     assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
 
 
-def test_an_event_is_in_one_split_of_an_export_also_with_what_else_stays_together(db):
+def test_export_split_keeps_events_together_also_with_split_by(db):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2)])
 
     def split_of(split_by: str = "") -> np.ndarray:
@@ -178,7 +178,7 @@ def test_an_event_is_in_one_split_of_an_export_also_with_what_else_stays_togethe
 # ---- found again, and examined
 
 
-def test_a_worker_finds_events_again_and_a_project_that_never_asked_stays_without(db, photos):
+def test_worker_updates_existing_events_and_creates_none_in_other_projects(db, photos):
     duty = EventRefresher(WorkerContext(db))
     assert not duty.find_if_due() and not db.tuples("SELECT 1 FROM image_event")
     project_events.find_and_save(db)
@@ -190,7 +190,7 @@ def test_a_worker_finds_events_again_and_a_project_that_never_asked_stays_withou
 
 
 @pytest.mark.parametrize("is_asked", [True, False])
-def test_the_doctor_finds_rows_of_events_and_twins_that_follow_from_nothing(db, is_asked):
+def test_doctor_reports_inconsistent_event_and_near_duplicate_rows(db, is_asked):
     if is_asked:
         project_events.find_and_save(db)
     assert consistency.find_problems(db) == []

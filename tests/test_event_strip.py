@@ -63,7 +63,7 @@ def strip_of(page: Page) -> dict[int, str]:
     return {int(one.get_attribute("data-image") or 0): one.get_attribute("data-mark") or "" for one in buttons}
 
 
-def test_annotate_answers_an_event_with_exceptions_and_undo_takes_it_back(browser: Contexts, served):
+def test_annotate_answers_an_event_with_exceptions_and_undo_restores_it(browser: Contexts, served):
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
     front = on_screen(page)
@@ -138,7 +138,7 @@ def test_annotate_answers_an_event_with_exceptions_and_undo_takes_it_back(browse
     assert page.troubles == []
 
 
-def test_review_accepts_a_suggestion_on_the_whole_event(browser: Contexts, served):
+def test_review_accepts_a_suggestion_for_the_whole_event(browser: Contexts, served):
     page = open_page(browser, served, "Ben", "/review")
     wait_for_picture(page)
     front = on_screen(page)
@@ -166,7 +166,7 @@ def test_review_accepts_a_suggestion_on_the_whole_event(browser: Contexts, serve
     assert page.troubles == []
 
 
-def test_a_grid_answers_events_by_one_tile_each_and_shows_their_images_on_demand(browser: Contexts, served):
+def test_grid_answers_events_by_one_tile_each_and_shows_their_images_on_demand(browser: Contexts, served):
     page = open_grid(browser, served, "Cleo", "/grid?class=1")
     grid = shown(page)
     assert len(grid["tiles"]) == 3 and grid["start"] == "yes"
@@ -199,7 +199,7 @@ def test_a_grid_answers_events_by_one_tile_each_and_shows_their_images_on_demand
     assert page.troubles == []
 
 
-def test_autopilot_asks_for_events_by_single_images_and_by_tiles(browser: Contexts, tmp_path):
+def test_autopilot_offers_events_as_single_images_and_as_grid_tiles(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 32, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
         in_events(db, 4)

@@ -39,7 +39,7 @@ def found(times, places=None, sequences=None, gap=60.0, boundaries=()) -> list[s
     return [{row for _, row in members} for members in groups.values()]
 
 
-def test_images_no_further_apart_than_the_gap_belong_together_if_they_are_of_one_place():
+def test_images_of_one_place_within_the_gap_form_one_event():
     assert found([0, 60, 121, 100], gap=60) == [{0, 1, 2, 3}]
     assert found([0, 60, 120.5, 200], gap=60) == [{0, 1}, {2}, {3}]
     assert found([0, 1, 2, 3], places=[0, 1, 0, 1]) == [{0, 2}, {1, 3}]
@@ -47,15 +47,15 @@ def test_images_no_further_apart_than_the_gap_belong_together_if_they_are_of_one
     assert found([]) == []
 
 
-def test_an_image_without_a_time_is_an_event_of_its_own():
+def test_image_without_a_time_forms_a_single_image_event():
     assert found([np.nan, 3, np.nan, 4]) == [{1, 3}, {0}, {2}]
 
 
-def test_a_sequence_that_a_source_names_is_one_event_whatever_the_times_and_takes_in_no_other_image():
+def test_imported_sequence_is_one_event_regardless_of_times():
     assert found([0, 500, 1, np.nan, 501], sequences=[7, 7, -1, 7, 8]) == [{0, 1, 3}, {2}, {4}]
 
 
-def test_images_before_and_after_a_clock_was_set_back_are_kept_apart_where_names_follow_times():
+def test_clock_reset_starts_new_events_when_file_names_follow_times():
     day = [1000.0 * step for step in range(30)]
     times = [*day, *(10 + time for time in day)]  # counted up by the camera, whose clock began anew
     assert len(found(times)) == 60
@@ -64,7 +64,7 @@ def test_images_before_and_after_a_clock_was_set_back_are_kept_apart_where_names
     assert len(found(shuffled)) == 30, "names tell nothing here"
 
 
-def test_ten_thousand_images_of_one_second_are_one_event_and_a_million_days_a_million():
+def test_event_search_handles_10000_simultaneous_images_and_a_million_days():
     assert len(found([NOON] * 10_000)) == 1
     times = 86400.0 * np.arange(1_000_000)
     arrangement = arrange_images(times, np.zeros(len(times), np.int64), np.full(len(times), -1))
@@ -72,7 +72,7 @@ def test_ten_thousand_images_of_one_second_are_one_event_and_a_million_days_a_mi
     assert (of == np.arange(len(times))).all() and not frames.any()
 
 
-def test_the_last_word_about_two_neighbors_counts_and_a_merge_ends_when_a_clock_moves_them_apart():
+def test_newest_split_or_merge_applies_and_a_clock_shift_ends_a_merge():
     merged = Boundary(0, 1, is_split=False, seconds=100)
     assert found([0, 100], boundaries=[merged]) == [{0, 1}]
     assert found([0, 100], boundaries=[merged, Boundary(0, 1, is_split=True)]) == [{0}, {1}]
@@ -113,7 +113,7 @@ A_TIME = st.one_of(st.none(), st.integers(0, 400).map(float))
     st.lists(st.tuples(A_TIME, st.integers(0, 2), st.sampled_from([-1, -1, -1, 0, 1])), max_size=18),
     st.integers(0, 120),
 )
-def test_the_events_are_those_that_loops_find(rows, gap):
+def test_events_equal_those_of_a_plain_reference_search(rows, gap):
     times, places, sequences = ([row[part] for row in rows] for part in range(3))
     known = [np.nan if time is None else time for time in times]
     assert found(known, places, sequences, gap) == plainly(times, places, sequences, gap)
@@ -135,11 +135,11 @@ def test_the_events_are_those_that_loops_find(rows, gap):
         ("heron", None),
     ],
 )
-def test_times_are_read_from_facts_and_file_names(text, seconds):
+def test_capture_times_are_parsed_from_fields_and_file_names(text, seconds):
     assert capture.parse_seconds(text) == seconds
 
 
-def test_durations_are_read_as_they_are_written():
+def test_durations_survive_formatting_and_parsing_and_invalid_ones_are_refused():
     for seconds in (0, 0.5, 60, 61, 5400, -3600, 90061, 86400):
         assert parse_duration(format_exact_duration(seconds)) == seconds
     assert (parse_duration("+1h30m"), parse_duration(" 2 d "), parse_duration("7")) == (5400, 172800, 7)
@@ -184,7 +184,7 @@ def stored(project) -> list[list[str]]:
 BURSTS = [[f"{place}/{number}" for number in numbers] for place in "ab" for numbers in ((0, 1, 2), (3, 4, 5))]
 
 
-def test_events_of_a_project_are_found_split_merged_and_shifted_and_each_change_is_undone(traps, annotator):
+def test_project_events_can_be_found_split_merged_shifted_and_each_change_undone(traps, annotator):
     assert stored(traps) == []
     told = annotator("events", traps).stdout
     assert "13 images in 5 events, cut at 60 s. 1 image without a time" in told
@@ -208,7 +208,7 @@ def test_events_of_a_project_are_found_split_merged_and_shifted_and_each_change_
     assert "nothing to undo" in annotator("events", traps, "--undo", code=1).stderr
 
 
-def test_changes_stay_when_images_are_added_and_an_image_between_two_merged_ones_joins_them(traps, tmp_path):
+def test_event_changes_persist_when_images_are_added(traps, tmp_path):
     db = Database(traps)
     ids = images.load_ids_by_name(db)
     project_events.merge(db, ids["a/3.jpg"], "Ann")
@@ -223,7 +223,7 @@ def test_changes_stay_when_images_are_added_and_an_image_between_two_merged_ones
     )
 
 
-def test_facts_of_imports_say_when_where_and_in_what_sequence_an_image_was_taken(traps, tmp_path, annotator):
+def test_imported_fields_set_time_place_and_sequence_of_images(traps, tmp_path, annotator):
     table = tmp_path / "facts.csv"
     rows = ["image,timestamp,camera,seq_id", "a/0.jpg,2024-05-01 13:00:00,left,"]
     rows += ["b/0.jpg,2024-05-01T15:00:30+02:00,left,", "a/3.jpg,,,s1", "a/none.jpg,,,s1"]
@@ -247,7 +247,7 @@ def test_facts_of_imports_say_when_where_and_in_what_sequence_an_image_was_taken
         (("--gap", "1s", "--undo"), "One change at a time: so"),
     ],
 )
-def test_a_change_that_cannot_be_made_changes_nothing_and_says_why(traps, annotator, words, problem):
+def test_invalid_event_change_is_refused_with_a_reason_and_changes_nothing(traps, annotator, words, problem):
     annotator("events", traps)
     before = stored(traps)
     said = annotator("events", traps, *words, code=1).stderr
@@ -255,7 +255,7 @@ def test_a_change_that_cannot_be_made_changes_nothing_and_says_why(traps, annota
     assert stored(traps) == before and not Database(traps).tuples("SELECT 1 FROM event_edit")
 
 
-def test_a_change_that_is_sent_twice_is_made_once(traps):
+def test_event_change_sent_twice_is_stored_once(traps):
     db = Database(traps)
     image = images.load_ids_by_name(db)["a/1.jpg"]
     for _ in range(2):
@@ -266,7 +266,7 @@ def test_a_change_that_is_sent_twice_is_made_once(traps):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_people_change_and_undo_the_stored_events_are_those_derived_from_scratch(traps, seed):
+def test_stored_events_equal_a_fresh_search_after_random_changes_and_undos(traps, seed):
     rng, db = random.Random(seed), Database(traps)
     ids = list(images.load_ids_by_name(db).values())
     actions = {
@@ -300,7 +300,7 @@ def test_whatever_people_change_and_undo_the_stored_events_are_those_derived_fro
     assert stored(traps) == sorted([*BURSTS, ["a/none"]])
 
 
-def test_edits_are_rows_that_no_statement_of_ours_changes(traps):
+def test_event_edits_are_append_only_and_can_be_undone_once(traps):
     db = Database(traps)
     project_events.set_gap(db, 5, "Ann")
     before = db.rows("SELECT * FROM event_edit")

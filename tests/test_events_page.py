@@ -53,7 +53,7 @@ def sizes(served: Served) -> list[int]:
     return [size for (size,) in Database(served.project).tuples(query)]
 
 
-def test_events_are_found_and_cut_elsewhere_by_keyboard_and_the_cut_is_undone(browser: Contexts, served):
+def test_events_page_finds_events_and_changes_the_gap_by_keyboard_with_undo(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/events")
     find = page.get_by_role("button", name="Find events")
     find.focus()
@@ -80,7 +80,7 @@ def test_events_are_found_and_cut_elsewhere_by_keyboard_and_the_cut_is_undone(br
     assert page.troubles == []
 
 
-def test_a_doubtful_pair_is_split_and_an_event_is_merged_by_mouse_and_both_are_undone(browser: Contexts, served):
+def test_events_page_splits_and_merges_events_by_mouse_with_undo(browser: Contexts, served):
     project_events.find_and_save(Database(served.project))
     page = open_page(browser, served, "Ann", "/events")
     told(page, "16 images in 6 events.")
@@ -99,7 +99,7 @@ def test_a_doubtful_pair_is_split_and_an_event_is_merged_by_mouse_and_both_are_u
     assert page.troubles == []
 
 
-def test_the_clock_of_a_folder_is_shifted_once_a_folder_and_a_time_are_given(browser: Contexts, served):
+def test_events_page_shifts_a_folder_clock_after_folder_and_time_are_entered(browser: Contexts, served):
     project_events.find_and_save(Database(served.project))
     page = open_page(browser, served, "Ann", "/events")
     told(page, "b/0.jpg: 2024-05-01 13:00:00, 4 images in 55 s")

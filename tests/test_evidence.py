@@ -26,7 +26,7 @@ def loss_of(name, evidence, epoch=1, **parameters):
     return method.loss(torch.from_numpy(LOGITS), torch.arange(2)).item()
 
 
-def test_vlpl_is_the_sum_that_its_published_code_makes():
+def test_vlpl_loss_equals_its_published_formula():
     # Marked: -log p. The unseen cells with a score above 0.3 (0.8 and 0.31; not 0.3, 0.05, nor the unknown one) are
     # pseudo-labels: 0.7 (0.9 (-log p) + 0.1 (-log (1 - p))). The others cost minus 0.2 times their entropy. A person's
     # "absent", which the code does not know, costs -log (1 - p). Every logarithm has 1e-5 added; the mean of all cells.
@@ -45,7 +45,7 @@ def test_vlpl_is_the_sum_that_its_published_code_makes():
     )
 
 
-def test_a_guess_from_a_name_is_part_of_the_share_of_the_generalized_robust_loss():
+def test_text_scores_blend_into_the_label_estimate_of_gr_loss():
     # In epoch 3 of 4 w and b have gone 2/4 of their way from 0, -2 to 2, -2; mu and sigma 3/4 of theirs from 0.5, 2 to
     # 0.8, 0.5. Where there is a score s, the share of a positive is 0.5 k + 0.5 s, s between 0.001 and 0.999.
     w, b, mu, sigma = 1.0, -2.0, 0.725, 0.875
@@ -64,7 +64,7 @@ def test_a_guess_from_a_name_is_part_of_the_share_of_the_generalized_robust_loss
     assert loss_of("gr+names", None, epoch=3) == pytest.approx(loss_of("gr", None, epoch=3), rel=1e-12)
 
 
-def test_alikeness_is_the_share_of_marked_images_that_are_less_alike_to_the_others():
+def test_prototype_p_value_is_the_rank_among_leave_one_out_similarities():
     chance = np.random.default_rng(0)
     features, labels = chance.normal(size=(40, 6)), np.zeros((40, 3), np.int8)
     labels[:9, 0] = labels[9:13, 1] = 1  # a class with nine marked images, one with four, one with none
@@ -87,7 +87,7 @@ def test_alikeness_is_the_share_of_marked_images_that_are_less_alike_to_the_othe
     assert set(np.round(6 * masked[:, 0], 5).tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}
 
 
-def test_images_that_are_like_the_marked_ones_are_above_a_level_as_often_as_it_says():
+def test_prototype_p_values_of_images_with_the_class_are_uniform():
     chance = np.random.default_rng(1)
     shows = np.arange(4000) < 2000
     features = chance.normal(size=(4000, 8)) + 1.5 * shows[:, None]
@@ -98,7 +98,7 @@ def test_images_that_are_like_the_marked_ones_are_above_a_level_as_often_as_it_s
     assert np.mean(unmarked[1000:] >= 0.1) < 0.05
 
 
-def test_prototypes_are_a_small_part_of_the_same_share_and_never_of_an_answer():
+def test_prototypes_adjust_gr_loss_of_unanswered_labels_only():
     # In the last of four epochs: w = 1.5, b = -2, mu = 0.8, sigma = 0.5. The share is 0.95 k + 0.05 alikeness^4.
     p = sigmoid(LOGITS)
     k, v = sigmoid(1.5 * p - 2), np.exp(-((p - 0.8) ** 2) / 0.5)
@@ -113,7 +113,7 @@ def test_prototypes_are_a_small_part_of_the_same_share_and_never_of_an_answer():
     assert loss_of("gr+prototypes", None, epoch=4) == pytest.approx(loss_of("gr", None, epoch=4), rel=1e-12)
 
 
-def test_evidence_of_other_classes_is_refused_and_none_is_left_over_from_an_earlier_training():
+def test_training_refuses_evidence_of_other_classes_and_clears_earlier_evidence():
     features, labels = np.ones((4, 3), np.float32), np.eye(4, 2, dtype=np.int8)
     method = make_method("vlpl")
     with pytest.raises(ValueError, match=r"evidence is \(4, 3\).*must be \(4, 2\) of floats. Were classes added"):
@@ -124,7 +124,7 @@ def test_evidence_of_other_classes_is_refused_and_none_is_left_over_from_an_earl
     assert method.evidence is None
 
 
-def test_every_need_is_one_that_a_trainer_serves():
+def test_every_method_needs_at_most_one_supported_kind_of_evidence():
     for name, method in METHODS.items():
         assert set(method.needs) <= {"text", "prototypes"}, name
         assert len(method.needs) <= 1, "there is one evidence"

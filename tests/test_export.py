@@ -48,7 +48,7 @@ def distribution(chances: np.ndarray) -> thresholds.OpenCells:
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0.5, 0.5), (0.3, 1.0), (1.0, 0.3)])
 @pytest.mark.parametrize("error", [0.01, 0.05])
-def test_the_realized_error_is_about_the_stated_one_where_probabilities_mean_what_they_say(a, b, error):
+def test_filled_in_labels_err_at_the_stated_rate_for_calibrated_probabilities(a, b, error):
     chances, truth = calibrated_cells(7, a, b)
     cells = distribution(chances)
     limits = thresholds.compute_thresholds(cells, Limits(error), calibrated=True)
@@ -64,7 +64,7 @@ def test_the_realized_error_is_about_the_stated_one_where_probabilities_mean_wha
         assert abs(wrong.sum() - error * filled.sum()) < 4 * np.sqrt(error * filled.sum())
 
 
-def test_a_rare_class_is_not_called_absent_everywhere_and_one_without_a_model_stays_unknown():
+def test_rare_class_is_not_filled_in_as_absent_everywhere_nor_a_class_without_a_model():
     rare = np.full((1000, 3), np.nan)
     rare[:, 0] = 0.001
     rare[:6, 0] = 0.8  # the mean of all is below 1 %
@@ -77,7 +77,7 @@ def test_a_rare_class_is_not_called_absent_everywhere_and_one_without_a_model_st
     assert none.present_from is none.absent_to is half.present_from is half.absent_to is None
 
 
-def test_uncalibrated_probabilities_fill_in_less_and_every_cell_for_itself():
+def test_uncalibrated_probabilities_fill_in_fewer_labels_with_per_label_limits():
     cells = distribution(calibrated_cells(3, 0.5, 0.5)[0])
     trusted, own = (thresholds.compute_thresholds(cells, Limits(), calibrated) for calibrated in (True, False))
     assert own[0] > trusted[0] and own[1] < trusted[1]
@@ -94,7 +94,7 @@ def test_uncalibrated_probabilities_fill_in_less_and_every_cell_for_itself():
         ([1.0] * 99 + [0.05], 1.0),  # 99 certain ones do not pay for one that is a guess
     ],
 )
-def test_the_lowest_threshold_that_keeps_the_expected_error(chances, expected):
+def test_confident_threshold_is_the_lowest_that_keeps_the_expected_error(chances, expected):
     assert find_confident_threshold(np.array(chances), 0.0101, 0.1) == pytest.approx(expected, nan_ok=True)
 
 
@@ -114,7 +114,7 @@ def sure(db):
     return db
 
 
-def test_unsure_cells_stay_unknown_and_the_card_says_by_what_and_how_many_are_expected_to_be_wrong(sure, tmp_path):
+def test_fill_leaves_uncertain_labels_unknown_and_the_data_card_states_expected_errors(sure, tmp_path):
     data, _ = export_data_set(sure, tmp_path / "out.csv", "csv", MODEL)
     fox, heron, deer = data.fill.classes
     assert (fox.present, fox.absent, fox.unknown) == (1, 1, 22) and (heron.present, deer.unknown) == (24, 24)
@@ -128,7 +128,7 @@ def test_unsure_cells_stay_unknown_and_the_card_says_by_what_and_how_many_are_ex
     assert all(sentence in text for sentence in card["in_words"]) and "| deer | never | 0 |" in text
 
 
-def test_a_calibrated_run_says_that_it_is(sure):
+def test_fill_report_states_that_a_model_is_calibrated(sure):
     with sure.writing() as sql:
         told = {"kind": "platt", "slopes": [1.0] * 3, "shifts": [0.0] * 3, "knots": {}}
         sql.execute("UPDATE run SET calibration = ?", [json.dumps(told)])
@@ -136,7 +136,7 @@ def test_a_calibrated_run_says_that_it_is(sure):
     assert fill.calibrated and "are calibrated" in fill.sentences()[1]
 
 
-def test_given_thresholds_hold_for_all_classes_and_one_for_both_leaves_nothing_unknown(sure):
+def test_given_fill_thresholds_apply_to_all_classes_and_equal_ones_leave_none_unknown(sure):
     fill = filled(sure, Limits(present_from=0.7, absent_to=0.2))
     assert (fill.classes[0].present, fill.classes[0].absent, fill.classes[0].unknown) == (7, 5, 12)
     assert "0.7, as asked for" in fill.rule()
@@ -144,7 +144,7 @@ def test_given_thresholds_hold_for_all_classes_and_one_for_both_leaves_nothing_u
     assert (both.classes[0].present, both.classes[0].absent, both.classes[0].unknown) == (12, 12, 0)
 
 
-def test_impossible_limits_are_told_all_at_once(db, tmp_path):
+def test_invalid_fill_limits_are_all_reported_together(db, tmp_path):
     with pytest.raises(AnnotatorError) as told:
         export_data_set(db, tmp_path, "csv", Choices(unknown="modle", limits=Limits(2.0, 1.5, -1)))
     for expected in ("1.5 (present from)", "-1 (absent up to)", "expected error of 2.0", "'modle'", "is a folder"):
@@ -190,7 +190,7 @@ def hostile(folder, project):
     ]
 
 
-def test_an_export_never_writes_into_a_project_onto_a_device_or_over_a_file_of_somebody_else(db, tmp_path, monkeypatch):
+def test_export_refuses_targets_inside_a_project_devices_and_foreign_files(db, tmp_path, monkeypatch):
     folder = tmp_path / "out"
     folder.mkdir()
     monkeypatch.chdir(folder)  # the name of a socket may not be long
@@ -212,7 +212,7 @@ def test_an_export_never_writes_into_a_project_onto_a_device_or_over_a_file_of_s
         assert (folder / target).read_text().startswith("image,fox")
 
 
-def test_every_obstacle_is_told_at_once(db, tmp_path):
+def test_export_reports_all_obstacles_together(db, tmp_path):
     (tmp_path / "out.csv").symlink_to(tmp_path / "x")
     (tmp_path / "out.provenance.csv").mkdir()
     (tmp_path / "out.card.json").write_text("{}")
@@ -222,7 +222,7 @@ def test_every_obstacle_is_told_at_once(db, tmp_path):
         assert expected in str(told.value)
 
 
-def test_an_export_replaces_what_an_export_wrote_and_nobody_changed(db, tmp_path):
+def test_export_replaces_only_unmodified_files_of_an_earlier_export(db, tmp_path):
     for kind in ("csv", "jsonl", "csv", "jsonl"):  # the two share a data card
         export_data_set(db, tmp_path / f"labels.{kind}", kind)
     for changed in ("labels.csv", "labels.provenance.csv", "labels.card.md", "labels.card.json"):
@@ -234,7 +234,7 @@ def test_an_export_replaces_what_an_export_wrote_and_nobody_changed(db, tmp_path
     export_data_set(db, tmp_path / "labels.csv", "csv")
 
 
-def test_the_projects_own_folder_of_exports_is_made_and_written_to(db):
+def test_export_creates_and_writes_to_the_exports_folder_of_the_project(db):
     target = db.paths.project / "exports" / "labels.csv"
     export_data_set(db, target, "csv")
     assert target.read_text().startswith("image,fox")
@@ -297,7 +297,7 @@ class Folder:
 @example(["a\rb.jpg", " a.jpg", "a.jpg ", "a.jpg"], False)
 @example(["=x", "'=x", "''=x", "'x"], False)
 @example(["\t=1", "\r", "\n", " "], False)
-def test_every_name_comes_back_as_it_was(tmp_path_factory, names, raw):
+def test_image_and_class_names_survive_csv_export_and_reading(tmp_path_factory, names, raw):
     if raw:  # written as it is, a name is not told from an escaped one that is there as well
         names = [name for name in names if not name.startswith("'")] or ["x"]
     folder = tmp_path_factory.getbasetemp()

@@ -70,7 +70,7 @@ def answered(db):
         (Choices(only_labeled=True, states=("present",)), {(1, "fox"): 1, (2, "fox"): 1, (3, "heron"): 1}),
     ],
 )
-def test_answers_that_are_not_chosen_count_as_unanswered(answered, choices, expected):
+def test_answers_that_are_not_selected_export_as_unanswered(answered, choices, expected):
     assert values(answered, choices) == expected
     wanted = len({image_id for image_id, _ in expected}) if choices.only_complete or choices.only_labeled else 24
     with open_data_set(answered, choices) as data:
@@ -79,7 +79,7 @@ def test_answers_that_are_not_chosen_count_as_unanswered(answered, choices, expe
         assert any(f"{left_out} answer" in sentence for sentence in data.sentences) == bool(left_out)
 
 
-def test_auto_accepted_labels_can_be_chosen_by_their_guarantee(answered):
+def test_auto_accepted_labels_are_selected_by_their_guaranteed_precision(answered):
     accepted = NewAcceptance(3, PRESENT, 1, 0.9, 0.98, 0.95, 100, 0, np.array([5, 6]), np.array([0.95, 0.9]))
     assert auto_accepted.accept(answered, "batch", accepted)
     deer = {(5, "deer"): 1, (6, "deer"): 1}
@@ -94,7 +94,7 @@ def test_auto_accepted_labels_can_be_chosen_by_their_guarantee(answered):
         assert not values(answered, choices).keys() & deer.keys()
 
 
-def test_all_wrong_choices_are_told_at_once(answered, tmp_path):
+def test_invalid_export_choices_are_all_reported_together(answered, tmp_path):
     choices = Choices("maybe", states=("there",), splits="train=0.9", images="steal", accepted_precision=2)
     with pytest.raises(AnnotatorError) as told:
         export_data_set(answered, tmp_path / "nowhere" / "x.csv", "csv", choices)
@@ -111,7 +111,7 @@ def test_all_wrong_choices_are_told_at_once(answered, tmp_path):
     assert not list(tmp_path.glob("x.*"))
 
 
-def test_an_export_holds_one_moment_while_people_go_on(answered, tmp_path):
+def test_prepared_export_is_a_snapshot_unaffected_by_later_changes(answered, tmp_path):
     other = Database(answered.paths.project)
     with prepare_export(answered, tmp_path / "x.csv", "csv", Choices(splits="train=0.5,val=0.5")) as prepared:
         answer(other, 9, 1, PRESENT)
@@ -128,7 +128,7 @@ def test_an_export_holds_one_moment_while_people_go_on(answered, tmp_path):
     assert sum(row["cells"] for row in card["answers"]) == 6
 
 
-def test_columns_are_chosen_ordered_and_renamed_and_people_are_pseudonyms(answered, tmp_path):
+def test_export_selects_orders_and_renames_columns_and_pseudonymizes_annotators(answered, tmp_path):
     columns = TableColumns(chosen=parse_columns('heron=grey heron,image=file,"fox"'))
     export_data_set(answered, tmp_path / "x.csv", "csv", Choices(columns=columns))
     first = rows_of(tmp_path / "x.csv")[0]
@@ -147,7 +147,7 @@ def test_columns_are_chosen_ordered_and_renamed_and_people_are_pseudonyms(answer
     assert not list(tmp_path.glob(".*")) and not (tmp_path / "y.csv").exists()
 
 
-def test_the_markdown_card_says_what_the_json_card_says(answered, tmp_path):
+def test_markdown_data_card_repeats_the_json_card_and_escapes_names(answered, tmp_path):
     choices = Choices(license="CC-BY-4.0", cite="Ann | Bob 2026", splits="train=0.5,val=0.5", annotators=("Ann",))
     export_data_set(answered, tmp_path / "x.csv", "csv", choices, tag="v1")
     text, card = (tmp_path / "x.card.md").read_text(), json.loads((tmp_path / "x.card.json").read_text())
@@ -172,7 +172,7 @@ def sparse(images: int, classes_: int, seed: int = 0) -> tuple[np.ndarray, np.nd
     return np.concatenate([[0], np.cumsum(present.sum(1))]), np.nonzero(present)[1]
 
 
-def test_every_class_has_its_share_in_every_split_and_the_seed_decides():
+def test_stratified_split_keeps_class_proportions_and_depends_on_the_seed():
     starts, columns = sparse(3000, 12)
     wanted = [0.8, 0.1, 0.1]
     split = stratify(starts, columns, wanted, seed=3)
@@ -185,7 +185,7 @@ def test_every_class_has_its_share_in_every_split_and_the_seed_decides():
     assert (abs(np.bincount(split) / 3000 - wanted) < 0.02).all()
 
 
-def test_images_of_one_group_stay_in_one_split():
+def test_stratified_split_keeps_grouped_images_together():
     starts, columns = sparse(2000, 8)
     groups = np.random.default_rng(1).integers(0, 300, 2000)
     split = stratify(starts, columns, [0.7, 0.3], 0, groups)
@@ -193,7 +193,7 @@ def test_images_of_one_group_stay_in_one_split():
     assert abs((split == 0).mean() - 0.7) < 0.03
 
 
-def test_stratified_splits_are_as_even_as_those_of_the_package_of_this_algorithm():
+def test_stratified_split_is_as_even_as_the_iterstrat_package():
     iterstrat = pytest.importorskip("iterstrat.ml_stratifiers")
     starts, columns = sparse(1500, 10, seed=5)
     dense = np.zeros((1500, 10), int)
@@ -205,7 +205,7 @@ def test_stratified_splits_are_as_even_as_those_of_the_package_of_this_algorithm
     assert uneven[0] <= uneven[1] + 10
 
 
-def test_splits_that_the_images_have_are_kept(answered, tmp_path):
+def test_export_keeps_existing_splits_of_the_images(answered, tmp_path):
     with answered.writing() as sql:
         rows = [(image_id, "split", "../up" if image_id < 5 else "val") for image_id in range(1, 20)]
         sql.conn.executemany("INSERT INTO attribute (image_id, name, value) VALUES (?, ?, ?)", rows)
@@ -222,7 +222,7 @@ def test_splits_that_the_images_have_are_kept(answered, tmp_path):
         export_data_set(answered, tmp_path / "y.csv", "csv", Choices(splits="a=0.5,b=0.5", split_by="place"))
 
 
-def test_the_same_picture_at_another_size_stays_in_one_split(project, tmp_path):
+def test_export_split_by_similar_keeps_resized_copies_together(project, tmp_path):
     picture = Image.new("RGB", (200, 150))
     picture.paste(Image.linear_gradient("L").resize((200, 80)).convert("RGB"), (0, 30))
     picture.paste((200, 40, 10), (60, 20, 110, 100))
@@ -239,7 +239,7 @@ def test_the_same_picture_at_another_size_stays_in_one_split(project, tmp_path):
     assert list(splits["near"].values()) == [12] and splits["near"] + splits["other"] == {"train": 18, "val": 18}
 
 
-def test_the_thresholds_of_the_model_are_those_of_the_cells_that_are_written(answered):
+def test_fill_counts_equal_the_exported_model_labels(answered):
     publish(answered, np.tile(np.linspace(0.0, 1.0, 24)[:, None], (1, 3)).astype(np.float16))
     with open_data_set(answered, Choices(unknown="model", classes=("deer", "fox"))) as data:
         filled = data.tallies.cells[:, :, data.view.sources.index("model")]

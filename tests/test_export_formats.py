@@ -43,7 +43,7 @@ def from_pandas(table: pd.DataFrame, names: list[str]) -> np.ndarray:
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_hostile_names_come_back_cell_by_cell_from_the_tools_that_read_these_formats(tmp_path_factory, data):
+def test_hostile_names_survive_export_and_reading_with_the_tools_of_each_format(tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp() / "hostile"
     folder.mkdir(exist_ok=True)
     names, classes_ = data.draw(file_names()), data.draw(class_names())
@@ -91,7 +91,7 @@ def test_hostile_names_come_back_cell_by_cell_from_the_tools_that_read_these_for
     assert not any(name[:1] in "=+-@" for name in [*header, *(row[0] for row in body)])
 
 
-def test_long_tables_have_a_row_an_answer_and_no_pair_twice(tmp_path):
+def test_long_tables_hold_one_row_per_answer_without_duplicates(tmp_path):
     cells = all_cells(40, 6)
     view = view_of(cells, block=7)
     object.__setattr__(view, "columns", TableColumns(long=True, seconds=True))
@@ -103,7 +103,7 @@ def test_long_tables_have_a_row_an_answer_and_no_pair_twice(tmp_path):
         assert (table.state == "unsure").sum() == (cells == UNSURE_CELL).sum()
 
 
-def test_the_arrays_of_the_literature_tell_what_was_answered_from_what_was_filled_in(tmp_path):
+def test_spml_arrays_separate_answered_from_filled_in_labels(tmp_path):
     cells = all_cells(30, 5)
     sources = np.where(np.random.default_rng(0).random(cells.shape) < 0.3, ALL_SOURCES.index("assumed"), 1)
     splits = ["train"] * 20 + ["val"] * 9 + [""]
@@ -117,7 +117,7 @@ def test_the_arrays_of_the_literature_tell_what_was_answered_from_what_was_fille
         assert (observed == answered).all()
 
 
-def test_the_dataset_of_a_torch_export_feeds_a_loader(db, tmp_path):
+def test_torch_export_dataset_works_with_a_data_loader(db, tmp_path):
     import torch
     from torchvision.transforms import v2
 
@@ -142,7 +142,7 @@ def test_the_dataset_of_a_torch_export_feeds_a_loader(db, tmp_path):
 
 @pytest.mark.parametrize("splits", ["", "train=0.75,val=0.25", "first=0.5,second=0.5"])
 @pytest.mark.parametrize("how", ["resize", "none"])
-def test_the_example_of_a_torch_export_runs_as_it_is_written(db, tmp_path, monkeypatch, splits, how):
+def test_torch_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 1, ABSENT)
     export_data_set(db, tmp_path / "set", "torch", Choices(splits=splits, images=how, pixels=32))
@@ -162,7 +162,7 @@ def test_the_example_of_a_torch_export_runs_as_it_is_written(db, tmp_path, monke
 
 @pytest.mark.parametrize("splits", ["", "train=0.75,val=0.25", "first=0.5,second=0.5"])
 @pytest.mark.parametrize("how", ["resize", "none"])
-def test_the_example_of_a_huggingface_export_runs_as_it_is_written(db, tmp_path, monkeypatch, splits, how):
+def test_huggingface_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
     pytest.importorskip("datasets")
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     answer(db, 1, 1, PRESENT)
@@ -176,7 +176,7 @@ def test_the_example_of_a_huggingface_export_runs_as_it_is_written(db, tmp_path,
     assert held["names"] == ["fox", "heron", "deer"]
 
 
-def test_a_split_whose_name_is_no_plain_text_is_no_part_of_the_example():
+def test_torch_example_code_omits_split_names_with_special_characters():
     hostile = ['a"b', "a\\", '""" + evil() + """', "a\nb"]
     assert "split=" not in format_dataset_module(["", *hostile], True).split("from pathlib")[0]
     assert 'split="val"' in format_dataset_module([*hostile, "val"], True)
@@ -185,7 +185,7 @@ def test_a_split_whose_name_is_no_plain_text_is_no_part_of_the_example():
 # ---- what a format cannot hold
 
 
-def test_what_a_format_cannot_hold_is_refused_with_its_count_unless_that_is_wanted(db, tmp_path):
+def test_export_refuses_lossy_formats_with_a_label_count_unless_allowed(db, tmp_path):
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 1, UNSURE)
     with pytest.raises(AnnotatorError, match="no room for 'unsure': 1 pair would be lost"):
@@ -203,7 +203,7 @@ def test_what_a_format_cannot_hold_is_refused_with_its_count_unless_that_is_want
 
 
 @pytest.mark.parametrize("kind", sorted(name for name, format_ in FORMATS.items() if format_.write))
-def test_every_format_says_who_gave_each_label_in_itself_or_beside_it(db, tmp_path, kind, monkeypatch):
+def test_every_format_stores_the_annotator_of_each_label_inside_or_in_a_sidecar(db, tmp_path, kind, monkeypatch):
     answer(db, 1, 1, PRESENT, annotator="Zoe Unusual")
     answer(db, 2, 2, ABSENT, annotator="Zoe Unusual")
     folder = tmp_path / "out"
@@ -230,7 +230,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_folder_is_replaced_only_when_an_export_wrote_it_and_nobody_changed_it(db, tmp_path):
+def test_export_replaces_a_folder_only_when_it_is_an_unmodified_export(db, tmp_path):
     target = tmp_path / "set"
     target.mkdir()
     for _ in range(2):
@@ -261,7 +261,7 @@ def test_a_folder_is_replaced_only_when_an_export_wrote_it_and_nobody_changed_it
 
 
 @pytest.mark.parametrize("how", ["link", "copy", "resize", "none"])
-def test_images_are_linked_copied_or_resized_and_those_that_are_gone_are_left_out(db, photos, tmp_path, how):
+def test_exported_images_are_linked_copied_or_resized_and_missing_ones_left_out(db, photos, tmp_path, how):
     (photos / "03.jpg").unlink()
     with prepare_export(db, tmp_path / "set", "torch", Choices(images=how, pixels=16)) as prepared:
         write_export(prepared)
@@ -289,7 +289,7 @@ def test_images_are_linked_copied_or_resized_and_those_that_are_gone_are_left_ou
             assert path.samefile(photos / image.name) == (how == "link")
 
 
-def test_linked_files_count_as_unchanged_and_are_not_read_again(db, photos, tmp_path):
+def test_linked_image_files_count_as_unchanged(db, photos, tmp_path):
     export_data_set(db, tmp_path / "set", "torch", Choices(images="link"))
     stamps = dict(db.tuples("SELECT path, stamp FROM file"))
     for path, stamp in stamps.items():
@@ -298,7 +298,7 @@ def test_linked_files_count_as_unchanged_and_are_not_read_again(db, photos, tmp_
 
 
 @pytest.mark.parametrize("kind", ["torch", "csv"])
-def test_progress_reaches_the_end_and_an_interrupted_export_leaves_nothing(db, tmp_path, kind):
+def test_export_progress_reaches_the_end_and_an_interrupted_export_leaves_no_files(db, tmp_path, kind):
     shown: list[tuple[int, int]] = []
     target = tmp_path / f"set{FORMATS[kind].ending}"
     export_data_set(db, target, kind, progress=lambda *step: shown.append(step))
@@ -314,7 +314,7 @@ def test_progress_reaches_the_end_and_an_interrupted_export_leaves_nothing(db, t
     assert not list((tmp_path / "new").iterdir())
 
 
-def test_file_names_in_an_export_are_unique_whatever_the_case_and_safe(db, tmp_path):
+def test_exported_file_names_are_unique_ignoring_case_and_safe(db, tmp_path):
     hostile = ["a/B.jpg", "b/b.JPG", "c/b.png", "con.jpg", "..jpg", "\u00e9.jpg", "e\u0301.jpg", "a:b?.jpg"]
     hostile.append("x" * 300 + ".jpg")
     with db.writing() as sql:
@@ -331,7 +331,7 @@ def test_file_names_in_an_export_are_unique_whatever_the_case_and_safe(db, tmp_p
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["torch", "csv"])
-def test_an_export_that_is_killed_leaves_nothing_half_and_the_next_one_sweeps(db, tmp_path, kind):
+def test_killed_export_keeps_the_old_target_and_the_next_export_removes_its_leftovers(db, tmp_path, kind):
     target = tmp_path / f"set{FORMATS[kind].ending}"
     export_data_set(db, target, kind)
     before = tree(tmp_path / "set") if kind == "torch" else target.read_bytes()
@@ -356,7 +356,7 @@ export.export_data_set(Database(Path({str(db.paths.project)!r})), Path({str(targ
     assert (tree(target) if kind == "torch" else target.read_bytes()) != before
 
 
-def test_an_old_folder_that_was_about_to_be_replaced_comes_back(tmp_path):
+def test_interrupted_folder_replacement_restores_the_old_folder(tmp_path):
     (tmp_path / ".set.ab12.old.part").mkdir()
     (tmp_path / ".set.ab12.old.part" / "labels.npy").write_text("old")
     new_folders.remove_unfinished_folders(tmp_path, "set")

@@ -99,7 +99,7 @@ def stored(db: Database) -> dict[tuple[str, str], int]:
     return {(files[one.image_id], names[one.class_id]): one.state for one in decisions.load_all_labels(db)}
 
 
-def test_a_download_read_by_pandas_and_by_pycocotools_is_what_the_store_holds(labeled, tmp_path):
+def test_csv_and_coco_downloads_equal_the_stored_labels(labeled, tmp_path):
     press(page(labeled))
     table = pd.read_csv(io.BytesIO(content()["labels.csv"]), index_col="image").stack().dropna()
     known = {cell: state for cell, state in stored(labeled).items() if state != UNSURE}
@@ -114,7 +114,7 @@ def test_a_download_read_by_pandas_and_by_pycocotools_is_what_the_store_holds(la
     assert shown_ == {cell for cell, state in known.items() if state == PRESENT} and len(coco.imgs) == 24
 
 
-def test_the_files_of_a_download_are_of_one_moment_that_of_the_export(labeled):
+def test_downloaded_files_reflect_the_moment_of_the_export(labeled):
     test = page(labeled)
     answer(labeled, 9, 1, PRESENT)
     classes.add_classes(labeled, [("wolf", "")])
@@ -140,7 +140,7 @@ def test_the_files_of_a_download_are_of_one_moment_that_of_the_export(labeled):
     ],
     ids=lambda state: state.get("format", "csv"),
 )
-def test_the_command_line_that_the_page_shows_writes_the_same_files(sure, tmp_path, monkeypatch, state):
+def test_command_line_shown_on_the_export_page_writes_the_same_files(sure, tmp_path, monkeypatch, state):
     for image_id, class_id, one, person in ((1, 1, PRESENT, "Ann"), (4, 3, PRESENT, "Ben"), (4, 1, UNSURE, "Ben")):
         answer(sure, image_id, class_id, one, annotator=person)
     lossy = state.pop("lossy", False)
@@ -165,7 +165,7 @@ def test_the_command_line_that_the_page_shows_writes_the_same_files(sure, tmp_pa
     assert all(sentence in words(test) for sentence in told.stdout.splitlines() if "Expected to be wrong" in sentence)
 
 
-def test_what_a_format_cannot_hold_is_agreed_to_before_anything_is_written(labeled):
+def test_export_page_requires_consent_before_a_lossy_export(labeled):
     test = page(labeled, format="openimages")
     assert "no room for 'unsure': 1 pair would be lost" in test.warning[0].value.replace("\\", "").replace(
         WORD_JOINER, ""
@@ -184,7 +184,7 @@ def test_what_a_format_cannot_hold_is_agreed_to_before_anything_is_written(label
     assert not page(labeled, format="jsonl").warning
 
 
-def test_a_folder_lands_on_the_server_whole_and_is_never_replaced(labeled, annotator, tmp_path):
+def test_server_folder_export_is_complete_and_never_replaced(labeled, annotator, tmp_path):
     answer(labeled, 2, 1, ABSENT)  # torch has no room for unsure
     test = press(page(labeled, format="torch", export_where="server", export_name="set 1"))
     folder = labeled.paths.exports / "set 1"
@@ -215,7 +215,7 @@ class CancelledAt(ExportRunner):
 
 
 @pytest.mark.parametrize(("step", "on_server"), [("Writing", True), ("Writing", False), ("Packing", False)])
-def test_what_is_cancelled_leaves_nothing(labeled, step, on_server):
+def test_cancelled_export_leaves_no_files_or_versions(labeled, step, on_server):
     work = CancelledAt(labeled, step)
     work.start(ExportRequest("torch", Choices(), "labels", on_server, tag="v1", lossy=True))
     work.wait()
@@ -224,7 +224,7 @@ def test_what_is_cancelled_leaves_nothing(labeled, step, on_server):
     assert not tagged_exports.load_tags(labeled) and not [path for path in left_over(labeled) if path.is_file()]
 
 
-def test_what_a_killed_process_leaves_is_removed_by_the_next_and_nothing_else(labeled):
+def test_files_of_a_killed_download_process_are_removed_by_the_next_and_others_kept(labeled):
     half = labeled.paths.downloads / ("a" * 32) / "files"
     half.mkdir(parents=True)
     (half / "labels.csv").write_text("half")
@@ -244,7 +244,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_and_nothing_else(la
         pass
 
 
-def test_tagged_exports_are_listed_and_compared_with_the_labels_of_now(labeled):
+def test_export_versions_are_listed_and_compared_with_the_current_labels(labeled):
     press(page(labeled, export_tag="v1"))
     answer(labeled, 1, 1, ABSENT)
     answer(labeled, 7, 2, PRESENT)
@@ -266,7 +266,7 @@ def test_tagged_exports_are_listed_and_compared_with_the_labels_of_now(labeled):
     assert tagged_exports.find_name_problem(labeled, "v1") in words(settled(page(labeled, export_tag="v1")))
 
 
-def test_columns_are_chosen_ordered_and_renamed_as_the_preview_shows_and_the_command_says(labeled):
+def test_export_page_columns_match_the_preview_and_the_command(labeled):
     rows = columns_section.build_rows(["image", "fox", "heron"], ["sha256"])
     rows[1]["write"], rows[2]["place"], rows[3]["write"], rows[0]["name"] = False, 1, True, ' a=b,"c" '
     chosen = tuple(columns_section.read_chosen_columns(rows))
@@ -280,7 +280,7 @@ def test_columns_are_chosen_ordered_and_renamed_as_the_preview_shows_and_the_com
     assert "decided_at" in preview and preview.count("<tr>") == 6
 
 
-def test_a_long_computation_answers_at_once_is_shared_and_ends_when_nobody_waits():
+def test_long_computation_returns_immediately_is_shared_and_ends_when_abandoned():
     gate, begun = threading.Event(), []
 
     def slow(note):

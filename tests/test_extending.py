@@ -109,7 +109,7 @@ def run(folder: Path, line: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_the_page_on_extending_does_what_it_says(extended):
+def test_commands_and_code_of_the_extending_page_work(extended):
     copy = extended
     assert [path for path, _ in PAGE.of("python")] == [
         "models/spmll/losses/capped.py",
@@ -137,7 +137,7 @@ def check_style(copy: Path, page: Page) -> None:
 
 
 @pytest.mark.process
-def test_a_newcomer_adds_a_query_strategy_with_three_files(copy):
+def test_contributing_exercise_adds_a_query_strategy_with_three_files(copy):
     EXERCISE.apply(copy)
     assert len({path for path, *_ in EXERCISE.blocks}) == 3
     printed = [run(copy, line) for line in EXERCISE.commands()]
@@ -149,7 +149,7 @@ def test_a_newcomer_adds_a_query_strategy_with_three_files(copy):
     check_style(copy, EXERCISE)
 
 
-def test_a_page_that_names_a_line_that_is_gone_is_found_out(tmp_path):
+def test_documentation_patch_that_names_a_missing_or_ambiguous_line_fails(tmp_path):
     (tmp_path / "a.py").write_text("one\ntwo\ntwo\n")
     add(tmp_path / "a.py", " one\n+more\n")
     assert (tmp_path / "a.py").read_text() == "one\nmore\ntwo\ntwo\n"

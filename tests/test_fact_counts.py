@@ -42,7 +42,7 @@ def value(name: str, given: str) -> object:
 @pytest.mark.parametrize(
     "name", ["camera", "captured", "hour", "brightness", "sharpness", "column:animals", "column:site"]
 )
-def test_the_filter_of_a_bar_shows_as_many_images_as_it_counts(varied, name):
+def test_gallery_chart_bar_count_equals_the_images_of_its_filter(varied, name):
     found = count_images(varied, GalleryFilter(), name)
     assert 2 < len(found.bars) <= MAX_BARS and sum(bar.count for bar in found.bars) + found.unknown == 24
     for bar in found.bars:
@@ -51,14 +51,14 @@ def test_the_filter_of_a_bar_shows_as_many_images_as_it_counts(varied, name):
         assert len(ids(varied, **given)) == bar.count, bar
 
 
-def test_only_images_of_the_filter_are_counted(varied):
+def test_gallery_chart_counts_only_images_of_the_filter(varied):
     found = count_images(varied, GalleryFilter.build(camera="Trap 1"), "column:site")
     assert {bar.label: bar.count for bar in found.bars} == {"site 0": 3, "site 1": 2, "site 2": 2}
     nothing = count_images(varied, GalleryFilter.build(camera="Trap 9"), "hour")
     assert (nothing.bars, nothing.unknown) == ([], 0)
 
 
-def test_of_more_values_than_bars_the_last_bar_is_the_rest_and_no_filter(varied):
+def test_gallery_chart_groups_surplus_values_in_a_last_bar_without_a_filter(varied):
     give(varied, "name", {image_id: f"n{image_id}" for image_id in range(1, 25)})
     whole = count_images(varied, GalleryFilter(), "column:name").bars
     assert len(whole) == 24
@@ -70,7 +70,7 @@ def test_of_more_values_than_bars_the_last_bar_is_the_rest_and_no_filter(varied)
     assert len(groups.labels) == 40 and groups.labels[-1] == "other (21 values)" and groups.filter_values[-1] == ""
 
 
-def test_images_to_answer_blind_are_not_counted_by_what_an_import_says(varied):
+def test_gallery_chart_of_imported_fields_excludes_images_awaiting_blind_answers(varied):
     image_overlap.set_overlap(varied, 2, 0.5)
     hidden = waiting(varied)
     assert hidden
@@ -79,7 +79,7 @@ def test_images_to_answer_blind_are_not_counted_by_what_an_import_says(varied):
         assert sum(bar.count for bar in found.bars) + found.unknown == all_of_them, name
 
 
-def test_bands_of_a_histogram_are_round_and_odd_values_do_not_make_all_others_narrow():
+def test_histogram_bands_have_round_ends_and_resist_outliers():
     number = image_facts.Fact(
         "n", "N", image_facts.FactKind.NUMBER, image_facts.make_measure_reader("sharpness"), image_facts.format_number
     )
@@ -90,6 +90,6 @@ def test_bands_of_a_histogram_are_round_and_odd_values_do_not_make_all_others_na
     assert fact_groups.bin_values(number, np.full(5, 7.0), MAX_BARS).labels == ["7"]
 
 
-def test_a_fact_that_there_is_not_is_refused(varied):
+def test_gallery_chart_refuses_an_unknown_field(varied):
     with pytest.raises(AnnotatorError, match="There is no fact 'lens'"):
         fact_groups.count_images(varied, GalleryFilter(), "lens")

@@ -56,7 +56,7 @@ def ids(db: Database, sort: Sorting | None = None, **given: object) -> list[int]
     return gallery_listing.get_listing(db, GalleryFilter.build(**given), sort or Sorting()).get_ids(0, 100)
 
 
-def test_every_fact_of_the_table_is_a_filter_and_an_order_which_tell_the_blind_alike():
+def test_every_field_has_a_filter_and_a_sort_order_with_equal_blind_work_rules():
     for fact in FACTS:
         of_filter, sort = FILTERS_BY_NAME[fact.name], SORTS_BY_NAME[fact.name]
         assert of_filter.label == sort.label == fact.label
@@ -70,7 +70,7 @@ def test_every_fact_of_the_table_is_a_filter_and_an_order_which_tell_the_blind_a
     )
 
 
-def test_the_camera_hour_and_day_that_files_say_are_filters_and_orders(traps):
+def test_camera_hour_and_day_of_files_work_as_filters_and_sort_orders(traps):
     assert gallery_listing.list_filter_choices(traps)["camera"] == [("Trap 3", "Trap 3"), ("Trap 4", "Trap 4")]
     assert ids(traps, camera="Trap 4") == [2, 4]
     assert ids(traps, hour=(4, 13)) == [1, 2] and ids(traps, hour=(None, 4)) == [4]
@@ -83,7 +83,7 @@ def test_the_camera_hour_and_day_that_files_say_are_filters_and_orders(traps):
     assert shown.measures == {4: "0:00", 1: "4:30", 2: "12:00", 3: "23:59"}
 
 
-def test_images_of_before_get_their_camera_once_their_files_are_read_again_and_the_list_follows(traps):
+def test_rereading_files_fills_in_missing_cameras_and_updates_the_filter(traps):
     from annotator.worker.features.missing_files import MissingFileWatcher
 
     assert ids(traps, camera="Trap 4") == [2, 4]
@@ -94,7 +94,7 @@ def test_images_of_before_get_their_camera_once_their_files_are_read_again_and_t
     assert ids(traps, camera="Trap 4") == [2, 4]
 
 
-def test_a_place_and_a_time_of_an_import_come_before_those_of_the_file(traps):
+def test_imported_place_and_time_take_precedence_over_those_of_the_file(traps):
     assert [name for name, _ in gallery_listing.list_filter_choices(traps)["place"]] == ["pond", "wood"]
     give(traps, "location", {1: "heath", 2: "", 6: "heath"})
     give(traps, "timestamp", {1: "2026-05-03T20:00:00", 5: "2026-05-03 21:30:00", 2: "yesterday"})
@@ -105,7 +105,7 @@ def test_a_place_and_a_time_of_an_import_come_before_those_of_the_file(traps):
     assert ids(fresh, Sorting("captured")) == [2, 3, 1, 5, 4, 6]
 
 
-def test_an_imported_column_is_an_order_by_number_where_all_values_are_numbers_else_by_text(traps):
+def test_imported_column_sorts_numerically_only_when_all_values_are_numbers(traps):
     give(traps, "weight", {1: "10", 2: "9", 3: "-2.5", 5: "1e2"})
     give(traps, "site", {1: "10", 2: "9", 3: "north", 4: "10"})
     assert ids(traps, Sorting("column", column="weight")) == [3, 2, 1, 5, 4, 6]
@@ -117,7 +117,7 @@ def test_an_imported_column_is_an_order_by_number_where_all_values_are_numbers_e
     assert shown.measures == {1: "10", 2: "9", 3: "-2.5", 5: "100"}
 
 
-def test_an_unknown_column_and_one_of_too_many_texts_say_what_there_is(traps, monkeypatch):
+def test_unknown_or_too_diverse_sort_column_is_refused_with_the_available_ones(traps, monkeypatch):
     give(traps, "site", {1: "a", 2: "b", 3: "c"})
     with pytest.raises(AnnotatorError, match=r"There is no fact 'column:plot'\. .*hour.* Imported columns: site"):
         ids(traps, Sorting("column", column="plot"))
@@ -130,17 +130,17 @@ def test_an_unknown_column_and_one_of_too_many_texts_say_what_there_is(traps, mo
 
 
 @pytest.mark.parametrize("text", ["1_000", "nan", "inf", "1,5", "", "0x10", "north"])
-def test_what_is_no_plain_number_is_a_text(text):
+def test_nonplain_number_is_treated_as_text(text):
     assert attribute_columns.parse_number(text) is None
 
 
-def test_a_fact_that_no_image_has_is_not_offered(traps):
+def test_field_without_any_value_is_not_offered(traps):
     give(traps, "site", {1: "a"})
     names = [name for name, _ in gallery_listing.list_offered_facts(traps)]
     assert names == ["place", "camera", "captured", "hour", "column:site"], "nobody has measured these pictures"
 
 
-def test_routes_take_ranges_days_and_columns_and_refuse_what_is_none(traps):
+def test_gallery_route_accepts_ranges_days_and_columns_and_refuses_invalid_ones(traps):
     give(traps, "weight", {1: "3", 2: "2"})
     with asked(traps.paths.project) as app:
 
@@ -170,7 +170,7 @@ def colored(db: Database, name: str) -> tuple[list[int], dict]:
     return values.tolist(), meaning
 
 
-def test_points_have_the_color_of_their_choice_or_of_their_place_between_the_ends(traps):
+def test_map_colors_points_by_category_or_by_position_between_the_extremes(traps):
     assert colored(traps, "camera") == ([0, 1, 0, 1, 0, 255], {"names": ["Trap 3", "Trap 4"], "rest": False})
     give(traps, "weight", {1: "10", 2: "20", 3: "15", 4: "10"})
     values, meaning = colored(traps, "column:weight")
@@ -185,14 +185,14 @@ def test_points_have_the_color_of_their_choice_or_of_their_place_between_the_end
         assert app.send("GET", "/api/map/colors?by=fact")[0] == 409
 
 
-def test_one_odd_value_does_not_make_all_others_look_the_same():
+def test_map_colors_stay_distinct_despite_an_outlier():
     values = np.append(np.arange(999.0), 1e9)
     fact = image_facts.FACTS_BY_NAME["sharpness"]
     bytes_, meaning = fact_colors.encode_colors(fact, values)
     assert len(set(bytes_.tolist())) > 200 and meaning["high"].endswith("or more")
 
 
-def test_of_many_choices_the_commonest_have_a_group_and_the_last_is_of_all_others():
+def test_category_groups_keep_the_most_frequent_and_combine_the_rest():
     codes = np.array([3, 3, 3, 0, 0, 1, 1, 2, -1, 5])
     groups = fact_groups.group_by_choice(CategoryColumn(codes, list("abcdef")), 3)
     assert groups.labels == ["d", "a", "other (3 values)"] and groups.filter_values == ["d", "a", ""]
@@ -201,7 +201,7 @@ def test_of_many_choices_the_commonest_have_a_group_and_the_last_is_of_all_other
     assert all_of_them.labels == ["d", "a", "b", "c", "f"], "e is of no image"
 
 
-def test_a_band_is_what_the_filter_with_its_ends_shows():
+def test_band_group_equals_the_images_of_its_range_filter():
     chance = np.random.default_rng(0)
     values = np.append(chance.integers(0, 101, 3000) / 100, np.nan).astype(np.float16)
     fact = image_facts.FACTS_BY_NAME["brightness"]

@@ -61,7 +61,7 @@ def shown(page: Page) -> list[int]:
     return page.evaluate(SHOWN)
 
 
-def test_every_fact_is_a_field_whose_value_stands_in_the_address(browser, traps):
+def test_gallery_field_filters_and_order_are_kept_in_the_url(browser, traps):
     page = open_gallery(browser, traps)
     page.get_by_role("button", name="More").click()
     page.get_by_label("Fact to filter by").select_option("camera")
@@ -97,7 +97,7 @@ def test_every_fact_is_a_field_whose_value_stands_in_the_address(browser, traps)
     assert page.troubles == []
 
 
-def test_a_range_of_an_imported_column_and_days_come_by_a_link_and_nonsense_in_it_is_left_out(browser, traps):
+def test_gallery_link_applies_valid_filters_and_ignores_invalid_ones(browser, traps):
     page = open_gallery(
         browser, traps, "/gallery?captured=2026-05-01..2026-05-01&facts=weight%3D20..&hour=six..19&size=..&place=wood"
     )
@@ -128,7 +128,7 @@ CONTRAST = """(list) => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_map_is_colored_by_any_fact_and_its_legend_names_the_choices_or_the_ends(browser, traps, scheme):
+def test_map_colors_by_any_field_and_its_legend_names_categories_or_extremes(browser, traps, scheme):
     page = open_page(browser, traps, "Ann", "/map", color_scheme=scheme)
     page.locator(f".field[data-points='{COUNT}']").wait_for(timeout=60_000)
     page.get_by_role("button", name="Fact", exact=True).click()
@@ -152,7 +152,7 @@ def test_the_map_is_colored_by_any_fact_and_its_legend_names_the_choices_or_the_
     assert page.troubles == []
 
 
-def test_twelve_choices_can_be_told_from_the_ground_and_from_each_other_in_both_themes(browser, traps):
+def test_twelve_map_colors_have_enough_contrast_in_both_themes(browser, traps):
     db = Database(traps.project)
     give(db, "site", {number + 1: f"site {number % 14:02}" for number in range(COUNT)})
     seen = {}
@@ -173,7 +173,7 @@ def bars(page: Page) -> list[str | None]:
     return page.locator(".bars .bar").evaluate_all("(all) => all.map((one) => one.getAttribute('aria-label'))")
 
 
-def test_a_bar_of_the_chart_filters_by_its_value_and_pressed_again_no_more(browser, traps):
+def test_clicking_a_chart_bar_toggles_its_filter(browser, traps):
     page = open_gallery(browser, traps)
     page.keyboard.press("b")
     by = page.get_by_label("Fact to count by")

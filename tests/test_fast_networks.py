@@ -82,7 +82,7 @@ def pixels(count, size):
     [(True, 2.0, 1, True), (True, 1.1, 1, False), (False, 2.0, 1, False), (True, 2.0, 10**9, False)],
     ids=["faster", "not faster", "no such CPU", "small"],
 )
-def test_bfloat16_on_a_cpu_that_has_it_where_it_is_faster(tiny, monkeypatch, has, times, least, is_half):
+def test_backbone_uses_bfloat16_on_cpu_only_when_supported_and_faster(tiny, monkeypatch, has, times, least, is_half):
     plain = load_backbone(tiny)
     monkeypatch.setattr(fast_inference, "has_bfloat16", lambda: has)
     monkeypatch.setattr(fast_inference, "measure_speedup", lambda first, second: (first(), second(), times)[2])
@@ -96,7 +96,7 @@ def test_bfloat16_on_a_cpu_that_has_it_where_it_is_faster(tiny, monkeypatch, has
     assert all(weight.dtype == torch.float32 for weight in backbone.whole.parameters()), "heat maps look into these"
 
 
-def test_half_precision_whose_numbers_run_over_is_not_used(monkeypatch):
+def test_half_precision_is_rejected_when_values_overflow(monkeypatch):
     class Large(nn.Module):
         def forward(self, images, more=False):
             return images.mean((2, 3)) + 1e6
@@ -107,14 +107,14 @@ def test_half_precision_whose_numbers_run_over_is_not_used(monkeypatch):
     assert fast_inference.measure_speedup(lambda: None, lambda: sum(range(100_000))) > 1
 
 
-def test_a_folded_network_is_left_as_it_is(monkeypatch):
+def test_folded_backbone_stays_in_float32(monkeypatch):
     monkeypatch.setattr(
         fast_inference, "has_bfloat16", lambda: pytest.fail("the packaged network is in float32 everywhere")
     )
     assert "folded" in load_backbone("efficientnet_lite0").setting
 
 
-def test_without_room_for_one_image_it_goes_on_on_the_cpu_and_says_so(tiny, on_gpu):
+def test_gpu_without_room_for_one_image_falls_back_to_the_cpu_with_a_message(tiny, on_gpu):
     said, images = [], pixels(9, on_gpu.input_size)
     expected, expected_regions = load_backbone(tiny).features_and_regions(images)
     on_gpu._say = said.append
@@ -129,7 +129,7 @@ def test_without_room_for_one_image_it_goes_on_on_the_cpu_and_says_so(tiny, on_g
     assert compute_heat_map(on_gpu, head, torch.zeros(2), images[0], 1).max() > 0
 
 
-def test_a_network_that_does_not_fit_is_loaded_on_the_cpu_and_the_project_says_so(tiny, project, monkeypatch):
+def test_backbone_that_does_not_fit_on_the_gpu_is_loaded_on_the_cpu_with_a_warning(tiny, project, monkeypatch):
     made = []
 
     def full(name, source, device="cpu", say=None):
@@ -149,7 +149,7 @@ def test_a_network_that_does_not_fit_is_loaded_on_the_cpu_and_the_project_says_s
     assert "The GPU has no room for" in heartbeat.load_worker_state(db).last_error
 
 
-def test_a_gpu_is_given_as_many_images_as_it_takes(on_gpu):
+def test_gpu_batch_size_is_tuned_once_to_what_fits(on_gpu):
     on_gpu.least = 100
     tune_batch_size(on_gpu)
     assert 32 <= on_gpu.chunk <= 64 and on_gpu.batch_is_settled
@@ -162,7 +162,7 @@ def test_a_gpu_is_given_as_many_images_as_it_takes(on_gpu):
 
 
 @pytest.mark.parametrize("batch", [None, 4, 30])
-def test_images_are_decoded_ahead_of_a_gpu_and_come_in_order(tiny, on_gpu, pictures, monkeypatch, batch):
+def test_gpu_embedding_decodes_ahead_and_keeps_image_order(tiny, on_gpu, pictures, monkeypatch, batch):
     monkeypatch.setattr(embed, "MIN_IMAGES_TO_TUNE_BATCH", 10)
     on_gpu.least = 100
     pictures[3].write_bytes(b"")
@@ -176,7 +176,7 @@ def test_images_are_decoded_ahead_of_a_gpu_and_come_in_order(tiny, on_gpu, pictu
     assert on_gpu.batch_is_settled is (batch is None or len(pictures) >= 10)
 
 
-def test_a_request_to_stop_decodes_nothing_new_for_a_gpu(on_gpu, pictures):
+def test_stop_request_ends_decoding_for_the_gpu(on_gpu, pictures):
     seen = []
     for part in embed_images(pictures, on_gpu, batch=1, workers=1, should_stop=lambda: bool(seen)):
         seen.extend(part.indices)
@@ -186,12 +186,12 @@ def test_a_request_to_stop_decodes_nothing_new_for_a_gpu(on_gpu, pictures):
     stream.close()  # the caller leaves early
 
 
-def test_the_benchmark_takes_any_network(tiny, pictures):
+def test_backbone_benchmark_runs_for_a_custom_backbone(tiny, pictures):
     figures = measure(pictures[0].parent, backbone=tiny, rounds=1, photos_a_round=4, large=1)["figures"]
     assert figures["image_side_pixels"] == 96 and figures["photos_forward_only_images_per_second"] > 0
 
 
-def test_a_machine_needs_open_clip_for_a_network_of_it_and_only_then(monkeypatch):
+def test_open_clip_is_required_only_for_backbones_that_use_it(monkeypatch):
     assert list_extra_packages("efficientnet_lite2+open_clip:MobileCLIP2-S0/dfndr2b") == (OPEN_CLIP_PACKAGE,)
     assert list_extra_packages("efficientnet_lite2") == () and find_version_mismatch(get_package_versions()) == ""
     assert (

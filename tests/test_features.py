@@ -61,7 +61,7 @@ def count(folder) -> int:
     return count_features(folder, Caches(), MadeContents())
 
 
-def test_regions_are_those_of_the_cachs_rows_however_they_are_asked_for(tmp_path):
+def test_cached_region_embeddings_match_their_rows_for_every_kind_of_index(tmp_path):
     cache = read_made(tmp_path)
     assert cache.regions.shape == (0, 0, 0) and len(cache.regions) == 0
     features, regions = {}, {}
@@ -82,7 +82,7 @@ def test_regions_are_those_of_the_cachs_rows_however_they_are_asked_for(tmp_path
             one.regions[[9]]
 
 
-def test_an_image_in_two_shards_has_features_and_regions_of_the_same_one(tmp_path):
+def test_image_in_two_shards_reads_both_embeddings_from_the_same_shard(tmp_path):
     for seed in range(4):
         features = np.full((3, 4), seed)
         add_shard(tmp_path, np.array([1, 2, 3 + seed]), features, np.repeat(features[:, None], 9, 1))
@@ -91,7 +91,7 @@ def test_an_image_in_two_shards_has_features_and_regions_of_the_same_one(tmp_pat
     assert np.array_equal(cache.regions[:].mean(1), cache.features[:])
 
 
-def test_features_and_regions_stay_on_the_disk(tmp_path):
+def test_cached_embeddings_stay_on_disk(tmp_path):
     ids = np.arange(500)
     for shard in range(4):
         features = np.ones((500, 256), np.float16)
@@ -111,7 +111,7 @@ def test_features_and_regions_stay_on_the_disk(tmp_path):
         np.asarray(cache.features)
 
 
-def test_shards_without_regions_are_kept_but_not_counted_and_their_images_are_taken_in_anew(tmp_path):
+def test_shards_without_regions_are_kept_on_disk_but_not_read(tmp_path):
     old = {"image_ids": np.arange(1, 6), "features": np.ones((5, 4), np.float16)}
     save_file(old, tmp_path / "0.safetensors")
     cache = read_made(tmp_path)
@@ -125,7 +125,7 @@ def test_shards_without_regions_are_kept_but_not_counted_and_their_images_are_ta
 
 
 @pytest.mark.process
-def test_a_writer_killed_at_any_moment_loses_nothing_it_has_acknowledged(tmp_path):
+def test_killed_shard_writer_loses_no_acknowledged_shard(tmp_path):
     told = -1
     for wait_for in (1, 4, 9):
         words = [sys.executable, "-c", WRITER, str(tmp_path / "f"), str(told + 1)]
@@ -145,7 +145,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_has_acknowledged(tmp_pat
         assert (cache.regions[:] == cache.image_ids[:, None, None]).all()
 
 
-def test_a_full_disk_is_told_and_keeps_nothing_of_a_shard(tmp_path):
+def test_full_disk_raises_an_error_and_leaves_no_partial_shard(tmp_path):
     resource = pytest.importorskip("resource")
     add(tmp_path, 1, 2)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -158,14 +158,14 @@ def test_a_full_disk_is_told_and_keeps_nothing_of_a_shard(tmp_path):
     assert read_made(tmp_path).image_ids.tolist() == [1, 2] and len(list(tmp_path.iterdir())) == 1
 
 
-def test_features_and_regions_that_do_not_fit_together_are_refused(tmp_path):
+def test_mismatched_image_and_region_embeddings_are_refused(tmp_path):
     for regions in (np.zeros((2, 9, 5)), np.zeros((3, 9, 4)), np.zeros((2, 4))):
         with pytest.raises(ValueError, match=r"must be \(n,\), \(n, D\) and \(n, R, D\)"):
             add_shard(tmp_path, np.array([1, 2]), np.zeros((2, 4)), regions)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_shard_that_goes_while_it_is_in_use_is_told_with_what_to_do(tmp_path):
+def test_reading_a_deleted_shard_raises_an_error_with_advice(tmp_path):
     add(tmp_path, 1, 2)
     cache = read_made(tmp_path)
     next(tmp_path.iterdir()).unlink()
@@ -186,7 +186,7 @@ def add_coded(folder, *ids: int, basis: StoredBasis = BASIS, seed: int = 0) -> t
     return features, coded
 
 
-def test_images_with_regions_and_with_codes_are_one_list(tmp_path):
+def test_cache_lists_images_with_regions_and_with_codes_together(tmp_path):
     publish_basis(tmp_path, BASIS)
     old, regions = add(tmp_path, 5, 6, 7)
     new, coded = add_coded(tmp_path, 8, 2, seed=1)
@@ -199,7 +199,7 @@ def test_images_with_regions_and_with_codes_are_one_list(tmp_path):
         cache.codes[1:3]
 
 
-def test_the_name_of_a_shard_is_its_content_so_that_the_same_one_twice_is_one(tmp_path):
+def test_shard_name_is_its_content_hash_and_equal_shards_are_stored_once(tmp_path):
     features, regions = add(tmp_path, 1, 2)
     packed = pack_shard(np.array([1, 2]), MadeContents().load_hashes(np.array([1, 2])), features, regions)
     assert [path.stem for path in tmp_path.iterdir()] == [packed.name]
@@ -209,7 +209,7 @@ def test_the_name_of_a_shard_is_its_content_so_that_the_same_one_twice_is_one(tm
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_any_changed_byte_of_a_shard_costs_this_shard_alone(tmp_path):
+def test_corrupt_shard_is_deleted_without_affecting_other_shards(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2, seed=1)
     size = len(whole := (first := add_shard(tmp_path, np.array([3]), *_random(3))).read_bytes())
@@ -229,7 +229,7 @@ def _random(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return chance.normal(size=(1, 4)), chance.normal(size=(1, 9, 4))
 
 
-def test_shards_of_other_axes_are_not_read_and_the_first_basis_stays(tmp_path):
+def test_shards_with_another_basis_are_skipped_and_the_first_basis_is_kept(tmp_path):
     assert read_basis(tmp_path) is None and publish_basis(tmp_path, BASIS).name == BASIS.name
     other = StoredBasis(np.ones(4), BASIS.axes, BASIS.scales)
     assert publish_basis(tmp_path, other).name == BASIS.name == read_basis(tmp_path).name
@@ -247,7 +247,7 @@ def test_shards_of_other_axes_are_not_read_and_the_first_basis_stays(tmp_path):
     )
 
 
-def test_a_stray_shard_of_another_size_costs_no_other_and_the_networks_own_replaces_them(tmp_path):
+def test_shard_of_another_embedding_size_is_skipped_until_own_embeddings_replace_it(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2)
     cache = read_made(tmp_path)
@@ -261,7 +261,7 @@ def test_a_stray_shard_of_another_size_costs_no_other_and_the_networks_own_repla
         assert one.image_ids.tolist() == [7] and one.regions[0].shape == (9, 5) and one.basis is None
 
 
-def test_axes_whose_file_goes_while_they_are_in_use_are_written_again(tmp_path):
+def test_deleted_basis_file_is_rewritten_with_the_next_shard(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2)
     cache = read_made(tmp_path)
@@ -270,7 +270,7 @@ def test_axes_whose_file_goes_while_they_are_in_use_are_written_again(tmp_path):
     assert sorted(read_made(tmp_path).image_ids) == [1, 2, 3]
 
 
-def test_shards_that_another_process_takes_away_are_forgotten(tmp_path):
+def test_refresh_drops_shards_that_another_process_deleted(tmp_path):
     add(tmp_path, 1, 2)
     cache = read_made(tmp_path)
     first = next(tmp_path.iterdir())
@@ -280,14 +280,14 @@ def test_shards_that_another_process_takes_away_are_forgotten(tmp_path):
     assert cache.image_ids.tolist() == [3] and np.array_equal(cache.features[:], features)
 
 
-def test_numbers_of_another_type_are_not_read_as_features(tmp_path):
+def test_embeddings_of_a_wrong_data_type_are_not_read(tmp_path):
     numbers = {"image_ids": np.arange(2), "features": np.ones((2, 4), np.int16), "regions": np.ones((2, 9, 4), "f2")}
     save_file(numbers, tmp_path / "0.safetensors")
     cache = read_made(tmp_path)
     assert len(cache) == 0 and "its features are of another type" in cache.left_out[0]
 
 
-def test_codes_that_do_not_fit_their_axes_are_no_shard(tmp_path):
+def test_codes_that_do_not_match_their_basis_are_not_read(tmp_path):
     publish_basis(tmp_path, BASIS)
     for dimensions, axes in ((4, 2), (5, 3)):
         codes = CodedRegions(np.zeros((2, 9, axes)), np.ones((2, 9)), BASIS.name)
@@ -298,7 +298,7 @@ def test_codes_that_do_not_fit_their_axes_are_no_shard(tmp_path):
     assert len(cache) == 0 and len(cache.left_out) == 2 and [path.name for path in tmp_path.iterdir()] == [BASIS_FILE]
 
 
-def test_the_order_in_which_shards_came_decides_nothing_when_they_are_opened(tmp_path):
+def test_cache_contents_do_not_depend_on_shard_order(tmp_path):
     shards = [(np.array([1, 2, seed + 3]), *(np.repeat(part, 3, 0) for part in _random(seed))) for seed in range(5)]
     for folder, order in (("a", shards), ("b", shards[::-1])):
         for shard in order:
@@ -308,7 +308,7 @@ def test_the_order_in_which_shards_came_decides_nothing_when_they_are_opened(tmp
     assert np.array_equal(one.features[:], other.features[:]) and np.array_equal(one.regions[:], other.regions[:])
 
 
-def test_rows_that_are_kept_stay_those_of_their_moment(tmp_path):
+def test_embedding_view_is_unchanged_by_a_later_refresh(tmp_path):
     add(tmp_path, 1, 2)
     cache = read_made(tmp_path)
     features, before = cache.features, cache.features[:]
@@ -317,7 +317,7 @@ def test_rows_that_are_kept_stay_those_of_their_moment(tmp_path):
     assert len(features) == 2 and len(cache.features) == 4 and np.array_equal(features[:], before)
 
 
-def test_a_shard_that_gets_shorter_while_it_is_in_use_is_an_error_and_no_crash(tmp_path):
+def test_truncated_shard_in_use_raises_an_error(tmp_path):
     add(tmp_path, 1, 2)
     cache = read_made(tmp_path)
     path = next(tmp_path.iterdir())
@@ -333,7 +333,7 @@ def add_old(folder, *ids: int, seed: int = 0) -> np.ndarray:
     return features
 
 
-def test_rows_of_another_projects_images_are_not_read_hide_no_others_and_stay_where_they_are(tmp_path):
+def test_embeddings_of_another_projects_images_are_skipped_but_never_deleted(tmp_path):
     ids = np.arange(1, 9)
     for seed in range(6):  # names are sums: in one order or the other
         add_shard(tmp_path, ids, *_several(8, seed), project=2)
@@ -364,13 +364,13 @@ def _several(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return chance.normal(size=(images, 4)).astype(np.float16), chance.normal(size=(images, 9, 4)).astype(np.float16)
 
 
-def test_other_projects_features_decide_nothing_about_the_size_of_this_ones(tmp_path):
+def test_embeddings_of_another_project_do_not_set_the_embedding_size(tmp_path):
     add_shard(tmp_path, np.arange(1, 100), np.ones((99, 6)), np.ones((99, 9, 6)), project=2)
     add(tmp_path, 1, 2)
     assert read_made(tmp_path).features.shape == (2, 4)
 
 
-def test_rows_of_ids_that_no_image_has_yet_count_only_when_their_own_image_gets_the_id(tmp_path):
+def test_embeddings_of_unassigned_image_ids_count_once_their_image_is_registered(tmp_path):
     add_shard(tmp_path, np.array([4, 5, 6, 7]), *_several(4, 1))
     other = add_shard(tmp_path, np.array([5, 6, 8]), *_several(3, 2), project=2)
     project, caches = MadeContents(last=5), Caches()
@@ -383,7 +383,7 @@ def test_rows_of_ids_that_no_image_has_yet_count_only_when_their_own_image_gets_
     assert len(cache.left_out) == 1 and "3 images in 1 file of" in cache.left_out[0] and other.exists()
 
 
-def test_shards_of_older_versions_are_read_as_before_but_never_instead_of_one_that_says_what_it_is_of(tmp_path):
+def test_shards_of_older_versions_are_read_unless_a_newer_shard_has_the_image(tmp_path):
     publish_basis(tmp_path, BASIS)
     for seed in range(5):
         add_old(tmp_path, 1, 2, 3, seed=seed)
@@ -393,7 +393,7 @@ def test_shards_of_older_versions_are_read_as_before_but_never_instead_of_one_th
     assert np.array_equal(cache.features[cache.image_ids == 2], features)
 
 
-def test_codes_say_what_they_are_of_as_the_regions_did_that_they_replace(tmp_path):
+def test_codes_keep_the_content_hashes_of_the_regions_they_replace(tmp_path):
     publish_basis(tmp_path, BASIS)
     add(tmp_path, 3, 1, 2)
     add_old(tmp_path, 8, 9)
@@ -409,7 +409,7 @@ def test_codes_say_what_they_are_of_as_the_regions_did_that_they_replace(tmp_pat
             assert shard.image_ids.tolist() == [8, 9] and shard.contents is None, "nobody knows"
 
 
-def test_contents_are_the_beginnings_of_what_the_table_holds_in_any_order_and_of_anything(db, monkeypatch):
+def test_content_hashes_are_sha256_prefixes_for_any_order_and_any_ids(db, monkeypatch):
     with db.writing() as sql:
         sql.execute("UPDATE image SET sha256 = 'not hexadecimal' WHERE id = 3")
         sql.execute("UPDATE image SET sha256 = 'abc' WHERE id = 4")
@@ -429,7 +429,7 @@ def test_contents_are_the_beginnings_of_what_the_table_holds_in_any_order_and_of
                 assert bytes(row).hex() == (digits or hashlib.sha256(text.encode()).hexdigest()[:16]), image_id
 
 
-def test_after_an_older_project_db_was_put_back_images_are_embedded_again_that_have_the_ids_of_others(project, photos):
+def test_images_with_reused_ids_are_embedded_again_after_restoring_an_older_database(project, photos):
     """The other half of the images was registered in another order after it, so that ids were given again."""
     db = Database(project)
     ids = np.arange(1, 25)

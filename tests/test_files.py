@@ -66,7 +66,7 @@ def without_privileges():
         os.setegid(0)
 
 
-def test_nothing_that_lies_in_a_folder_ends_init(tmp_path, class_file):
+def test_init_handles_odd_file_names_links_and_pipes(tmp_path, class_file):
     folder = tmp_path / "odd"
     draw(folder / "good.jpg", seed=1)
     draw(folder / raw(b"caf\xe9.jpg"), seed=2)
@@ -103,13 +103,13 @@ PIECES = (b"\\", b"x", b"5c", b"e9", b"\xe9", b"\xff", b"\\xe9", b"\\x5c", b"a",
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1).map(b"".join))
-def test_an_escaped_name_is_text_and_opens_the_same_file(name):
+def test_escaped_path_is_valid_text_and_unescapes_to_the_same_file(name):
     stored = escape_path(os.fsdecode(name))
     assert os.fsencode(unescape_path(stored)) == name
     assert stored.encode().decode() == stored
 
 
-def test_folders_that_may_not_be_looked_into_are_named_and_the_rest_goes_on(readable_folder, class_file):
+def test_init_reports_unreadable_folders_and_registers_the_other_images(readable_folder, class_file):
     photos = readable_folder / "photos"
     with without_privileges():
         for number, name in enumerate(("good", "locked", "entered", "listed")):
@@ -137,7 +137,7 @@ def test_folders_that_may_not_be_looked_into_are_named_and_the_rest_goes_on(read
         assert (back.added, back.bad, images.count_missing(Database(project))) == (0, [], 0)
 
 
-def test_a_folder_of_links_is_summed_up_by_reason(annotator, photos, tmp_path):
+def test_init_summarizes_skipped_links_by_reason(annotator, photos, tmp_path):
     links = tmp_path / "links"
     draw(links / "own.jpg", seed=50)
     for path in sorted(photos.glob("*.jpg")):
@@ -151,7 +151,7 @@ def test_a_folder_of_links_is_summed_up_by_reason(annotator, photos, tmp_path):
     assert [(one["files"], one["example"]) for one in found] == [(23, "00.jpg"), (1, "notes.txt")]
 
 
-def test_a_new_project_of_which_no_image_can_be_used_is_not_made_and_every_reason_is_told(tmp_path, photos):
+def test_init_creates_no_project_without_a_usable_image_and_reports_every_reason(tmp_path, photos):
     (tmp_path / "links").mkdir()
     for path in sorted(photos.glob("*.jpg")):
         (tmp_path / "links" / path.name).symlink_to(path)
@@ -163,7 +163,7 @@ def test_a_new_project_of_which_no_image_can_be_used_is_not_made_and_every_reaso
     assert not (tmp_path / "project").exists()
 
 
-def test_no_name_of_a_file_or_class_reaches_the_terminal_as_a_control_sequence(annotator, photos):
+def test_terminal_output_escapes_control_characters_in_names(annotator, photos):
     draw(photos / "red\x1b[31m\nkept out.jpg", seed=60)
     (photos / "torn\x1b]0;title\x07\r.jpg").write_bytes(b"")
     (photos / raw(b"torn\xe9\xc2\x9b.jpg")).write_bytes(b"")
@@ -196,7 +196,7 @@ def moved(folder: Path, *pairs: tuple[str, str]) -> None:
         ([("00.jpg", "01.jpg"), ("01.jpg", "new.jpg")], 2),
     ],
 )
-def test_a_renamed_or_moved_file_is_called_by_the_name_it_has_now(project, photos, pairs, count):
+def test_renamed_or_moved_file_keeps_its_image_under_the_new_name(project, photos, pairs, count):
     db = Database(project)
     ids = {name: image_id for image_id, name in names(db).items()}
     moved(photos, *pairs)
@@ -216,7 +216,7 @@ def test_a_renamed_or_moved_file_is_called_by_the_name_it_has_now(project, photo
     assert set_up_project(project, images_folder=photos).registered.known == 24
 
 
-def test_a_folder_that_moved_and_a_file_that_moved_into_another_folder_keep_their_images(project, photos, tmp_path):
+def test_moved_folder_and_file_moved_to_another_folder_keep_their_images(project, photos, tmp_path):
     db = Database(project)
     before = names(db)
     photos.rename(tmp_path / "elsewhere")
@@ -230,7 +230,7 @@ def test_a_folder_that_moved_and_a_file_that_moved_into_another_folder_keep_thei
     assert names(db)[images.find_image(db, "00.jpg").id] == "zero.jpg"
 
 
-def test_a_deleted_file_is_marked_as_missing_everywhere_until_it_is_back(project, photos, tmp_path, annotator):
+def test_deleted_file_is_reported_missing_until_it_returns(project, photos, tmp_path, annotator):
     db = Database(project)
     image_id = images.find_image(db, "03.jpg").id
     (photos / "03.jpg").rename(tmp_path / "kept.jpg")
@@ -248,7 +248,7 @@ def test_a_deleted_file_is_marked_as_missing_everywhere_until_it_is_back(project
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_an_export_marks_missing_images_and_keeps_their_labels(project, photos, tmp_path, kind):
+def test_export_marks_missing_images_and_keeps_their_labels(project, photos, tmp_path, kind):
     (tmp_path / "labels.csv").write_text("image,labels\n03.jpg,fox\n05.jpg,fox\n")
     set_up_project(project, images_folder=None, label_file=tmp_path / "labels.csv")
     db = Database(project)
@@ -269,7 +269,7 @@ def test_an_export_marks_missing_images_and_keeps_their_labels(project, photos, 
     assert "1 image is missing" in card.with_suffix(".md").read_text()
 
 
-def test_a_worker_notices_deleted_files_and_those_that_are_back_but_not_an_unmounted_disk(project, photos, tmp_path):
+def test_worker_detects_deleted_and_returned_files_but_ignores_an_unmounted_disk(project, photos, tmp_path):
     db = Database(project)
     look = MissingFileWatcher(db)
     (photos / "03.jpg").rename(tmp_path / "away.jpg")
@@ -291,7 +291,7 @@ def test_a_worker_notices_deleted_files_and_those_that_are_back_but_not_an_unmou
     assert images.count_missing(db) == 2
 
 
-def test_an_empty_folder_that_was_not_empty_is_taken_for_an_unmounted_disk(project, photos):
+def test_previously_filled_but_now_empty_folder_is_treated_as_an_unmounted_disk(project, photos):
     photos.rename(photos.parent / "unmounted")
     photos.mkdir()
     with pytest.raises(AnnotatorError, match="Is its disk mounted"):
@@ -308,7 +308,7 @@ def replace_silently(place: Path, new: Path) -> None:
     assert (place.stat().st_size, place.stat().st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
 
 
-def test_a_file_replaced_with_the_same_size_and_time_is_not_shown_under_the_old_decisions(project, photos, tmp_path):
+def test_file_replaced_with_equal_size_and_time_is_detected_and_not_shown(project, photos, tmp_path):
     db = Database(project)
     replace_silently(photos / "00.jpg", draw(tmp_path / "other.jpg", seed=99))
     with pytest.raises(AnnotatorError, match="has changed since it was registered"):
@@ -317,7 +317,7 @@ def test_a_file_replaced_with_the_same_size_and_time_is_not_shown_under_the_old_
     assert set_up_project(project, images_folder=photos).registered.known == 23
 
 
-def test_a_file_that_was_only_touched_is_the_same_and_is_read_once(project, photos):
+def test_touched_but_unchanged_file_is_recognized_and_its_stamp_updated(project, photos):
     db = Database(project)
     (photos / "00.jpg").chmod(0o600)
     before = db.value("SELECT stamp FROM file WHERE image_id = 1")
@@ -330,7 +330,7 @@ def test_a_file_that_was_only_touched_is_the_same_and_is_read_once(project, phot
 
 
 @pytest.mark.parametrize("become", ["folder", "pipe", "link to itself", "link outside", "gone"])
-def test_a_file_that_became_something_else_is_a_note_on_its_image(project, photos, become):
+def test_file_that_became_a_folder_pipe_or_link_is_reported_as_missing(project, photos, become):
     db, place = Database(project), photos / "00.jpg"
     place.unlink()
     if become == "folder":
@@ -349,7 +349,7 @@ def test_a_file_that_became_something_else_is_a_note_on_its_image(project, photo
     assert 1 in images.load_missing_reasons(db)
 
 
-def test_labels_that_name_a_second_file_of_the_same_content_are_understood(project, photos, tmp_path):
+def test_labels_may_name_a_second_file_with_the_same_content(project, photos, tmp_path):
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
     path = tmp_path / "labels.csv"
     path.write_text("image,class,state\n00.jpg,fox,present\n1707.jpg,fox,present\n1707.jpg,deer,absent\n")
@@ -358,9 +358,7 @@ def test_labels_that_name_a_second_file_of_the_same_content_are_understood(proje
 
 
 @pytest.mark.parametrize("new", [False, True])
-def test_two_names_of_one_content_with_contradicting_labels_are_a_contradiction_of_the_file(
-    project, photos, tmp_path, class_file, new
-):
+def test_conflicting_labels_of_two_files_with_equal_content_are_refused(project, photos, tmp_path, class_file, new):
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
     path = tmp_path / "labels.csv"
     path.write_text("image,class,state\n00.jpg,fox,present\n01.jpg,deer,present\n1707.jpg,fox,absent\n")
@@ -374,7 +372,7 @@ def test_two_names_of_one_content_with_contradicting_labels_are_a_contradiction_
         assert collect_status(Database(project))["labels"] == {"present": 0, "absent": 0, "unsure": 0}
 
 
-def test_names_that_cannot_be_classes_are_refused_before_anything_is_written(tmp_path, photos):
+def test_invalid_class_names_are_refused_before_a_project_is_created(tmp_path, photos):
     path = tmp_path / "labels.csv"
     odd = ["image", "a|b", "bell\x07", "two\nlines", "x" * 300, ""]
     path.write_text("image,class,state\n" + "".join(f'00.jpg,"{name}",present\n' for name in [*odd, "fox"]))
@@ -386,7 +384,7 @@ def test_names_that_cannot_be_classes_are_refused_before_anything_is_written(tmp
     assert not (tmp_path / "project").exists()
 
 
-def test_a_truth_may_name_a_second_file_of_the_same_content_and_files_that_were_kept_out(photos, tmp_path):
+def test_truth_file_may_name_duplicate_files_and_skipped_files(photos, tmp_path):
     from annotator.benchmark.effort.effort_measurement import load_present_labels
 
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
@@ -400,7 +398,7 @@ def test_a_truth_may_name_a_second_file_of_the_same_content_and_files_that_were_
     assert given == {(ids["00.jpg"], "fox"), (ids["00.jpg"], "deer"), (ids["deep/23.png"], "deer")}
 
 
-def test_an_image_registered_by_an_older_version_is_compared_by_its_content_once(project, photos):
+def test_image_registered_by_an_older_version_is_verified_by_content_once(project, photos):
     db = Database(project)
     with db.writing() as sql:
         sql.execute("UPDATE file SET stamp = ''")

@@ -54,7 +54,7 @@ def thousand(tmp_path_factory) -> Iterator[Served]:
         yield served
 
 
-def test_type_ahead_finds_a_class_and_enter_takes_the_first(browser, many):
+def test_class_finder_matches_typed_characters_and_enter_labels_the_first_match(browser, many):
     page = open_page(browser, many, "Typist")
     wait_for_picture(page)
     image_id = on_screen(page)
@@ -68,7 +68,7 @@ def test_type_ahead_finds_a_class_and_enter_takes_the_first(browser, many):
     expect(page.locator(".found")).to_be_hidden()
 
 
-def test_a_search_clears_no_label_that_was_given_before(browser, many):
+def test_class_finder_keeps_earlier_labels(browser, many):
     page = open_page(browser, many, "Searcher")
     scribe = Scribe(page)
     image_id = scribe.press("Shift+Digit1", "/", leaves=False)
@@ -93,7 +93,7 @@ def test_a_search_clears_no_label_that_was_given_before(browser, many):
     assert labels_of(many, image_id) == {1: 1, 2: 1, 3: 1}
 
 
-def test_resting_on_a_class_shows_what_it_means_and_escape_takes_that_away(browser, many):
+def test_hovering_a_class_shows_its_card_and_escape_hides_it(browser, many):
     page = open_page(browser, many, "Reader")
     scribe = Scribe(page)
     image_id = scribe.press("1")
@@ -109,7 +109,7 @@ def test_resting_on_a_class_shows_what_it_means_and_escape_takes_that_away(brows
     expect(card).to_be_hidden()
 
 
-def test_no_card_comes_over_the_picture_while_a_name_is_typed(browser, many):
+def test_class_card_stays_hidden_while_typing_in_the_finder(browser, many):
     page = open_page(browser, many, "Typist", clock=True)
     wait_for_picture(page)
     card = page.get_by_role("group", name="Class", exact=True)
@@ -125,7 +125,7 @@ def test_no_card_comes_over_the_picture_while_a_name_is_typed(browser, many):
     expect(card).to_be_hidden()
 
 
-def test_a_question_mark_explains_the_class_that_enter_would_take(browser, many):
+def test_question_mark_shows_the_card_of_the_class_that_enter_would_label(browser, many):
     page = open_page(browser, many, "Asker")
     wait_for_picture(page)
     page.keyboard.press("/")
@@ -139,7 +139,7 @@ def test_a_question_mark_explains_the_class_that_enter_would_take(browser, many)
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
 
 
-def test_an_empty_finder_labels_nothing_and_enter_means_what_the_page_shows(browser, many):
+def test_empty_class_finder_labels_nothing_on_enter(browser, many):
     page = open_page(browser, many, "Hasty")
     wait_for_picture(page)
     image_id = on_screen(page)
@@ -177,7 +177,7 @@ def test_an_empty_finder_labels_nothing_and_enter_means_what_the_page_shows(brow
     assert [(row["action"], row["class_id"]) for row in decided(many, "Hasty")] == [("label", 1), ("done", None)]
 
 
-def test_with_a_thousand_classes_the_likeliest_are_at_hand_and_an_arrow_and_enter_take_the_first(browser, thousand):
+def test_class_finder_with_1000_classes_ranks_the_most_probable_first(browser, thousand):
     db = Database(thousand.project)
     names = {one.id: one.name for one in classes.load_active_classes(db)}
     page = open_page(browser, thousand, "Taxonomist")

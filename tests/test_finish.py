@@ -80,7 +80,7 @@ class ByImage:
         pass
 
 
-def test_an_answer_costs_what_the_time_model_says():
+def test_finish_benchmark_charges_answers_by_the_time_model():
     watch, model = Watch(Clock()), TimeModel()
     assert watch.add_answer(GRID, 2) == pytest.approx(model.estimate_grid_seconds(3, 2))
     assert watch.add_answer(Question("image", (0,), (0, 1)), 1) == pytest.approx(model.estimate_image_seconds(2, 1))
@@ -102,12 +102,12 @@ def test_an_answer_costs_what_the_time_model_says():
         (Question("click", (0,), (0, 1), (True, False)), "'click' starts without answers"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_refused_with_all_that_is_wrong(question, said):
+def test_invalid_tool_question_is_refused_with_all_problems(question, said):
     with pytest.raises(WrongTool, match=said):
         QuestionChecker(30, 4).check_question(question)
 
 
-def test_a_tool_that_asks_the_same_pair_without_end_is_stopped(tmp_path):
+def test_tool_that_repeats_a_question_too_often_is_stopped(tmp_path):
     done = played(ByImage(enough=31, repeats=MAX_ASKS_PER_CELL + 1), tmp_path)
     assert (
         done["ended"] == RUN_FAILED
@@ -117,12 +117,12 @@ def test_a_tool_that_asks_the_same_pair_without_end_is_stopped(tmp_path):
     assert played(ByImage(enough=31, repeats=MAX_ASKS_PER_CELL), tmp_path)["ended"] == RUN_NOT_FINISHED
 
 
-def test_a_tool_that_has_nothing_more_to_ask_and_never_says_done_has_given_up(tmp_path):
+def test_tool_that_stops_asking_without_certifying_is_reported_as_given_up(tmp_path):
     done = played(ByImage(enough=31), tmp_path)
     assert done["ended"] == RUN_GAVE_UP and done["seconds"] is None and done["true"] is not None
 
 
-def test_done_said_too_early_gives_no_time_but_the_true_goal_is_still_timed(tmp_path):
+def test_early_done_claim_gets_no_time_but_the_true_goal_time_is_reported(tmp_path):
     early, honest = played(ByImage(enough=20), tmp_path), played(ByImage(), tmp_path)
     assert early["ended"] == RUN_TOO_EARLY and early["seconds"] is None
     assert early["claim"]["decided"]["recall"] < 0.95 and early["true"]["seconds"] > early["claim"]["seconds"]
@@ -134,14 +134,14 @@ def test_done_said_too_early_gives_no_time_but_the_true_goal_is_still_timed(tmp_
     assert honest["true"]["seconds"] < honest["seconds"] and honest["actions"] == 30 + TRUTH.sum()
 
 
-def test_a_form_answered_by_a_noisy_person_is_not_finished_whatever_it_says(tmp_path):
+def test_form_answered_by_a_noisy_annotator_claims_done_too_early(tmp_path):
     truth = np.random.default_rng(1).random((400, 4)) < 0.3
     person = Person.build(truth, noisy=True, seed=0)
     done = play_tool(FormTool(), task(tmp_path, truth), truth, person, Clock())
     assert done["ended"] == RUN_TOO_EARLY and done["claim"]["decided"]["recall"] < 0.96
 
 
-def test_a_click_names_one_class_or_none(tmp_path):
+def test_click_answer_names_one_class_or_none(tmp_path):
     heard = []
 
     class Clicks(ByImage):
@@ -161,7 +161,7 @@ def test_a_click_names_one_class_or_none(tmp_path):
             assert there[named] and present[1 - named] is None
 
 
-def test_an_error_of_a_tool_ends_its_run_and_says_which(tmp_path):
+def test_tool_error_ends_its_run_and_is_reported(tmp_path):
     class Broken(ByImage):
         def labels(self):
             return [(99, 0)] if self.told else []
@@ -172,7 +172,7 @@ def test_an_error_of_a_tool_ends_its_run_and_says_which(tmp_path):
     assert "'first' is no number of an image" in played(broken, tmp_path)["why"]
 
 
-def test_the_upper_limit_is_that_of_clopper_and_pearson():
+def test_upper_limit_equals_clopper_pearson():
     assert compute_upper_limit(0, 100, 0.05) == pytest.approx(1 - 0.05**0.01)
     assert compute_upper_limit(5, 5, 0.05) == 1.0
     # The limit is where so few positives have just the probability that may be missed.
@@ -180,7 +180,7 @@ def test_the_upper_limit_is_that_of_clopper_and_pearson():
     assert ((draws < limit).sum(1) <= 3).mean() == pytest.approx(0.05, abs=0.006)
 
 
-def test_audits_of_unfinished_labels_certify_as_rarely_as_they_may():
+def test_audits_certify_unfinished_labels_no_more_often_than_the_risk_allows():
     """90 of 100 positives are found, 10 among 300 open pairs: recall 0.90, where 0.95 is to be certified."""
     wrong = 0
     for seed in range(200):
@@ -199,7 +199,7 @@ def test_audits_of_unfinished_labels_certify_as_rarely_as_they_may():
     assert wrong / 200 <= 0.05
 
 
-def test_a_sample_that_would_have_to_be_most_of_what_is_open_is_not_drawn():
+def test_audit_sample_is_not_drawn_when_it_needs_most_unanswered_labels():
     assert choose_sample_size(10_000, allowed=100, rate=0.0, miss=0.025) == pytest.approx(365, rel=0.15)
     assert choose_sample_size(200, allowed=2, rate=0.0, miss=0.025) is None
 
@@ -224,7 +224,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_measured_times_are_taken_in_the_columns_that_they_are_published_in(name, tmp_path):
+def test_published_time_tables_are_read_in_their_own_columns(name, tmp_path):
     text, factors = PUBLISHED[name]
     (tmp_path / "times.csv").write_text(text)
     clock = measured_times.read_times(tmp_path / "times.csv")
@@ -237,7 +237,7 @@ def test_measured_times_are_taken_in_the_columns_that_they_are_published_in(name
         assert (f"columns as {name}" in source) == (kind in factors) and (source == "assumed") == (kind not in factors)
 
 
-def test_times_that_cannot_be_read_are_named_with_their_lines(tmp_path):
+def test_time_table_errors_name_their_lines(tmp_path):
     path = tmp_path / "times.csv"
     path.write_text("kind,cells,changes,seconds\ngrid,24,2,20\nlook,1,0,3\ngrid,x,0,3\ngrid,2,3,4\n")
     with pytest.raises(AnnotatorError, match=r"line 3: there is no kind 'look'(.|\n)*line 4(.|\n)*line 5: 3 changes"):
@@ -250,7 +250,7 @@ def test_times_that_cannot_be_read_are_named_with_their_lines(tmp_path):
         measured_times.read_times(path)
 
 
-def test_made_up_sets_follow_from_name_and_seed_and_differ_as_they_say(tmp_path):
+def test_synthetic_datasets_are_determined_by_name_and_seed_and_match_their_description(tmp_path):
     shown = {}
     for name, recipe in drawing.SET_RECIPES.items():
         drawing.draw_set(tmp_path / name, name, recipe.classes, 0)
@@ -267,7 +267,7 @@ def test_made_up_sets_follow_from_name_and_seed_and_differ_as_they_say(tmp_path)
     assert (first / "images" / "0003.jpg").read_bytes() != (other / "images" / "0003.jpg").read_bytes()
 
 
-def test_what_does_not_go_together_is_said_before_anything_is_measured(tmp_path):
+def test_conflicting_benchmark_options_are_refused_before_measuring(tmp_path):
     for options, said in (
         ({"sets": ["fewer"]}, "Did you mean 'few'"),
         ({"tools": ["autopilt"]}, "Did you mean 'autopilot'"),
@@ -288,7 +288,7 @@ def blocks(kind: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.process
-def test_the_tools_of_the_page_enter_as_it_says_and_both_ways_give_the_same_figures(tmp_path, annotator):
+def test_example_tools_of_the_documentation_run_and_both_interfaces_give_equal_figures(tmp_path, annotator):
     files = dict(blocks("python"))
     assert set(files) == {"by_class.py", "by_lines.py"}
     for name, text in files.items():
@@ -322,14 +322,14 @@ WRONG = {
 
 @pytest.mark.process
 @pytest.mark.parametrize("code", WRONG)
-def test_a_process_that_breaks_the_protocol_is_ended_and_named(code, tmp_path):
+def test_tool_process_that_breaks_the_protocol_is_stopped_and_reported(code, tmp_path):
     tool = ProcessTool([sys.executable, "-c", code], timeout_seconds=1 if "sleep" in code else 60)
     done = played(tool, tmp_path)
     assert done["ended"] == RUN_FAILED and WRONG[code] in done["why"]
 
 
 @pytest.mark.process
-def test_a_class_that_is_not_there_or_lacks_a_method_is_named(tmp_path):
+def test_tool_class_that_is_missing_or_incomplete_is_reported(tmp_path):
     (tmp_path / "half.py").write_text("class Half:\n    def start(self, task): pass\n")
     for spec, said in (
         (f"{tmp_path}/half.py:Half", "lacks ask, answer, labels, certifies"),
@@ -342,7 +342,7 @@ def test_a_class_that_is_not_there_or_lacks_a_method_is_named(tmp_path):
 
 
 @pytest.mark.process
-def test_a_failed_tool_is_in_the_report_and_leaves_the_others_alone(tmp_path):
+def test_failed_tool_is_reported_without_affecting_other_tools(tmp_path):
     rows = []
     for name, tool in (("good", ByImage()), ("early", ByImage(enough=10)), ("bad", ProcessTool(["/no/such/file"]))):
         rows.append({"set": "made up", "person": "perfect", "seed": 0, "tool": name, **played(tool, tmp_path)})
@@ -386,7 +386,7 @@ def check_finished(result: dict, work: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_ours_finishes_a_small_set_and_what_it_certifies_is_true(own):
+def test_autopilot_finishes_a_small_dataset_and_its_certified_claim_is_true(own):
     result = finish_measurement.measure_tools(replace(own, tools=["autopilot"]))
     check_finished(result, own.work)
     assert result["sets"][0]["set"] == sets.OWN_SET_NAME and result["sets"][0]["images"] == 24
@@ -395,7 +395,7 @@ def test_ours_finishes_a_small_set_and_what_it_certifies_is_true(own):
 
 
 @pytest.mark.slow
-def test_every_baseline_finishes_a_small_set_and_a_second_run_gives_the_same_figures(own):
+def test_every_baseline_finishes_a_small_dataset_and_a_second_run_is_identical(own):
     result = finish_measurement.measure_tools(replace(own, tools=[name for name in TOOLS if name != "autopilot"]))
     check_finished(result, own.work)
     assert [row["tool"] for row in result["rows"]] == ["form", "random", "grids", "uncertainty"]

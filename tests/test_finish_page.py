@@ -42,7 +42,7 @@ def label_all(db: Database, class_id: int, image_ids: range) -> None:
         assert not decisions.save(db, [given]).refused
 
 
-def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_back_after_it(browser, tmp_path):
+def test_complete_page_starts_a_check_only_on_request_and_returns_after_it(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(30), complete=30) as served:
         page = finished(browser, served, "Check")
         finish = page.locator(".finish")
@@ -81,7 +81,7 @@ def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_ba
         assert page.troubles == []
 
 
-def test_a_check_that_is_skipped_leads_back_and_is_offered_again(browser, tmp_path):
+def test_skipped_check_returns_to_the_complete_page_and_is_offered_again(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
         page = finished(browser, served, "Skip")
         page.get_by_role("button", name="Check them").click()
@@ -93,7 +93,7 @@ def test_a_check_that_is_skipped_leads_back_and_is_offered_again(browser, tmp_pa
         assert decided(served, "Skip") == []
 
 
-def test_the_last_answer_ends_in_complete_undo_leads_back_and_what_opens_again_waits_for_a_press(browser, tmp_path):
+def test_complete_page_follows_the_last_answer_and_offers_newly_unanswered_labels(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=59) as served:
         page = open_page(browser, served, "Last", "/autopilot")
         until(lambda: page.evaluate(KIND))
@@ -122,7 +122,7 @@ def test_the_last_answer_ends_in_complete_undo_leads_back_and_what_opens_again_w
         assert page.troubles == []
 
 
-def test_an_audit_begins_when_it_is_pressed_and_ends_in_complete(browser, tmp_path):
+def test_audit_starts_on_request_and_ends_on_the_complete_page(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
         page = finished(browser, served, "Audit")
         expect(page.locator(".finish")).to_contain_text("An audit of 36 random pairs tells how many answers are wrong.")
@@ -140,7 +140,7 @@ def test_an_audit_begins_when_it_is_pressed_and_ends_in_complete(browser, tmp_pa
         expect(page.get_by_role("button", name="Start an audit")).to_be_visible()
 
 
-def test_one_press_downloads_an_export_like_the_last_one(browser, tmp_path):
+def test_complete_page_repeats_the_last_export_with_one_click(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=60) as served:
         page = finished(browser, served, "Exporter")
         expect(page.get_by_role("button", name="Export")).to_be_hidden()
@@ -173,7 +173,7 @@ def test_one_press_downloads_an_export_like_the_last_one(browser, tmp_path):
             page.get_by_role("button", name="Export").click()
 
 
-def test_annotate_says_once_that_suggestions_have_become_ready(browser, tmp_path):
+def test_annotate_page_announces_ready_suggestions_once(browser, tmp_path):
     with flown(tmp_path, CLASSES, None) as served:
         page = open_page(browser, served, "Waiting")
         wait_for_picture(page)

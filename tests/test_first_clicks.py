@@ -11,13 +11,13 @@ from annotator.benchmark.datasets import draw_clicks, draw_observed_labels, load
 from annotator.benchmark.first_named_class import Naming, choose_first_classes, compute_naming_rates
 
 
-def test_random_clicks_are_those_of_earlier_versions():
+def test_random_clicks_equal_those_of_earlier_versions():
     truth = np.random.default_rng(0).random((200, 6)) < 0.3
     digest = hashlib.sha256(draw_clicks(truth, 0.5, 3).tobytes()).hexdigest()[:16]
     assert digest == "a4ad49511aaddd7f", "figures that were published with the same seed would no longer compare"
 
 
-def test_weights_of_nothing_name_what_random_clicks_name():
+def test_zero_click_weights_equal_random_clicks():
     truth, chance = np.random.default_rng(1).random((300, 5)) < 0.5, np.random.default_rng(2)
     uniform = chance.random(truth.shape)
     assert np.array_equal(
@@ -25,13 +25,13 @@ def test_weights_of_nothing_name_what_random_clicks_name():
     )
 
 
-def test_a_class_is_named_first_with_its_share_of_the_weights():
+def test_first_class_is_drawn_in_proportion_to_its_weight():
     truth = np.tile([True, False, True, True], (40_000, 1))
     named = choose_first_classes(truth, np.random.default_rng(0).random(truth.shape), np.log([[1, 50, 3, 6]]))
     assert np.bincount(named, minlength=4) / len(named) == pytest.approx([0.1, 0, 0.3, 0.6], abs=0.01)
 
 
-def test_salient_clicks_with_strength_two_follow_the_areas_within_a_class_pair():
+def test_salient_clicks_of_strength_2_follow_squared_object_areas():
     # One class twice as long as the other: with strength 2 its weight is four times as large, besides its salience.
     truth = np.ones((60_000, 2), bool)
     areas = np.where(np.arange(60_000)[:, None] % 2 == [0, 1], 400.0, 100.0)
@@ -40,7 +40,7 @@ def test_salient_clicks_with_strength_two_follow_the_areas_within_a_class_pair()
     assert odds[0] / odds[1] == pytest.approx(16, rel=0.1)
 
 
-def test_biased_clicks_name_the_frequent_class_in_proportion_to_how_frequent_it_is():
+def test_biased_clicks_favor_frequent_classes_in_proportion_to_frequency():
     truth = np.zeros((30_000, 2), bool)
     truth[:, 0], truth[::4, 1] = True, True
     both = (draw_clicks(truth, 1.0, 0, Naming("biased", 1)) == 1)[::4]
@@ -50,7 +50,7 @@ def test_biased_clicks_name_the_frequent_class_in_proportion_to_how_frequent_it_
 
 
 @pytest.mark.parametrize("naming", [Naming("salient", 2), Naming("biased", 1)])
-def test_other_clicks_are_on_the_same_images_and_a_smaller_share_is_part_of_a_larger_one(naming):
+def test_naming_strategies_click_the_same_images_and_smaller_fractions_are_subsets(naming):
     truth = np.random.default_rng(0).random((300, 8)) < np.linspace(0.1, 0.8, 8)
     small, large = draw_clicks(truth, 0.1, 7, naming), draw_clicks(truth, 0.6, 7, naming)
     assert np.array_equal(large[small == 1], small[small == 1]) and truth[large == 1].all()
@@ -58,20 +58,20 @@ def test_other_clicks_are_on_the_same_images_and_a_smaller_share_is_part_of_a_la
     assert (large != draw_clicks(truth, 0.6, 7)).any()
 
 
-def test_salient_clicks_overlook_some_classes_and_a_seed_chooses_which():
+def test_salient_clicks_underreport_classes_chosen_by_the_seed():
     truth = np.random.default_rng(0).random((4000, 8)) < 0.5
     rates = [compute_naming_rates(truth, draw_clicks(truth, 1.0, seed, Naming("salient", 2))) for seed in (0, 1)]
     even = compute_naming_rates(truth, draw_clicks(truth, 1.0, 0))
     assert np.ptp(even) < 0.05 < 0.3 < np.ptp(rates[0]) and abs(rates[0] - rates[1]).max() > 0.2
 
 
-def test_clicks_that_are_not_random_are_drawn_for_a_set_of_the_papers_too(tmp_path):
+def test_salient_clicks_are_drawn_for_a_paper_dataset(tmp_path):
     dataset = load_dataset("voc", make_voc(tmp_path))
     labels = draw_observed_labels(dataset, 1.0, 0, Naming("salient", 2))
     assert (labels.sum(1) == 1).all() and dataset.train.truth[labels == 1].all()
 
 
-def test_coco_says_how_large_things_are_where_its_annotations_do(tmp_path):
+def test_coco_loader_reads_object_areas_when_annotations_have_them(tmp_path):
     root = make_coco(tmp_path)
     assert load_dataset("coco", root).areas is None
     for part in ("train", "val"):

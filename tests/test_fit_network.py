@@ -85,7 +85,7 @@ def begin(problem, name, **options):
 
 
 @pytest.mark.parametrize("name", ["an", "gr", "role", "role+linear_init", "lagc", "boostlu", "smile"])
-def test_hidden_positives_are_ranked_above_chance(problem, name):
+def test_every_method_ranks_hidden_positives_above_chance(problem, name):
     training = begin(problem, name)
     losses = [epoch.loss for epoch in training]
     assert len(losses) == 8
@@ -100,7 +100,7 @@ def same(ours, theirs) -> bool:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_training_that_was_killed_ends_as_if_it_had_not_been(problem, tmp_path, name):
+def test_training_resumed_after_a_kill_equals_an_uninterrupted_one(problem, tmp_path, name):
     short = MapExamples(problem.views[:32], weak=2)
     some = type("Some", (), {"labels": problem.labels[:32], "examples": short})
     settings = TrainingRecipe(
@@ -120,7 +120,7 @@ def test_a_training_that_was_killed_ends_as_if_it_had_not_been(problem, tmp_path
         assert same(resumed.copy_weights(which), whole.copy_weights(which))
 
 
-def test_a_finished_training_has_nothing_left_to_do_but_knows_its_weights(problem, tmp_path):
+def test_resumed_finished_training_runs_no_epoch_and_restores_its_weights(problem, tmp_path):
     settings = TrainingRecipe(lr=1e-3, batch=32, epochs=1)
     first = begin(problem, "an", settings=settings, checkpoint=tmp_path / "a")
     assert len(list(first)) == 1
@@ -129,7 +129,7 @@ def test_a_finished_training_has_nothing_left_to_do_but_knows_its_weights(proble
     assert same(again.copy_weights(), first.copy_weights())
 
 
-def test_a_checkpoint_of_another_training_is_refused_with_the_difference(problem, tmp_path):
+def test_checkpoint_of_another_training_is_refused_with_the_difference(problem, tmp_path):
     next(begin(problem, "an", checkpoint=tmp_path / "a"))
     with pytest.raises(ValueError, match=r"another training: method was 'an' and is 'gr'.*Delete it"):
         begin(problem, "gr", checkpoint=tmp_path / "a")
@@ -138,7 +138,7 @@ def test_a_checkpoint_of_another_training_is_refused_with_the_difference(problem
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-def test_a_damaged_checkpoint_is_named_and_nothing_in_it_is_run(problem, tmp_path):
+def test_damaged_checkpoint_is_refused_without_executing_its_content(problem, tmp_path):
     import pickle
 
     class Trap:
@@ -152,7 +152,7 @@ def test_a_damaged_checkpoint_is_named_and_nothing_in_it_is_run(problem, tmp_pat
     assert not (tmp_path / "sprung").exists()
 
 
-def test_a_method_whose_state_cannot_be_kept_is_told_which_part():
+def test_unsavable_method_state_error_names_the_attribute():
     method = make_method("an")
     method.begin(torch.zeros(2, 2, dtype=torch.int8), None, 1, torch.Generator())
     method.friend = make_method("gr")
@@ -160,7 +160,7 @@ def test_a_method_whose_state_cannot_be_kept_is_told_which_part():
         get_method_state(method)
 
 
-def test_learned_tensors_stay_the_ones_an_optimizer_moves():
+def test_restored_method_state_keeps_the_tensors_of_the_optimizer():
     method = make_method("role")
     method.begin(torch.zeros(3, 2, dtype=torch.int8), None, 1, torch.Generator())
     phi, state = method.phi, get_method_state(method)
@@ -171,7 +171,7 @@ def test_learned_tensors_stay_the_ones_an_optimizer_moves():
     assert phi.abs().sum() > 0
 
 
-def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_generator_alone(problem):
+def test_training_is_deterministic_and_leaves_the_global_generator_unchanged(problem):
     def trained(seed):
         training = begin(problem, "gr", settings=TrainingRecipe(lr=1e-2, batch=32, epochs=2), seed=seed)
         torch.manual_seed(11)
@@ -183,7 +183,7 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_generator_al
     assert not same(trained(1), trained(2))
 
 
-def test_stopping_between_batches_ends_the_training_at_its_last_finished_epoch(problem, tmp_path):
+def test_stop_between_batches_ends_training_at_the_last_finished_epoch(problem, tmp_path):
     asked = []
 
     def after_ten_batches():
@@ -195,7 +195,7 @@ def test_stopping_between_batches_ends_the_training_at_its_last_finished_epoch(p
     assert [epoch.number for epoch in begin(problem, "an", checkpoint=tmp_path / "a")] == list(range(2, 9))
 
 
-def test_the_classifier_and_what_a_method_learns_have_rates_of_their_own():
+def test_classifier_and_learned_tensors_have_separate_learning_rates():
     network, phi = Small(), torch.zeros(2, requires_grad=True)
     settings = TrainingRecipe(lr=1e-3, batch=1, epochs=1, head_lr_scale=10, optimiser="sgd", weight_decay=0.1)
     optimiser, schedule = create_optimizer(network, [{"params": [phi], "lr_scale": 5.0}], settings, 10, frozen=False)
@@ -206,7 +206,7 @@ def test_the_classifier_and_what_a_method_learns_have_rates_of_their_own():
         create_optimizer(network, [], TrainingRecipe(lr=1, batch=1, epochs=1, optimiser="adams"), 10, frozen=False)
 
 
-def test_an_average_moves_at_a_constant_pace_as_published_or_quickly_at_first():
+def test_weight_average_moves_at_a_constant_rate_or_with_a_warm_up():
     network, average = Small(0), Small(1)
     before = average.classifier.weight.clone()
     update_average(average, network, 0.9997)
@@ -216,7 +216,7 @@ def test_an_average_moves_at_a_constant_pace_as_published_or_quickly_at_first():
 
 
 @pytest.mark.parametrize(("warms_up", "left"), [(False, 0.9**3), (True, (2 / 11) * (3 / 12) * (4 / 13))])
-def test_a_training_averages_its_weights_with_or_without_a_warm_up(problem, warms_up, left):
+def test_training_averages_its_weights_with_or_without_a_warm_up(problem, warms_up, left):
     """With a learning rate of nearly 0 the weights stand still, so that the average shows its pace alone."""
     method = make_method("lagc", width=16, average_decay=0.9, average_warm_up=warms_up)
     network = method.build_network(CHANNELS, CLASSES, torch.Generator())
@@ -228,7 +228,7 @@ def test_a_training_averages_its_weights_with_or_without_a_warm_up(problem, warm
     torch.testing.assert_close(training.average.bias - network.bias, torch.full((CLASSES,), left))
 
 
-def test_a_last_batch_that_is_not_full_is_left_out_where_the_settings_say_so(problem):
+def test_incomplete_last_batch_is_dropped_when_the_recipe_says_so(problem):
     def images_in(settings):
         training = begin(problem, "an", settings=settings)
         seen, loss = [], training.method.loss
@@ -242,14 +242,14 @@ def test_a_last_batch_that_is_not_full_is_left_out_where_the_settings_say_so(pro
     assert images_in(TrainingRecipe(lr=1e-3, batch=500, epochs=1, drop_last=True)) == [IMAGES]  # a single one stays
 
 
-def test_the_settings_of_cole_et_al_and_of_lagc_leave_out_a_last_batch_that_is_not_full():
+def test_published_recipes_of_cole_et_al_and_lagc_drop_the_incomplete_last_batch():
     leaving_out = {name for name, method in METHODS.items() if any(one.drop_last for one in method.published.values())}
     theirs = {name for name, method in METHODS.items() if method.paper.startswith("Cole et al.") and method.published}
     assert {"an", "role+linear_init", "oracle"} <= theirs
     assert leaving_out == theirs | {"lagc"}
 
 
-def test_a_second_stage_goes_on_with_classifier_and_estimates_of_the_same_epoch(problem):
+def test_second_stage_starts_from_classifier_and_estimates_of_the_best_frozen_epoch(problem):
     """Of six frozen epochs the third is called the best, and the seventh trains the whole network."""
     kept, begun = [], []
     training = begin(problem, "role+linear_init", best=lambda: kept[2])
@@ -269,7 +269,7 @@ def test_a_second_stage_goes_on_with_classifier_and_estimates_of_the_same_epoch(
 
 
 @pytest.mark.parametrize("name", ["role+linear_init", "an_ls+linear_init"])
-def test_stages_are_scored_apart_so_that_no_frozen_epoch_is_the_result(problem, tmp_path, name):
+def test_training_result_is_never_an_epoch_of_the_frozen_stage(problem, tmp_path, name):
     class Falling(Task):
         def val_map(self, probabilities):
             return 1 / (1 + len(trainer.history))
@@ -293,7 +293,7 @@ def test_stages_are_scored_apart_so_that_no_frozen_epoch_is_the_result(problem, 
     assert all(map(torch.equal, again.best_epoch.learned, best.best_epoch.learned))
 
 
-def test_a_linear_start_gives_the_classifier_what_a_linear_head_learns(problem):
+def test_linear_start_gives_the_classifier_the_weights_of_a_linear_head(problem):
     network = Small()
     body = network.body[0].weight.clone()
     learned = fit_linear_start(network, problem.examples, problem.labels, make_method("role"), epochs=8)
@@ -306,7 +306,7 @@ def test_a_linear_start_gives_the_classifier_what_a_linear_head_learns(problem):
         fit_network(network, problem.examples, problem.labels, make_method("an"), LEARNING, learned=learned)
 
 
-def test_the_best_epoch_of_a_linear_start_is_taken(problem):
+def test_linear_start_uses_its_best_epoch(problem):
     heads = []
 
     def score(head):
@@ -318,7 +318,7 @@ def test_the_best_epoch_of_a_linear_start_is_taken(problem):
     assert torch.equal(network.classifier.weight, heads[1][0])
 
 
-def test_a_class_nobody_marked_keeps_its_fresh_classifier_in_a_linear_start(problem):
+def test_class_without_present_labels_keeps_its_initial_classifier_in_a_linear_start(problem):
     network = Small()
     before, labels = network.classifier.weight.clone(), problem.labels.copy()
     labels[:, 2] = 0
@@ -327,7 +327,7 @@ def test_a_class_nobody_marked_keeps_its_fresh_classifier_in_a_linear_start(prob
     assert torch.isfinite(network.classifier.bias).all()
 
 
-def test_a_loss_that_is_not_finite_ends_the_training_with_the_reason(problem):
+def test_non_finite_loss_ends_training_with_an_error(problem):
     network = Small()
     with torch.no_grad():
         network.classifier.weight.fill_(torch.nan)
@@ -335,7 +335,7 @@ def test_a_loss_that_is_not_finite_ends_the_training_with_the_reason(problem):
         next(fit_network(network, problem.examples, problem.labels, make_method("an"), LEARNING))
 
 
-def test_labels_of_another_size_no_images_and_no_epochs_are_refused_at_once(problem):
+def test_training_refuses_mismatched_labels_no_images_no_epochs_and_unknown_precision(problem):
     with pytest.raises(ValueError, match=r"\(95, 4\)"):
         fit_network(Small(), problem.examples, problem.labels[:-1], make_method("an"), LEARNING)
     with pytest.raises(ValueError, match="no image"):
@@ -358,7 +358,7 @@ def pictures(tmp_path):
     return paths
 
 
-def test_images_come_squashed_normalized_and_flipped_the_same_way_for_the_same_seed(pictures):
+def test_images_are_resized_normalized_and_flipped_reproducibly_for_a_seed(pictures):
     examples = ImageExamples(pictures, open_rgb, 16, workers=3)
     rows = torch.tensor([3, 1, 2])
     plain = examples.batch(rows, 1, False, torch.Generator())
@@ -376,7 +376,7 @@ def test_images_come_squashed_normalized_and_flipped_the_same_way_for_the_same_s
     assert all(torch.equal(weak, one) for weak, one, m in zip(once, everything, mirrored, strict=False) if not m)
 
 
-def test_batches_are_the_same_however_far_the_threads_are_ahead(pictures):
+def test_image_batches_do_not_depend_on_the_number_of_decoding_threads(pictures):
     parts = list(torch.arange(10).split(3))
 
     def all_of(workers):
@@ -388,7 +388,7 @@ def test_batches_are_the_same_however_far_the_threads_are_ahead(pictures):
         assert torch.equal(few, many)
 
 
-def test_every_image_that_cannot_be_read_is_named(pictures, tmp_path):
+def test_training_error_names_every_unreadable_image(pictures, tmp_path):
     (tmp_path / "4.png").write_bytes(b"GIF89a not really")
     (tmp_path / "7.png").unlink()
     examples = ImageExamples(pictures, open_rgb, 8)
@@ -409,7 +409,7 @@ def residual(seed=0) -> Pretrained:
     return Pretrained(network.eval(), "torchvision", 32, (0.5,) * 3, (0.5,) * 3, "bilinear")
 
 
-def test_a_backbone_gets_a_linear_classifier_or_the_network_of_a_method_of_maps():
+def test_backbone_gets_a_linear_classifier_or_a_map_network_as_the_method_requires():
     linear = build_whole_network(residual(), 3, make_method("an"))
     assert isinstance(linear, WholeNetwork)
     assert linear(torch.zeros(2, 3, 64, 64)).shape == (2, 3)
@@ -429,7 +429,7 @@ def test_a_backbone_gets_a_linear_classifier_or_the_network_of_a_method_of_maps(
     )
 
 
-def test_a_whole_network_learns_from_image_files(pictures):
+def test_whole_network_training_on_image_files_reduces_the_loss(pictures):
     examples = ImageExamples(pictures, open_rgb, 32)
     labels = np.tile(np.array([[1, 0], [0, 1]], np.int8), (5, 1))
     network = build_whole_network(residual(), 2, make_method("an"))
@@ -440,7 +440,7 @@ def test_a_whole_network_learns_from_image_files(pictures):
 
 
 @pytest.mark.parametrize("name", ["gr", "lagc"])
-def test_half_precision_trains_too_and_predicts_in_float32(problem, name):
+def test_bf16_training_has_finite_loss_and_predicts_in_float32(problem, name):
     training = begin(problem, name, settings=TrainingRecipe(lr=3e-3, batch=24, epochs=2, precision="bf16"))
     assert training.amp == torch.bfloat16
     assert all(np.isfinite(epoch.loss) for epoch in training)

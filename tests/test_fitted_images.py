@@ -63,12 +63,12 @@ def most_doubted(db: Database, backbone: str) -> list[tuple[int, int]]:
     return sorted((image_id, class_id - 1) for image_id, class_id in cells[order, :2].tolist())
 
 
-def test_wrong_answers_that_a_network_was_fitted_to_are_still_found(db):
+def test_label_errors_that_an_adapted_backbone_was_fitted_to_are_still_found(db):
     assert set(most_doubted(db, "first")) == set(WRONG), "by a network that has not seen them"
     found = set(WRONG) & set(most_doubted(db, "first.adapted1"))
     assert len(found) >= len(WRONG) - 1, "and by one whose features repeat them"
 
 
-def test_where_the_first_network_is_gone_a_training_still_ends(db):
+def test_training_works_without_embeddings_of_the_original_backbone(db):
     shutil.rmtree(db.paths.features("first"))
     assert len(most_doubted(db, "first.adapted1")) == len(WRONG)

@@ -66,7 +66,7 @@ def go(page: Page, address: str) -> None:
     )
 
 
-def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser, served):
+def test_image_url_opens_any_image_and_skipping_it_returns_to_the_previous_one(browser, served):
     db = Database(served.project)
     assert leases.lease_images(db, "bens page", "Ben", [COMPLETE], 1) == [COMPLETE]
     page = open_page(browser, served, "Ann", f"/?image={COMPLETE}")  # a bookmark from when Annotate was the first page
@@ -127,7 +127,7 @@ def states(page: Page) -> dict[int, str]:
     return dict(buttons.evaluate_all("(all) => all.map((one) => [Number(one.dataset.class), one.dataset.state])"))
 
 
-def test_the_same_key_again_takes_an_answer_back_and_the_pointer_sets_each_of_four_states(browser, served):
+def test_repeated_key_clears_a_label_and_the_pointer_sets_each_of_four_states(browser, served):
     page = open_page(browser, served, "Cleo")
     wait_for_picture(page)
     image_id = on_screen(page)
@@ -195,7 +195,7 @@ def find_image(page: Page, name: str) -> None:
     page.keyboard.press("Enter")  # also before the list is there
 
 
-def test_ctrl_p_finds_an_image_by_its_name_from_any_page_and_escape_leads_back(browser, served):
+def test_ctrl_p_finds_an_image_by_name_on_any_page_and_escape_returns(browser, served):
     db = Database(served.project)
     names = dict(db.tuples("SELECT id, name FROM image"))
     page = open_page(browser, served, "Dora")
@@ -232,7 +232,7 @@ def test_ctrl_p_finds_an_image_by_its_name_from_any_page_and_escape_leads_back(b
     assert page.troubles == []
 
 
-def test_an_image_of_a_grid_is_fixed_and_the_grid_is_there_again_as_it_was_marked(browser, tmp_path):
+def test_grid_keeps_its_marks_while_one_of_its_images_is_fixed(browser, tmp_path):
     with served_photos(tmp_path, 40, ["fox", "heron"]) as served:
         db = Database(served.project)
         publish_run(db, np.linspace(0.95, 0.2, 80).reshape(40, 2))
@@ -268,7 +268,7 @@ def test_an_image_of_a_grid_is_fixed_and_the_grid_is_there_again_as_it_was_marke
         assert page.troubles == []
 
 
-def test_on_review_a_class_that_is_not_suggested_is_added_and_the_suggestion_stays(browser, tmp_path):
+def test_review_can_add_a_class_that_is_not_suggested_and_keeps_the_suggestion(browser, tmp_path):
     with served_photos(tmp_path, 12, LINES) as served:
         db = Database(served.project)
         probabilities = np.full((12, 4), 0.01)

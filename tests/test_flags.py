@@ -14,7 +14,7 @@ def flag(image_id: int, note: str) -> Decision:
     return Decision(f"flag-{image_id}-{note}", "flag", "Ann", "click", image_id, note=note)
 
 
-def test_a_flag_is_said_in_json_lines_and_changes_no_label_in_any_format(db, tmp_path):
+def test_flag_appears_in_json_lines_and_changes_no_exported_label(db, tmp_path):
     decisions.save(db, [Decision("one-label", "label", "Ann", "click", 1, 1, 1)])
     export_data_set(db, tmp_path / "before.csv", "csv")
     export_data_set(db, tmp_path / "before.jsonl", "jsonl")
@@ -33,7 +33,7 @@ def test_a_flag_is_said_in_json_lines_and_changes_no_label_in_any_format(db, tmp
     assert after == before
 
 
-def test_notes_are_exported_in_both_formats_with_who_wrote_them_and_no_spreadsheet_runs_them(db, tmp_path):
+def test_comments_are_exported_with_their_annotator_and_formulas_escaped(db, tmp_path):
     formula, lines = "=HYPERLINK(1)", 'two\nlines, "quoted"'
     comment = Decision("a-comment", "comment", "@Bob", "click", 2, note=formula)
     decisions.save(
@@ -58,7 +58,7 @@ def test_notes_are_exported_in_both_formats_with_who_wrote_them_and_no_spreadshe
     assert [(each["text"], each["annotator"]) for each in noted[two]["comments"]] == [(formula, "@Bob"), ("b", "Ann")]
 
 
-def test_status_says_how_many_images_are_flagged(db):
+def test_status_reports_the_number_of_flagged_images(db):
     decisions.save(db, [flag(1, "blurred"), flag(1, "blurred, and dark"), flag(2, "odd")])
     assert collect_status(db)["flagged"] == 2
     assert collect_status(db)["decisions"] == {"flag": 3}

@@ -27,7 +27,7 @@ def kept(name: str, cells: np.ndarray) -> np.ndarray:
 
 
 @over(name=BACK, splits=[(), SPLITS])
-def test_a_format_keeps_all_that_it_does_not_call_lost(tmp_path_factory, name, splits):
+def test_every_format_preserves_all_labels_it_does_not_declare_lost(tmp_path_factory, name, splits):
     cells = all_cells(len(NAMES), len(CLASSES))
     view = view_of(cells, CLASSES, NAMES, files=FILES, splits=splits, block=4)
     path = write(FORMATS[name], view, tmp_path_factory.mktemp("export"))
@@ -35,7 +35,7 @@ def test_a_format_keeps_all_that_it_does_not_call_lost(tmp_path_factory, name, s
 
 
 @over(name=WRITTEN)
-def test_an_export_is_recognized_as_what_it_is_and_as_nothing_else(tmp_path_factory, name):
+def test_export_is_recognized_only_as_its_own_format(tmp_path_factory, name):
     view = view_of(all_cells(len(NAMES), len(CLASSES)), CLASSES, NAMES, files=FILES, written=FORMATS[name].images)
     path = write(FORMATS[name], view, tmp_path_factory.mktemp("export"))
     found = [format_.name for format_, _ in match_formats(path)]
@@ -45,7 +45,7 @@ def test_an_export_is_recognized_as_what_it_is_and_as_nothing_else(tmp_path_fact
 
 
 @over(name=BACK, shape=[(0, 2), (2, 0), (3, 2)])
-def test_an_export_without_images_classes_or_answers_is_one_that_is_read(tmp_path_factory, name, shape):
+def test_export_without_images_classes_or_answers_can_be_read(tmp_path_factory, name, shape):
     names, classes = NAMES[: shape[0]], CLASSES[: shape[1]]
     view = view_of(np.full(shape, -1), classes, names, files=FILES[: shape[0]])
     path = write(FORMATS[name], view, tmp_path_factory.mktemp("export"))
@@ -56,7 +56,7 @@ def test_an_export_without_images_classes_or_answers_is_one_that_is_read(tmp_pat
     name=[name for name, format_ in FORMATS.items() if format_.recognize],
     content=[b"", b"\0\xff\xfe", b"{[", b"<a", b"a,b\n"],
 )
-def test_no_format_takes_what_it_does_not_know_for_its_own_or_raises(tmp_path_factory, name, content):
+def test_format_recognition_ignores_unknown_files_without_raising(tmp_path_factory, name, content):
     folder = tmp_path_factory.mktemp("source")
     recognize = FORMATS[name].recognize
     assert recognize
@@ -69,7 +69,7 @@ def test_no_format_takes_what_it_does_not_know_for_its_own_or_raises(tmp_path_fa
 
 
 @pytest.mark.parametrize("name", [name for name in BACK if FORMATS[name].ending])
-def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path, name):
+def test_endless_line_is_refused_before_memory_is_exhausted(tmp_path, name):
     view = view_of(all_cells(len(NAMES), len(CLASSES)), CLASSES, NAMES)
     path = write(FORMATS[name], view, tmp_path)
     with path.open("r+b") as file:
@@ -83,7 +83,7 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path, name):
         raise problems.error("Problems:")
 
 
-def test_of_many_problems_the_first_fifty_are_in_words_and_all_are_counted():
+def test_problem_list_shows_the_first_50_and_counts_the_rest():
     problems = Problems()
     for number in range(MAX_PROBLEMS_SHOWN + 7):
         problems.add(f"line {number}")

@@ -63,7 +63,7 @@ def labelme(flags=None, shapes=(), image="", **more):
     return {"version": "5.2.1", "flags": flags or {}, "shapes": list(shapes), "imagePath": image, **more}
 
 
-def test_flags_of_labelme_are_answers_and_labels_of_shapes_are_present(cells, tmp_path):
+def test_labelme_flags_are_answers_and_shape_labels_are_present(cells, tmp_path):
     photos = put(
         tmp_path / "photos",
         {
@@ -81,19 +81,19 @@ def test_flags_of_labelme_are_answers_and_labels_of_shapes_are_present(cells, tm
     assert "1 shape has a score" in cells.said
 
 
-def test_scores_of_shapes_that_a_person_checked_are_answers(cells, tmp_path):
+def test_labelme_shapes_with_scores_count_as_answers_when_checked(cells, tmp_path):
     shapes = [{"label": "fox", "score": 0.4}]
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.json": labelme({}, shapes, "a.jpg", checked=True)})
     assert cells(photos) == {"a.jpg": {"fox": "1"}}
 
 
-def test_flags_of_labelme_that_are_all_false_are_asked_for(annotator, cells, tmp_path):
+def test_labelme_flags_that_are_all_false_require_the_absent_option(annotator, cells, tmp_path):
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.json": labelme({"fox": False}, image="a.jpg")})
     assert "--absent false" in refused(annotator, tmp_path, photos)
     assert cells(photos, "--absent", "false") == {"a.jpg": {"fox": "0"}}
 
 
-def test_a_label_file_that_names_another_image_than_its_own_is_asked_for(annotator, tmp_path):
+def test_label_file_that_names_another_image_is_refused(annotator, tmp_path):
     photos = put(tmp_path / "photos", {"a.jpg": None, "b.jpg": None, "a.json": labelme({"fox": True}, image="b.jpg")})
     assert "a.json: it names the image 'b.jpg', but 'a.jpg' beside it" in refused(annotator, tmp_path, photos)
     photos = put(tmp_path / "other", {"a.jpg": None, "b.jpg": None, "a.xml": XML.format("b.jpg", OBJECT.format("fox"))})
@@ -111,7 +111,7 @@ def test_a_label_file_that_names_another_image_than_its_own_is_asked_for(annotat
         {"JPEGImages/a.PNG": None, "Annotations/a.xml": XML.format("a.jpg", OBJECT.format("fox"))},
     ]
 )
-def test_xml_of_labelimg_is_found_beside_the_image_or_near_it(files, tmp_path_factory):
+def test_labelimg_xml_is_found_next_to_the_image_or_nearby(files, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), files)
     assert [format_.name for format_, _ in match_formats(root)] == ["voc"]
     (item,) = items_of("voc", root)
@@ -125,14 +125,14 @@ def items_of(name: str, path: Path):
     return items
 
 
-def test_each_split_has_its_own_image_of_a_name(cells, tmp_path):
+def test_equal_image_names_in_two_splits_stay_separate_images(cells, tmp_path):
     files = {"train/1.jpg": None, "valid/1.jpg": None}
     files |= {"train/1.xml": XML.format("1.jpg", OBJECT.format("fox"))}
     files |= {"valid/1.xml": XML.format("1.jpg", OBJECT.format("deer"))}
     assert cells(put(tmp_path / "set", files)) == {"train/1.jpg": {"fox": "1"}, "valid/1.jpg": {"deer": "1"}}
 
 
-def test_xml_with_entities_beside_an_image_is_named(annotator, tmp_path):
+def test_xml_with_entities_is_refused_and_named(annotator, tmp_path):
     bomb = '<!DOCTYPE a [<!ENTITY b "bb">]><annotation><filename>&b;</filename></annotation>'
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.xml": bomb})
     assert "a.xml declares a document type or entities" in refused(annotator, tmp_path, photos)
@@ -158,14 +158,14 @@ def test_xml_with_entities_beside_an_image_is_named(annotator, tmp_path):
         },
     ]
 )
-def test_yolo_is_read_where_tools_put_its_files(files, tmp_path_factory):
+def test_yolo_reader_finds_labels_in_the_layouts_of_common_tools(files, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), files)
     assert [format_.name for format_, _ in match_formats(root)] == ["yolo"]
     first = items_of("yolo", root)[0]
     assert (Path(first.file).name, [given.class_name for given in first.labels]) == ("a.jpg", ["deer"])
 
 
-def test_label_files_of_darknet_without_images_name_those_of_the_project(tmp_path):
+def test_darknet_labels_without_images_refer_to_project_images(tmp_path):
     files = {"obj.names": "fox\ndeer\n", "obj.data": "names = data/obj.names\ntrain = data/train.txt\n"}
     files |= {"train.txt": "data/obj_train_data/in/a.png\n", "obj_train_data/in/a.txt": f"1 {BOX}\n"}
     (item,) = items_of("yolo", put(tmp_path / "set", files))
@@ -173,7 +173,7 @@ def test_label_files_of_darknet_without_images_name_those_of_the_project(tmp_pat
     assert ([given.class_name for given in item.labels], dict(item.attributes)) == (["deer"], {"split": "train"})
 
 
-def test_a_sixth_number_of_yolo_is_a_score_and_no_answer(annotator, cells, tmp_path):
+def test_yolo_box_confidence_is_a_score_and_not_an_answer(annotator, cells, tmp_path):
     files = {"a.jpg": None, "a.txt": f"0 {BOX} 0.31\n0 {BOX} 0.62\n1 {BOX}\n", "classes.txt": "fox\ndeer\n"}
     photos = put(tmp_path / "photos", files | {"b.jpg": None, "b.txt": "1 0 0 1 0 1 1\n"})  # b: a polygon
     assert cells(photos) == {"a.jpg": {"deer": "1"}, "b.jpg": {"deer": "1"}}
@@ -181,17 +181,17 @@ def test_a_sixth_number_of_yolo_is_a_score_and_no_answer(annotator, cells, tmp_p
     assert [dict(item.scores) for item in items_of("yolo", photos)] == [{"fox": 0.62}, {}]
 
 
-def test_boxes_of_yolo_without_names_of_classes_are_refused_with_what_to_do(annotator, tmp_path):
+def test_yolo_boxes_without_class_names_are_refused_with_advice(annotator, tmp_path):
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.txt": f"0 {BOX}\n"})
     assert "classes.txt with one class a line" in refused(annotator, tmp_path, photos)
 
 
-def test_captions_beside_images_are_no_boxes(tmp_path):
+def test_text_captions_next_to_images_are_not_recognized_as_yolo(tmp_path):
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.txt": "0 foxes and 1 deer here\n", "classes.txt": "fox\n"})
     assert match_formats(photos) == []
 
 
-def test_an_unpacked_zip_of_cvat_is_read_as_the_zip_is(cells, annotator, tmp_path):
+def test_unpacked_cvat_export_reads_labels_per_subset_image(cells, annotator, tmp_path):
     xml = (
         '<annotations><version>1.1</version><image id="0" name="in/a.jpg" subset="Train"><tag label="fox"/></image>'
         '<image id="1" name="a.jpg" subset="Test"><tag label="deer"/></image></annotations>'
@@ -202,14 +202,14 @@ def test_an_unpacked_zip_of_cvat_is_read_as_the_zip_is(cells, annotator, tmp_pat
     assert cells(root) == expected
 
 
-def test_a_label_file_without_ending_is_found_in_a_folder(cells, tmp_path):
+def test_label_file_without_extension_is_found_in_a_folder(cells, tmp_path):
     xml = '<annotations><version>1.1</version><image id="0" name="a.jpg"><tag label="fox"/></image></annotations>'
     folder = put(tmp_path / "photos", {"a.jpg": None, "CVAT": xml, "README": "[all rights reserved]\n"})
     assert cells(folder) == {"a.jpg": {"fox": "1"}}
     assert "Labels are read from CVAT" in cells.said
 
 
-def test_labels_of_fiftyone_are_numbers_names_lists_or_nothing(cells, tmp_path):
+def test_fiftyone_labels_may_be_numbers_names_lists_or_empty(cells, tmp_path):
     labels = {"a": 1, "in/b": None, "c": "fox", "d": {"label": 0, "confidence": 0.9}}
     labels |= {"e.png": [{"label": "fox"}, {"label": "deer", "bounding_box": [0, 0, 1, 1]}]}
     images = dict.fromkeys(("data/a.jpg", "data/in/b.png", "data/c.jpg", "data/d.jpg", "data/e.png"))
@@ -225,7 +225,7 @@ def test_labels_of_fiftyone_are_numbers_names_lists_or_nothing(cells, tmp_path):
 
 
 @over(label=[2, -1, 0.5, True, {"label": "fox", "confidence": "high"}, {}])
-def test_a_label_of_fiftyone_that_names_no_class_is_named(label, tmp_path_factory):
+def test_invalid_fiftyone_label_is_reported_with_its_key(label, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), {"labels.json": {"classes": ["fox", "deer"], "labels": {"a": label}}})
     contents, problems = read(FORMATS["fiftyone-labels"], root)
     found = list(contents.items)
@@ -240,7 +240,7 @@ def test_a_label_of_fiftyone_that_names_no_class_is_named(label, tmp_path_factor
         ([{"image": "a.jpg", "annotations": [{"label": "fox", "confidence": 0.3}]}], ([], {"fox": 0.3})),
     ]
 )
-def test_annotations_of_createml_are_present_and_those_with_a_confidence_scores(entries, expected, tmp_path_factory):
+def test_createml_annotations_are_present_and_those_with_confidence_are_scores(entries, expected, tmp_path_factory):
     path = put(tmp_path_factory.mktemp("set"), {"labels": entries}) / "labels"
     assert "createml" in [format_.name for format_, _ in match_formats(path)]
     (item,) = items_of("createml", path)
@@ -258,21 +258,21 @@ def region(**attributes):
     return {"shape_attributes": {"name": "rect"}, "region_attributes": attributes}
 
 
-def test_attributes_of_via_are_classes_of_one_attribute_and_attribute_with_choice_of_several(cells, tmp_path):
+def test_via_attribute_values_become_classes(cells, tmp_path):
     one = via(a=({}, [region(type="fox"), region(type="undefined")]), b=({}, {"0": region(type={"deer": True})}))
     images = {"a.jpg": None, "b.jpg": None}
     root = put(tmp_path / "one", images | {"via.json": {"_via_settings": {}, "_via_img_metadata": one}})
     assert cells(root) == {"a.jpg": {"fox": "1"}, "b.jpg": {"deer": "1"}}
 
 
-def test_several_texts_of_via_are_asked_for(annotator, cells, tmp_path):
+def test_via_export_with_several_text_attributes_requires_the_label_column_option(annotator, cells, tmp_path):
     files = via(a=({"caption": "good"}, [region(species="fox")]), b=({"caption": "bad"}, [region(species="deer")]))
     root = put(tmp_path / "set", {"a.jpg": None, "b.jpg": None, "via.json": files})
     assert "--label-column" in refused(annotator, tmp_path, root)
     assert cells(root, "--label-column", "species") == {"a.jpg": {"fox": "1"}, "b.jpg": {"deer": "1"}}
 
 
-def test_a_table_of_via_is_read_as_its_json_is(cells, tmp_path):
+def test_via_csv_reads_region_attributes_as_classes(cells, tmp_path):
     rows = [
         "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes",
         'a.jpg,9,"{}",2,0,"{}","{""species"":""fox""}"',
@@ -282,7 +282,7 @@ def test_a_table_of_via_is_read_as_its_json_is(cells, tmp_path):
     assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}}
 
 
-def test_tags_and_objects_of_supervisely_are_present(cells, tmp_path):
+def test_supervisely_tags_and_objects_are_present(cells, tmp_path):
     tags = [{"name": "night", "value": None}, {"name": "weather", "value": "rain"}]
     objects = [{"classTitle": "fox", "labelerLogin": "ann"}]
     files = {"set/img/a.jpg": None, "set/img/b.jpg": None, "set/ann/a.jpg.json": {"tags": tags, "objects": objects}}
@@ -291,7 +291,7 @@ def test_tags_and_objects_of_supervisely_are_present(cells, tmp_path):
     assert cells(root) == {"set/img/a.jpg": {"fox": "1", "night": "1", "weather: rain": "1"}, "set/img/b.jpg": {}}
 
 
-def test_tags_of_regions_of_vott_are_present(cells, tmp_path):
+def test_vott_region_tags_are_present(cells, tmp_path):
     assets = {
         "1": {"asset": {"name": "a.jpg", "state": 2}, "regions": [{"tags": ["fox", "deer"]}, {"tags": ["fox"]}]},
         "2": {"asset": {"name": "b.jpg", "state": 0}, "regions": []},
@@ -301,7 +301,7 @@ def test_tags_of_regions_of_vott_are_present(cells, tmp_path):
     assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}, "b.jpg": {}}
 
 
-def test_objects_that_were_deleted_in_labelme_of_mit_are_left_out(cells, tmp_path):
+def test_deleted_objects_of_mit_labelme_are_skipped(cells, tmp_path):
     deleted = (
         "<object><name>fox</name><deleted>1</deleted></object><object><name>deer</name><deleted>0</deleted></object>"
     )
@@ -310,7 +310,7 @@ def test_objects_that_were_deleted_in_labelme_of_mit_are_left_out(cells, tmp_pat
     }
 
 
-def test_a_table_beside_label_files_of_images_is_asked_for(annotator, cells, tmp_path):
+def test_table_next_to_per_image_label_files_requires_the_labels_option(annotator, cells, tmp_path):
     files = {"a.jpg": None, "a.json": labelme({"fox": True}, image="a.jpg"), "labels.csv": "image,fox\na.jpg,0\n"}
     photos = put(tmp_path / "photos", files)
     error = refused(annotator, tmp_path, photos)
@@ -319,7 +319,7 @@ def test_a_table_beside_label_files_of_images_is_asked_for(annotator, cells, tmp
     assert cells(photos, "--labels", "beside") == {"a.jpg": {"fox": "1"}}
 
 
-def test_label_files_of_images_in_folders_go_before_the_names_of_the_folders(cells, tmp_path):
+def test_per_image_label_files_take_precedence_over_folder_names(cells, tmp_path):
     files = {"site A/1.jpg": None, "site B/1.jpg": None, "site A/1.json": labelme({"fox": True}, image="1.jpg")}
     assert cells(put(tmp_path / "photos", files)) == {"site A/1.jpg": {"fox": "1"}, "site B/1.jpg": {}}
     assert "the names of folders are no classes" in cells.said
@@ -336,13 +336,13 @@ def coco(category_ids, **more):
     }
 
 
-def test_ids_of_coco_are_the_same_as_numbers_floats_and_texts(cells, tmp_path):
+def test_coco_ids_match_as_numbers_floats_and_strings(cells, tmp_path):
     put(tmp_path / "photos", {"a.jpg": None, "b.jpg": None})
     root = put(tmp_path / "set", {"coco": coco((1.0, "2"))})
     assert cells(root / "coco", "--images", tmp_path / "photos") == {"a.jpg": {"fox": "1"}, "b.jpg": {"deer": "1"}}
 
 
-def test_annotations_of_coco_with_a_score_are_no_answers_unless_a_person_says_so(annotator, tmp_path):
+def test_coco_annotations_with_a_score_are_scores_and_not_answers(annotator, tmp_path):
     root = put(tmp_path / "set", {"coco.json": coco((1, 1), score=0.7)})
     items = [item for item in items_of("coco", root / "coco.json") if item.scores or item.labels]
     assert [(item.image, list(item.labels), dict(item.scores)) for item in items] == [
@@ -351,7 +351,7 @@ def test_annotations_of_coco_with_a_score_are_no_answers_unless_a_person_says_so
     ]
 
 
-def test_a_zip_of_labelme_is_read_as_its_folder_is(cells, tmp_path):
+def test_labelme_zip_is_read_like_its_folder(cells, tmp_path):
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.json": labelme({"fox": True, "deer": False}, image="a.jpg")})
     with zipfile.ZipFile(tmp_path / "photos.zip", "w") as archive:
         for path in photos.iterdir():
@@ -360,7 +360,7 @@ def test_a_zip_of_labelme_is_read_as_its_folder_is(cells, tmp_path):
 
 
 @over(name__content=[("a.json", '{"flags": {"fox": tr'), ("a.json", '{"shapes": [], "flags": ' + "[" * 100_000)])
-def test_broken_and_deep_json_beside_an_image_is_named(name, content, tmp_path_factory):
+def test_broken_or_deeply_nested_labelme_json_is_reported_with_its_name(name, content, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, name: content + ' "shapes" "imageData"'})
     contents, problems = read(FORMATS["labelme"], root)
     assert list(contents.items) == []
@@ -391,7 +391,7 @@ FILES = {
 
 
 @over(name=FILES)
-def test_a_byte_that_is_missing_or_another_one_is_an_error_in_words(name, tmp_path_factory):
+def test_label_file_with_missing_or_extra_bytes_is_read_or_refused_without_a_crash(name, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, "classes.txt": "fox\ndeer\n", "meta.json": "{}"})
     file, text = FILES[name]
     content = text.encode()
@@ -409,7 +409,7 @@ def test_a_byte_that_is_missing_or_another_one_is_an_error_in_words(name, tmp_pa
     name=[name for name in FILES if name not in ("voc", "yolo")],
     inside=[DEEP, "9" * 5000, "1e999", '"\\ud800"', "null"],
 )
-def test_what_is_deep_or_huge_inside_a_file_is_an_error_in_words(name, inside, tmp_path_factory):
+def test_deeply_nested_or_huge_values_are_read_or_refused_without_a_crash(name, inside, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, "meta.json": '{"classes": []}'})
     file, text = FILES[name]
     for value in ('"fox"', "true", "0", '"a.jpg"', "[]"):
@@ -417,7 +417,7 @@ def test_what_is_deep_or_huge_inside_a_file_is_an_error_in_words(name, inside, t
         _read_or_refused(name, root if name in OF_FOLDERS else root / file)
 
 
-def test_a_number_that_python_does_not_convert_is_refused_and_ends_no_process(tmp_path):
+def test_json_number_with_thousands_of_digits_is_refused(tmp_path):
     long = '{"dm_format_version": "1.0", "categories": {"label": {"labels": [' + "9" * 5000 + "]}}}"
     with pytest.raises(AnnotatorError, match=r"a number of more than 1,000 digits"):
         items_of("datumaro", put(tmp_path / "set", {"labels.json": long}) / "labels.json")

@@ -30,7 +30,7 @@ TEXT = (DOCS / "formats.md").read_text(encoding="utf-8")
 ROWS = {row[0]: row[1:] for row in LINE.findall(re.sub(r"\| (?=\|)", "| - ", TEXT))}
 
 
-def test_the_table_has_every_format_and_says_what_each_of_them_says_itself():
+def test_formats_page_table_lists_every_format_with_its_properties():
     assert list(ROWS) == list(FORMATS)
     for name, (_, cannot, out, back, who) in ROWS.items():
         format_ = FORMATS[name]
@@ -116,7 +116,7 @@ def commands(cell: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_commands_of_a_row_run_and_bring_back_what_the_format_holds(birds, annotator, name):
+def test_formats_page_commands_run_and_round_trip_the_labels_of_each_format(birds, annotator, name):
     _, cannot, out, back, _ = ROWS[name]
     for words in commands(out):
         annotator(*words)
@@ -146,7 +146,7 @@ OPTIONS = [
 OPTIONS += ["tokens revoke", "formats"]
 
 
-def test_every_option_of_the_commands_that_bring_data_in_and_out_is_on_the_page():
+def test_formats_page_documents_every_import_and_export_option():
     for words in OPTIONS:
         command = get_command(app)
         for word in words.split():
@@ -179,7 +179,7 @@ def elsewhere(birds, photos):
         server.shutdown()
 
 
-def test_the_commands_for_images_bring_each_image_once(birds, elsewhere, annotator):
+def test_formats_page_image_commands_add_each_image_once(birds, elsewhere, annotator):
     rows = commands(SECTIONS["Where images come from"].replace("https://example.org/", elsewhere))
     rows = [words for words in rows if words[1] == "copy"]
     for number, words in enumerate(rows, start=1):
@@ -192,7 +192,7 @@ def test_the_commands_for_images_bring_each_image_once(birds, elsewhere, annotat
     assert sorted(class_ for _, class_ in answers(birds / "copy")) == ["deer", "fox"]
 
 
-def test_the_other_commands_of_the_page_run(birds, annotator):
+def test_other_commands_of_the_formats_page_run(birds, annotator):
     (birds / "map.csv").write_text("heron,deer\nfox,fox\n")
     (birds / "names.txt").write_text("00.jpg\n01.jpg\n")
     (birds / "some.txt").write_text("fox\nwolf\n")
@@ -219,7 +219,7 @@ def tell(page: str, annotator) -> None:
 
 
 @pytest.mark.training
-def test_the_story_of_single_labels_runs_and_calls_nothing_absent_that_nobody_said(tmp_path, annotator):
+def test_single_label_story_runs_and_marks_no_unanswered_label_absent(tmp_path, annotator):
     for number in range(24):
         class_ = CLASSES[number % 3]
         draw(tmp_path / "animals" / class_ / f"{number:02}.jpg", (class_, CLASSES[number % 2]), seed=number)
@@ -236,7 +236,7 @@ def test_the_story_of_single_labels_runs_and_calls_nothing_absent_that_nobody_sa
 
 
 @pytest.mark.training
-def test_the_story_of_label_studio_runs_and_comes_back_the_same(tmp_path, photos, annotator):
+def test_label_studio_story_runs_and_round_trips_the_labels(tmp_path, photos, annotator):
     tasks = []
     for number in range(23):
         shows = [name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1][:1]

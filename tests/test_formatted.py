@@ -32,12 +32,12 @@ def test_formatted_arrays_are_read_in_their_own_order(tmp_path, name, folder):
     assert (dataset.classes == voc_dataset.VOC_CLASSES) == (name == "voc")
 
 
-def test_formatted_arrays_win_over_the_sets_own_files(tmp_path):
+def test_formatted_arrays_take_precedence_over_the_dataset_files(tmp_path):
     make_formatted(make_voc(tmp_path), "VOCdevkit/VOC2012/JPEGImages")
     assert official_order(load_dataset("voc", tmp_path))[0] == "b9.jpg"
 
 
-def test_formatted_images_may_have_backslashes_and_bytes(tmp_path):
+def test_formatted_image_paths_may_contain_backslashes_and_bytes(tmp_path):
     make_formatted(tmp_path, "Flickr", [f"actor\\b{row}.jpg" for row in range(10)])
     path = tmp_path / "formatted_train_images.npy"
     np.save(path, np.load(path).astype("S"))
@@ -45,7 +45,7 @@ def test_formatted_images_may_have_backslashes_and_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "..\\..\\etc\\passwd", "a/../../../etc/passwd"])
-def test_a_formatted_image_cannot_lead_out_of_the_folder(tmp_path, name):
+def test_formatted_image_path_outside_the_folder_is_refused(tmp_path, name):
     images = [f"b{row}.jpg" for row in range(9)]
     make_formatted(tmp_path, "VOCdevkit/VOC2012/JPEGImages", [*images, name])
     with pytest.raises(AnnotatorError, match=r"(?s)outside.*row 9.*etc/passwd"):
@@ -54,7 +54,7 @@ def test_a_formatted_image_cannot_lead_out_of_the_folder(tmp_path, name):
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 @pytest.mark.parametrize("linked", ["Flickr/b3.jpg", "Flickr"])
-def test_a_link_cannot_lead_out_of_the_folder(tmp_path, linked):
+def test_link_that_leads_outside_the_dataset_folder_is_refused(tmp_path, linked):
     inside = make_formatted(tmp_path / "set", "Flickr") / linked
     inside.rename(tmp_path / "outside")
     inside.symlink_to(tmp_path / "outside")
@@ -63,7 +63,7 @@ def test_a_link_cannot_lead_out_of_the_folder(tmp_path, linked):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_within_the_folder_is_followed(tmp_path):
+def test_link_within_the_dataset_folder_is_followed(tmp_path):
     folder = make_formatted(tmp_path, "Flickr") / "Flickr"
     folder.rename(tmp_path / "elsewhere")
     folder.symlink_to("elsewhere")
@@ -71,7 +71,7 @@ def test_a_link_within_the_folder_is_followed(tmp_path):
 
 
 @pytest.mark.process
-def test_pickled_arrays_are_not_loaded_and_the_way_out_works(tmp_path):
+def test_pickled_arrays_are_refused_and_the_suggested_conversion_works(tmp_path):
     make_formatted(tmp_path, "Flickr")
     path = tmp_path / "formatted_train_images.npy"
     np.save(path, np.load(path).astype(object), allow_pickle=True)
@@ -82,21 +82,21 @@ def test_pickled_arrays_are_not_loaded_and_the_way_out_works(tmp_path):
     assert len(load_dataset("nus", tmp_path).test) == 3
 
 
-def test_whatever_is_wrong_with_both_parts_is_said_at_once(tmp_path):
+def test_formatted_array_errors_of_both_parts_are_reported_together(tmp_path):
     make_formatted(tmp_path, "Flickr", truth=TRUTH[:4], test=TEST * 2)
     with pytest.raises(AnnotatorError, match=r"(?s)must be \(10, classes\).*val_labels.*0 and 1 only"):
         load_dataset("nus", tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04K\x01.", b"\x93NUMPY\x01\x00", b"PK\x03\x04"])
-def test_a_file_that_is_no_array_is_named(tmp_path, content):
+def test_file_that_is_not_an_array_is_named(tmp_path, content):
     make_formatted(tmp_path, "Flickr")
     (tmp_path / "formatted_val_labels.npy").write_bytes(content)
     with pytest.raises(AnnotatorError, match=r"formatted_val_labels.npy is (no \.npy|a damaged) array"):
         load_dataset("nus", tmp_path)
 
 
-def test_an_array_that_promises_more_than_it_holds_is_damaged(tmp_path):
+def test_array_with_too_large_a_declared_shape_is_refused_as_damaged(tmp_path):
     make_formatted(tmp_path, "Flickr")
     path = tmp_path / "formatted_val_labels.npy"
     path.write_bytes(path.read_bytes().replace(b"(3, 20)", b"(9999999999999, 20)"))
@@ -104,7 +104,7 @@ def test_an_array_that_promises_more_than_it_holds_is_damaged(tmp_path):
         load_dataset("nus", tmp_path)
 
 
-def test_formatted_arrays_must_be_complete(tmp_path):
+def test_incomplete_formatted_arrays_are_refused_with_all_missing_files(tmp_path):
     make_formatted(tmp_path, "Flickr")
     (tmp_path / "formatted_val_images.npy").unlink()
     (tmp_path / "formatted_val_labels.npy").unlink()
@@ -113,7 +113,7 @@ def test_formatted_arrays_must_be_complete(tmp_path):
 
 
 @pytest.mark.parametrize("file", ["formatted_train_labels_obs.npy", "formatted_train_uniform_labels_obs.npy"])
-def test_labels_drawn_by_somebody_else_are_taken(tmp_path, file):
+def test_existing_observed_labels_are_used_instead_of_drawn_ones(tmp_path, file):
     make_formatted(tmp_path, "Flickr")
     labels = sample_single_positives(TRUTH, negatives=1, seed=5)
     np.save(tmp_path / file, labels.astype(float))
@@ -123,7 +123,7 @@ def test_labels_drawn_by_somebody_else_are_taken(tmp_path, file):
     assert any(file in note for note in dataset.notes)
 
 
-def test_drawn_labels_that_contradict_the_truth_are_refused(tmp_path):
+def test_observed_labels_that_contradict_the_truth_are_refused(tmp_path):
     make_formatted(tmp_path, "Flickr")
     np.save(tmp_path / "formatted_train_labels_obs.npy", sample_single_positives(TRUTH[:, ::-1]))
     with pytest.raises(AnnotatorError, match="contradicts the truth in 10 of 10 rows"):

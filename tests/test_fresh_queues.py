@@ -54,7 +54,7 @@ def renewed(page, answers) -> bool:
     return any(answer["fresh"] == "1.1" and answer["items"] for answer in answers)
 
 
-def test_review_goes_on_with_what_the_model_has_learned_after_the_two_images_that_come_next(browser, falling):
+def test_open_review_uses_new_predictions_after_the_next_images(browser, falling):
     page = open_review(browser, falling, "Ann")
     first, answers = on_screen(page), asks(page)
     turn_over(falling)
@@ -75,7 +75,7 @@ def test_review_goes_on_with_what_the_model_has_learned_after_the_two_images_tha
     assert page.troubles == []
 
 
-def test_the_grid_on_screen_and_the_next_stay_and_those_behind_are_looked_up_anew(browser, falling):
+def test_open_grid_keeps_prefetched_grids_and_uses_new_predictions_for_later_ones(browser, falling):
     page = open_grid(browser, falling, "Bea", "/grid")
     answers, grids = asks(page), [grid_shown(page)]
     turn_over(falling)

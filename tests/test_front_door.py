@@ -10,7 +10,7 @@ MOST_PRESSES = 8
 
 
 @pytest.mark.parametrize("mouse", [True, False], ids=["by mouse", "by keyboard until the first label"])
-def test_a_folder_becomes_an_exported_data_set_in_which_every_pair_is_as_meant(browser, tmp_path, mouse):
+def test_image_folder_becomes_an_exported_dataset_with_the_intended_labels(browser, tmp_path, mouse):
     labels = {}
     for number in range(12):
         shown = tuple(name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1)

@@ -178,7 +178,7 @@ def gets(draw: st.DrawFn) -> tuple[str, str, bytes]:
     return draw(st.sampled_from(["GET", "GET", "GET", "POST", "DELETE"])), path.format(**values), b""
 
 
-def test_no_request_is_answered_with_an_error_of_the_server_and_what_is_stored_agrees(app, caplog, monkeypatch):
+def test_fuzzed_requests_cause_no_server_error_and_keep_stored_labels_consistent(app, caplog, monkeypatch):
     monkeypatch.setattr(pictures, "HEATMAP_WAIT_SECONDS", 0.0)
     answers: dict[int, int] = {}
 

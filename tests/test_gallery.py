@@ -271,7 +271,7 @@ CLASS_CHANGES = {
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_history(
+def test_gallery_filters_and_orders_equal_a_plain_computation_after_random_changes(
     predicted, photos: Path, seed, monkeypatch
 ):
     db, chance = predicted, random.Random(seed)
@@ -308,7 +308,7 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
         agree(db, None if step == 11 else chance)
 
 
-def test_a_listing_stays_as_it_is_for_whoever_scrolls_and_its_tiles_are_as_they_are_now(predicted):
+def test_gallery_listing_version_is_stable_while_its_tiles_show_current_labels(predicted):
     db, only = predicted, GalleryFilter.build(open=(1,))
     first = gallery_listing.get_window(db, only, Sorting(), 0, 10)
     assert (first.total, first.changed, len(first.images)) == (24, False, 10)
@@ -329,7 +329,7 @@ def test_a_listing_stays_as_it_is_for_whoever_scrolls_and_its_tiles_are_as_they_
     assert unknown.version == now.version, "a version that is not kept is made anew"
 
 
-def test_a_refresh_that_fails_half_way_leaves_nothing_half_read(predicted, photos: Path, monkeypatch):
+def test_failed_gallery_refresh_leaves_no_partial_state(predicted, photos: Path, monkeypatch):
     db, chance = predicted, random.Random(5)
     agree(db)
     draw(photos / "deep" / "new.jpg", seed=77)
@@ -343,7 +343,7 @@ def test_a_refresh_that_fails_half_way_leaves_nothing_half_read(predicted, photo
     agree(db)
 
 
-def test_listings_made_while_others_decide_are_up_to_date_at_the_end(predicted):
+def test_gallery_listings_are_current_after_concurrent_decisions(predicted):
     db, only = predicted, GalleryFilter.build(by="Ann")
 
     def look(number: int) -> int:
@@ -360,7 +360,7 @@ def test_listings_made_while_others_decide_are_up_to_date_at_the_end(predicted):
     agree(db)
 
 
-def test_files_called_as_asked_come_before_those_that_begin_so_and_these_before_the_rest(tmp_path, class_file):
+def test_file_name_search_ranks_exact_matches_before_prefixes_before_the_rest(tmp_path, class_file):
     names = (
         "a/fox.jpg",
         "a/fox 2.jpg",
@@ -387,7 +387,7 @@ def test_files_called_as_asked_come_before_those_that_begin_so_and_these_before_
     assert found("e\u0301t") == found("\u00c9T") == ["\u00c9t\u00e9.jpg"] and found("0_%") == ["x0_%.jpg"]
 
 
-def test_the_routes_answer_with_what_the_page_shows(project):
+def test_gallery_routes_return_filtered_images_and_refuse_invalid_requests(project):
     with asked(project) as app:
         cell = {"uuid": "label-one", "action": "label", "image": 3, "class": 2, "state": -1, "source": "gallery"}
         assert app.post("/api/decisions", {"decisions": [cell]})[1]["saved"] == ["label-one"]

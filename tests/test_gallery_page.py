@@ -125,7 +125,7 @@ def images_with(served: Served, class_id: int, state: int) -> set[int]:
     return {row["image_id"] for row in rows}
 
 
-def test_the_filter_is_in_the_address_and_survives_reload_back_and_a_copied_link(browser, many):
+def test_gallery_filter_is_kept_in_the_url_across_reload_back_and_copied_links(browser, many):
     page = open_gallery(browser, many, "Filter")
     count(page, "700 images")
     page.keyboard.press("/")
@@ -163,7 +163,7 @@ def test_the_filter_is_in_the_address_and_survives_reload_back_and_a_copied_link
     assert page.troubles == other.troubles == link.troubles == []
 
 
-def test_what_is_selected_by_keys_drag_and_all_is_changed_as_one_step_and_undone_as_one(browser, many):
+def test_gallery_selection_is_labeled_and_undone_in_one_step(browser, many):
     page = open_gallery(browser, many, "Keys")
     before = {state: images_with(many, DEER, state) for state in (1, -1)}
     page.keyboard.press("ArrowRight")
@@ -215,7 +215,7 @@ def test_what_is_selected_by_keys_drag_and_all_is_changed_as_one_step_and_undone
     assert page.troubles == []
 
 
-def test_go_to_a_number_open_it_and_come_back_to_it(browser, many):
+def test_gallery_jumps_to_a_position_opens_the_image_and_returns_to_it(browser, many):
     page = open_gallery(browser, many, "Jump", "/gallery?down=1")
     page.keyboard.press("Control+g")
     page.keyboard.type("500")
@@ -243,7 +243,7 @@ def test_go_to_a_number_open_it_and_come_back_to_it(browser, many):
     page.wait_for_url("**/annotate?image=99&*")
 
 
-def test_a_server_killed_between_key_and_answer_loses_nothing(browser, tmp_path):
+def test_gallery_decisions_survive_a_server_kill(browser, tmp_path):
     with served_photos(tmp_path, 30, ["fox", "heron", "deer"]) as served:
         page = open_gallery(browser, served, "Ann")
         page.wait_for_load_state("networkidle")
@@ -269,7 +269,7 @@ def test_a_server_killed_between_key_and_answer_loses_nothing(browser, tmp_path)
         assert len(decided(served, "Ann")) == 61
 
 
-def test_an_answer_that_was_on_its_way_before_a_decision_does_not_take_it_off_the_screen(browser, many):
+def test_late_gallery_response_does_not_hide_a_newer_decision(browser, many):
     page = open_gallery(browser, many, "Late")
     page.wait_for_load_state("networkidle")
     held: list[tuple[Route, APIResponse]] = []
@@ -297,13 +297,13 @@ def test_an_answer_that_was_on_its_way_before_a_decision_does_not_take_it_off_th
         route.fulfill(response=answer)
 
 
-def test_names_come_while_the_bar_is_dragged_not_only_once_it_rests(browser, many):
+def test_gallery_shows_image_names_while_the_scrollbar_is_dragged(browser, many):
     page = open_gallery(browser, many, "Drag")
     page.wait_for_load_state("networkidle")
     assert page.locator(".scroller").evaluate(DRAG)
 
 
-def test_far_down_only_what_is_in_sight_exists_and_is_asked_for(browser, many):
+def test_gallery_renders_and_requests_only_images_in_view(browser, many):
     page = open_gallery(browser, many, "Far")
     page.wait_for_load_state("networkidle")
     asked: list[str] = []

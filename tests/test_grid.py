@@ -50,7 +50,7 @@ def answer(db, image_id: int, class_id: int, state: int = 1) -> str:
     return one.uuid
 
 
-def test_a_grid_shows_the_likeliest_unanswered_images_of_its_class(db, predicted):
+def test_grid_shows_the_most_probable_unanswered_images_of_its_class(db, predicted):
     answer(db, 24, 1, -1)
     answer(db, 22, 1, 0)
     answer(db, 21, 2)
@@ -63,12 +63,12 @@ def test_a_grid_shows_the_likeliest_unanswered_images_of_its_class(db, predicted
     assert first.id != second.id
 
 
-def test_a_grid_of_which_little_is_expected_starts_with_no(db, predicted):
+def test_grid_with_few_expected_positives_starts_with_no(db, predicted):
     first_grid = grid_queue.lease_next_grids(db, wanted(class_id=2)).items[0]
     assert first_grid.expected_share < 0.5 and first_grid.start == "no"
 
 
-def test_a_class_without_a_model_comes_in_working_order_and_starts_with_no(db, predicted):
+def test_grid_of_a_class_without_a_model_is_in_working_order_and_starts_with_no(db, predicted):
     answer(db, 5, 3, 1)
     first_grid = grid_queue.lease_next_grids(db, wanted(class_id=3, size=24)).items[0]
     assert (first_grid.run_id, first_grid.expected_share, first_grid.start) == (None, None, "no")
@@ -76,14 +76,14 @@ def test_a_class_without_a_model_comes_in_working_order_and_starts_with_no(db, p
     assert [tile.image.id for tile in first_grid.tiles] != sorted(tile.image.id for tile in first_grid.tiles)
 
 
-def test_before_the_first_run_the_class_with_the_fewest_answers_comes_first(db):
+def test_class_with_the_fewest_answers_is_offered_first_before_the_first_training(db):
     answer(db, 1, 1)
     answer(db, 2, 2)
     assert grid_queue.lease_next_grids(db, wanted(class_id=None)).items[0].class_id == 3
     assert grid_queue.find_best_class(db) == 3
 
 
-def test_two_pages_never_get_the_same_cell_but_may_share_an_image(db, predicted):
+def test_two_pages_never_get_the_same_label_but_may_share_an_image(db, predicted):
     ann = shown(grid_queue.lease_next_grids(db, wanted("ann", want=2)))
     bob = shown(grid_queue.lease_next_grids(db, wanted("bob", annotator="Bob", want=2)))
     other = shown(grid_queue.lease_next_grids(db, wanted("cy", class_id=2, annotator="Cy", want=4)))
@@ -91,7 +91,7 @@ def test_two_pages_never_get_the_same_cell_but_may_share_an_image(db, predicted)
     assert not set(ann) & set(bob)
 
 
-def test_an_image_open_on_another_page_is_in_no_grid(db, predicted):
+def test_image_open_on_another_page_is_in_no_grid(db, predicted):
     from annotator.queues import image_queue
 
     held = [
@@ -102,14 +102,14 @@ def test_an_image_open_on_another_page_is_in_no_grid(db, predicted):
     }
 
 
-def test_what_is_in_hand_or_passed_is_not_given_again(db, predicted):
+def test_grid_skips_images_already_held_or_passed(db, predicted):
     first = shown(grid_queue.lease_next_grids(db, wanted()))
     second = shown(grid_queue.lease_next_grids(db, wanted(have=first)))
     third = shown(grid_queue.lease_next_grids(db, wanted(have=second, passed=first)))
     assert len({*first, *second, *third}) == 18
 
 
-def test_a_decided_grid_is_gone_and_an_undone_one_is_back(db, predicted):
+def test_answered_grid_is_not_offered_again_until_undone(db, predicted):
     first = shown(grid_queue.lease_next_grids(db, wanted()))
     batch = Batch("a-grid-of-mine", "Ann", "grid", [(image, of, 1, 0.5) for image, of in first])
     assert decisions.save(db, [batch]).saved == ["a-grid-of-mine"]
@@ -118,7 +118,7 @@ def test_a_decided_grid_is_gone_and_an_undone_one_is_back(db, predicted):
     assert shown(grid_queue.lease_next_grids(db, wanted())) == first
 
 
-def test_no_answered_cell_is_handed_out_while_others_decide(db, predicted):
+def test_grid_contains_no_answered_label_while_others_decide(db, predicted):
     wrong, over = [], threading.Event()
 
     def decide() -> None:
@@ -137,7 +137,7 @@ def test_no_answered_cell_is_handed_out_while_others_decide(db, predicted):
     assert not grid_queue.lease_next_grids(db, wanted(size=24)).items
 
 
-def test_the_best_class_is_the_one_whose_next_grid_brings_most(db, predicted):
+def test_best_class_is_the_one_whose_next_grid_has_most_expected_positives(db, predicted):
     assert grid_queue.find_best_class(db, 6) == 1
     assert grid_queue.lease_next_grids(db, wanted(class_id=None, but=1)).items[0].class_id == 2
     for image_id in range(7, 25):
@@ -145,7 +145,7 @@ def test_the_best_class_is_the_one_whose_next_grid_brings_most(db, predicted):
     assert grid_queue.find_best_class(db, 6) == 2, "what is left of the first class is unlikely"
 
 
-def test_the_best_class_stays_while_its_grids_are_in_hand_and_then_gives_way(db, predicted):
+def test_best_class_stays_while_its_grids_are_held_and_then_changes(db, predicted):
     first = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12)))
     second = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12, have=first)))
     assert {of for _, of in first + second} == {1}, "the second half of class 1 is less likely than class 2"
@@ -154,7 +154,7 @@ def test_the_best_class_stays_while_its_grids_are_in_hand_and_then_gives_way(db,
     } == {2}
 
 
-def test_class_counts_say_what_is_known_and_what_is_probably_still_to_be_found(db, predicted):
+def test_class_counts_report_known_labels_and_expected_positives(db, predicted):
     for image_id, state in ((24, 1), (23, -1), (22, 0)):
         answer(db, image_id, 1, state)
     first, second, third = grid_queue.load_class_counts(db)
@@ -166,7 +166,7 @@ def test_class_counts_say_what_is_known_and_what_is_probably_still_to_be_found(d
     assert grid_queue.load_class_counts(db)[0].expected_positives == pytest.approx(predicted[:22, 0].sum(), abs=0.02)
 
 
-def test_a_grid_of_a_selection_shows_unanswered_images_first_and_then_the_others_with_their_state(db, predicted):
+def test_grid_of_a_selection_shows_unanswered_images_first_then_answered_ones(db, predicted):
     answer(db, 20, 1, -1)
     selection = selections.save(db, np.array([3, 20, 9, 15]))
     tiles = grid_queue.lease_next_grids(db, wanted(selection=selection)).items[0].tiles
@@ -178,20 +178,20 @@ def test_a_grid_of_a_selection_shows_unanswered_images_first_and_then_the_others
     assert not done.items and "selection" in done.empty_reason
 
 
-def test_a_selection_before_the_first_run_shows_its_images(db):
+def test_selection_grid_works_before_the_first_training(db):
     selection = selections.save(db, np.array([3, 20]))
     first_grid = grid_queue.lease_next_grids(db, wanted(class_id=None, selection=selection)).items[0]
     assert {tile.image.id for tile in first_grid.tiles} == {3, 20}
 
 
-def test_what_is_not_there_is_said(db):
+def test_unknown_class_or_selection_is_refused(db):
     with pytest.raises(AnnotatorError, match="no class 9"):
         grid_queue.lease_next_grids(db, wanted(class_id=9))
     with pytest.raises(AnnotatorError, match="is gone"):
         grid_queue.lease_next_grids(db, wanted(selection="abc"))
 
 
-def test_an_empty_grid_says_what_to_do(db, predicted):
+def test_empty_grid_explains_why_and_names_next_pages(db, predicted):
     everything = [(image_id, 1) for image_id in range(1, 25)]
     assert "another class" in grid_queue.lease_next_grids(db, wanted(passed=everything)).empty_reason
     grid_queue.lease_next_grids(db, wanted("bob", size=24, annotator="Bob"))

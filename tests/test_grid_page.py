@@ -48,7 +48,7 @@ def ranked(tmp_path) -> Iterator[Served]:
         yield served
 
 
-def test_grids_by_keyboard_alone_end_in_the_store_as_they_were_on_screen(browser, many):
+def test_grids_answered_by_keyboard_are_stored_as_shown(browser, many):
     page = open_grid(browser, many, "Keys")
     book = []
     for number in range(5):
@@ -78,7 +78,7 @@ def test_grids_by_keyboard_alone_end_in_the_store_as_they_were_on_screen(browser
     assert page.troubles == []
 
 
-def test_keys_20_ms_apart_and_enter_once_a_grid_was_seen_decide_what_was_on_screen_each_time(browser, many):
+def test_fast_key_presses_save_each_grid_as_shown(browser, many):
     page = open_grid(browser, many, "Burst")
     seen = page.evaluate(
         """async (shown) => {
@@ -105,7 +105,7 @@ def test_keys_20_ms_apart_and_enter_once_a_grid_was_seen_decide_what_was_on_scre
     assert len({image for grid in seen for image, _ in grid["tiles"]}) == 24 * len(seen)
 
 
-def test_a_key_that_is_held_decides_one_grid_only(browser, many):
+def test_held_enter_key_saves_only_one_grid(browser, many):
     page = open_grid(browser, many, "Held")
     page.keyboard.down("Enter")
     for _ in range(10):
@@ -115,7 +115,7 @@ def test_a_key_that_is_held_decides_one_grid_only(browser, many):
     assert len(saved(many, "Held")) == 1
 
 
-def test_undo_brings_a_whole_grid_back_as_it_was_marked_and_redo_decides_it_again(browser, many):
+def test_undo_restores_a_whole_grid_with_its_marks_and_redo_saves_it_again(browser, many):
     page = open_grid(browser, many, "Undo")
     first = shown(page)
     for key in "13u":
@@ -144,7 +144,7 @@ def test_undo_brings_a_whole_grid_back_as_it_was_marked_and_redo_decides_it_agai
     assert saved(many, "Undo") == [cells(first), cells(changed)], "brought back, it can be corrected"
 
 
-def test_starting_the_other_way_keeps_what_was_touched(browser, many):
+def test_inverting_the_grid_start_keeps_marked_tiles(browser, many):
     page = open_grid(browser, many, "Turn")
     page.get_by_role("button", name="Start with all No").click()
     page.keyboard.press("2")
@@ -156,7 +156,7 @@ def test_starting_the_other_way_keeps_what_was_touched(browser, many):
     expect(page.locator(".decide")).to_contain_text("23 yes · 0 no · 1 unsure")
 
 
-def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
+def test_click_and_drag_mark_the_tiles_they_cover(browser, many):
     page = open_grid(browser, many, "Mouse")
     tiles = page.locator(".tile")
     if shown(page)["start"] == "yes":
@@ -184,7 +184,7 @@ def states_of(page: Page, count: int) -> list[str]:
     return [state for _, state in shown(page)["tiles"][:count]]
 
 
-def test_a_second_press_takes_a_slip_back_and_unsure_has_a_key_of_its_own(browser, many):
+def test_second_press_resets_a_tile_and_u_toggles_unsure(browser, many):
     page = open_grid(browser, many, "Slips")
     if shown(page)["start"] == "yes":
         page.keyboard.press("\\")
@@ -214,7 +214,7 @@ def test_a_second_press_takes_a_slip_back_and_unsure_has_a_key_of_its_own(browse
     assert states_of(page, 3) == ["present", "absent", "present"], "enlarged, it is the same key"
 
 
-def test_a_long_press_makes_unsure_and_a_slow_drag_does_not(browser, many):
+def test_long_press_marks_unsure_and_a_slow_drag_does_not(browser, many):
     page = open_grid(browser, many, "Holding")
     if shown(page)["start"] == "yes":
         page.keyboard.press("\\")
@@ -248,7 +248,7 @@ def test_a_long_press_makes_unsure_and_a_slow_drag_does_not(browser, many):
     wait_until_saved(page, 2)
 
 
-def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
+def test_tap_marks_a_tile_and_touch_and_hold_paints_tiles(browser, many):
     page = open_grid(browser, many, "Thumb", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     if shown(page)["start"] == "yes":
         page.get_by_role("button", name="Start with all No").tap()
@@ -271,7 +271,7 @@ def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
     assert [state for _, state in shown(page)["tiles"][3:5]] == ["unsure", "present"], "held, and no tap after it"
 
 
-def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many):
+def test_grid_class_and_size_are_chosen_by_keys_and_survive_a_reload(browser, many):
     page = open_grid(browser, many, "Chooser")
     before = shown(page)
     page.keyboard.press("/")
@@ -306,7 +306,7 @@ def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many)
     assert decided(many, "Chooser")[-1]["class_id"] in {1, 2, 3}
 
 
-def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(browser, ranked):
+def test_grid_shows_most_probable_images_first_and_starts_with_yes_when_most_are_expected(browser, ranked):
     page = open_grid(browser, ranked, "Ann")
     expect(page.get_by_role("heading", level=2)).to_contain_text("fox")
     expect(page.locator(".about")).to_have_text("About 23 of 24 expected")
@@ -340,7 +340,7 @@ def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(bro
     assert row["run_id"] and row["score"] == pytest.approx(0.99, abs=0.01)
 
 
-def test_a_tile_is_enlarged_turned_and_left_again_by_keys(browser, many):
+def test_grid_tile_is_enlarged_marked_and_closed_by_keys(browser, many):
     page = open_grid(browser, many, "Large")
     if shown(page)["start"] != "yes":
         page.keyboard.press("\\")
@@ -376,7 +376,7 @@ def remark(page: Page, note: str) -> None:
     expect(page.locator(".history")).to_be_hidden()
 
 
-def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_is_asked_for(browser, ranked):
+def test_heatmap_covers_the_tile_under_the_pointer_or_cursor_while_shift_is_held(browser, ranked):
     paths = Database(ranked.project).paths
     paths.heatmap(1, 1, 1).parent.mkdir(parents=True, exist_ok=True)
     for image in range(1, 25):
@@ -417,7 +417,7 @@ def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_
     assert page.troubles == []
 
 
-def test_two_people_are_never_shown_the_same_cells(browser, many):
+def test_two_annotators_are_never_shown_the_same_labels(browser, many):
     people = [open_grid(browser, many, name) for name in ("Ada", "Bea")]
     images_of = [set(), set()]
     for _ in range(3):
@@ -431,7 +431,7 @@ def test_two_people_are_never_shown_the_same_cells(browser, many):
         wait_until_saved(page, 3)
 
 
-def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser, tmp_path):
+def test_every_grid_is_stored_once_despite_offline_server_kill_and_reload(browser, tmp_path):
     with served_photos(tmp_path, 300, ["fox", "heron"]) as served:
         page = open_grid(browser, served, "Ann")
         page.wait_for_load_state("networkidle")
@@ -474,7 +474,7 @@ def test_offline_server_killed_and_page_reloaded_every_grid_arrives_once(browser
         assert saved(served, "Ann") == book[:-2], "undo reaches back over a reload"
 
 
-def test_two_tabs_of_one_person_decide_different_grids(browser, many):
+def test_two_tabs_of_one_annotator_answer_different_grids(browser, many):
     first = open_grid(browser, many, "Tabs")
     second = first.context.new_page()
     second.goto(many.address + "/grid")
@@ -487,7 +487,7 @@ def test_two_tabs_of_one_person_decide_different_grids(browser, many):
     assert not {image for image, _ in grids[0]["tiles"]} & {image for image, _ in grids[1]["tiles"]}
 
 
-def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
+def test_grid_answers_a_map_selection_and_leaves_it(browser, ranked):
     db = Database(ranked.project)
     chosen = [3, 50, 70, 100, 115]
     path = f"/grid?selection={selections.save(db, np.array(chosen))}"
@@ -518,7 +518,7 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     assert {row["score"] for row in decided(ranked, "Dan")} == {None}
 
 
-def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp_path):
+def test_grid_excludes_an_unreadable_image_from_the_saved_answers(browser, tmp_path):
     with served_photos(tmp_path, 24, ["fox"]) as served:
         gone = images.load_all_images(Database(served.project))[4]
         Path(tmp_path / "photos" / gone.name).unlink()
@@ -531,7 +531,7 @@ def test_a_picture_that_cannot_be_shown_is_left_out_of_the_decision(browser, tmp
         page.get_by_text("Nothing left to answer for this class").wait_for(timeout=30_000)
 
 
-def test_streamlits_own_keys_do_not_act_on_the_grid(browser, many):
+def test_streamlit_shortcuts_are_disabled_on_the_grid(browser, many):
     page = open_grid(browser, many, "Rc")
     before = shown(page)
     page.keyboard.press("c")
@@ -540,7 +540,7 @@ def test_streamlits_own_keys_do_not_act_on_the_grid(browser, many):
     assert shown(page)["id"] == before["id"]
 
 
-def test_the_next_grid_lies_ready_unseen_and_out_of_reach(browser, many):
+def test_next_grid_is_prepared_hidden_and_not_focusable(browser, many):
     page = open_grid(browser, many, "Ready")
     ahead = page.locator(".ahead")
     expect(ahead).to_have_count(1)
@@ -558,7 +558,7 @@ def test_the_next_grid_lies_ready_unseen_and_out_of_reach(browser, many):
     expect(page.locator(f"{GRID} button[tabindex='0']")).to_have_count(1)
 
 
-def test_on_a_phone_save_all_says_how_many_tiles_lie_below_until_they_are_scrolled_to(browser, many):
+def test_save_all_on_a_phone_shows_how_many_tiles_are_below_the_screen(browser, many):
     page = open_grid(browser, many, "Scroller", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     button = page.get_by_role("button", name="Save all")
     expect(button).to_contain_text(re.compile(r"Save all · \d+ below"))

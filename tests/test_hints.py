@@ -22,7 +22,7 @@ def overlap(one: FloatRect, other: FloatRect) -> bool:
     return not any(apart)
 
 
-def test_each_hint_goes_by_use_or_dismissed_and_never_comes_back_for_that_person(browser, tmp_path):
+def test_hint_disappears_after_use_or_dismissal_and_never_returns_for_that_annotator(browser, tmp_path):
     with served_photos(tmp_path, 12, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann")
         wait_for_picture(page)
@@ -46,7 +46,7 @@ def test_each_hint_goes_by_use_or_dismissed_and_never_comes_back_for_that_person
         expect(hint(page)).to_have_count(0)  # there is nothing that they could be about
 
 
-def test_on_a_phone_a_hint_lies_over_the_picture_and_on_no_control(browser, tmp_path):
+def test_phone_hint_is_shown_over_the_image_and_covers_no_control(browser, tmp_path):
     with served_photos(tmp_path, 12, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ben", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
         wait_for_picture(page)

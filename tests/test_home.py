@@ -109,7 +109,7 @@ def team(folder, tmp_path) -> Iterator[tuple[str, list[hosted_projects.HostedPro
         yield address, places
 
 
-def test_a_visitor_sees_the_projects_of_theirs_and_nothing_of_others(team):
+def test_start_page_lists_only_projects_in_which_the_visitor_has_a_role(team):
     address, (birds, mammals) = team
     stranger = Browser().get(f"{address}/")
     assert stranger[0] == 200 and "birds" not in stranger[1] and "mammals" not in stranger[1]
@@ -154,7 +154,7 @@ def closed_to_other_sites(port: int, path: str, cookies: Browser) -> bool:
     return all(status == 403 and "birds" not in text for status, text in answers)
 
 
-def test_whoever_asks_too_much_of_the_start_page_is_told_to_wait_and_the_others_are_not(team):
+def test_start_page_rate_limits_each_visitor_separately(team):
     _, (birds, _) = team
     connection = http.client.HTTPConnection("127.0.0.1", birds.port - 1, timeout=30)
 
@@ -168,7 +168,7 @@ def test_whoever_asks_too_much_of_the_start_page_is_told_to_wait_and_the_others_
     assert count > 1000 and status("10.0.0.2") == 200
 
 
-def test_a_server_that_dies_is_started_again_and_all_end_with_the_start_page(folder, tmp_path):
+def test_killed_project_server_is_restarted_and_all_end_with_the_start_page(folder, tmp_path):
     port = free_port()
     places = prepare_projects([folder], port)
     with at_home("--port", port, folder) as home:
@@ -187,7 +187,7 @@ def test_a_server_that_dies_is_started_again_and_all_end_with_the_start_page(fol
         until(lambda: not any(served_by(place.path) for place in places))
 
 
-def test_what_cannot_be_served_is_said_and_the_others_are_served(folder, tmp_path):
+def test_project_search_reports_unservable_projects_and_missing_folders(folder, tmp_path):
     (folder / "birds").rename(folder / "birds & bees")
     with sqlite(folder / "mammals") as sql:
         sql.execute(
@@ -201,7 +201,7 @@ def test_what_cannot_be_served_is_said_and_the_others_are_served(folder, tmp_pat
         hosted_projects.find_projects([tmp_path / "nowhere"])
 
 
-def test_an_owner_of_one_project_reads_no_name_of_another_that_cannot_be_opened(folder, tmp_path):
+def test_project_owner_cannot_see_the_name_of_another_unservable_project(folder, tmp_path):
     with sqlite(folder / "mammals") as sql:
         sql.execute(
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
@@ -223,7 +223,7 @@ def test_an_owner_of_one_project_reads_no_name_of_another_that_cannot_be_opened(
         assert "birds" not in copied.get(f"http://127.0.0.1:{port}/")[1], "whoever has a copy has signed out, too"
 
 
-def test_two_projects_of_one_name_are_refused_and_a_port_stays(folder, tmp_path):
+def test_projects_of_equal_name_are_refused_and_a_renamed_project_keeps_its_port(folder, tmp_path):
     (tmp_path / "more").mkdir()
     (folder / "birds").rename(tmp_path / "more" / "mammals")
     with pytest.raises(AnnotatorError, match="Two projects are called mammals"):

@@ -42,7 +42,7 @@ def home(tmp_path) -> Iterator[tuple[str, list[hosted_projects.HostedProject]]]:
             yield address, places
 
 
-def test_one_login_at_the_provider_opens_each_project_in_which_the_person_has_a_role(home):
+def test_one_provider_login_opens_every_project_in_which_the_member_has_a_role(home):
     address, (birds, mammals) = home
     client = httpx.Client(verify=False, follow_redirects=True, timeout=30)
     assert "birds" not in client.get(f"{address}/").text

@@ -114,7 +114,7 @@ def markdown_of(test: AppTest) -> Iterator[str]:
     return (text for is_markdown, text in texts_of(test) if is_markdown)
 
 
-def test_what_is_escaped_stays_itself_and_is_found_by_nothing():
+def test_escaped_markdown_unescapes_to_the_original_and_keeps_plain_text():
     for name in MARKUP:
         assert name not in frame.escape_markdown(name)
         assert frame.escape_markdown(name).replace("\\", "").replace(frame.WORD_JOINER, "") == name
@@ -126,7 +126,7 @@ def test_what_is_escaped_stays_itself_and_is_found_by_nothing():
 
 
 @pytest.mark.parametrize("name", STREAMLITS)
-def test_no_markdown_of_a_page_holds_a_name_as_it_is(db, name):
+def test_page_markdown_contains_no_unescaped_name(db, name):
     served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
     test.session_state["name"] = ANN
@@ -142,7 +142,7 @@ def test_no_markdown_of_a_page_holds_a_name_as_it_is(db, name):
             assert not any(frame.escape_markdown(name) in text for name in NAMES), f"shown with its escapes: {text}"
 
 
-def test_an_error_shows_a_name_as_text(db):
+def test_error_message_shows_a_name_as_plain_text(db):
     served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT.format(name="classes"), default_timeout=30)
     test.session_state["name"] = ANN
@@ -173,7 +173,7 @@ def fetches(page: Page, source: str) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("to", ["local", "members"])
-def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, db, to):
+def test_hostile_names_on_pages_cause_no_requests_links_or_missing_text(browser: Contexts, db, to):
     python = PAGES_ALONE if to == "local" else TEAM_PAGES
     with outside() as (proxy, asked), serving(db.paths.project, python) as served:
         page = open_page(browser, served, quote(ANN), "/_stcore/health", proxy={"server": proxy, "bypass": "127.0.0.1"})

@@ -13,7 +13,7 @@ from annotator.store.images import images
 
 @pytest.mark.browser
 @pytest.mark.slow  # each page has tests of its own; this one goes through all of them in turn
-def test_after_an_hour_on_every_page_each_pair_is_what_was_given_last_and_the_truth(browser, project):
+def test_an_hour_of_work_on_every_page_stores_exactly_the_given_answers(browser, project):
     db = Database(project)
     labels = {}
     for image in images.load_all_images(db):

@@ -37,7 +37,7 @@ def export(tmp_path):
     return folder
 
 
-def test_what_is_uploaded_is_the_folder_and_private_unless_it_shall_be_seen(stand_in, export, monkeypatch):
+def test_hub_upload_contains_the_exported_folder_and_is_private_by_default(stand_in, export, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     hub = pytest.importorskip("huggingface_hub")
     address, kept = stand_in
@@ -53,7 +53,7 @@ def test_what_is_uploaded_is_the_folder_and_private_unless_it_shall_be_seen(stan
         } == sent
 
 
-def test_a_refusal_of_the_hub_is_told_and_the_folder_stays(stand_in, export, monkeypatch, tmp_path):
+def test_failed_hub_upload_is_reported_and_keeps_the_folder(stand_in, export, monkeypatch, tmp_path):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     hub = pytest.importorskip("huggingface_hub")
     address, kept = stand_in

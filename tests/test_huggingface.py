@@ -45,7 +45,7 @@ def cells_in(data, names, classes):
 
 @given(data=st.data())
 @settings(max_examples=12, deadline=None)
-def test_datasets_loads_each_cell_and_what_it_saves_is_the_same(datasets, tmp_path_factory, data):
+def test_exported_labels_survive_loading_and_saving_with_the_datasets_library(datasets, tmp_path_factory, data):
     classes, names = data.draw(class_names()), data.draw(file_names())
     cells = all_cells(max(len(names), 4), max(len(classes), 4), data.draw(st.integers(0, 9)))
     cells = cells[: len(names), : len(classes)]
@@ -115,7 +115,7 @@ dataset_info:
         ({"metadata.csv": "file_name,label\na.jpg,cat\n"}, {"a.jpg": [("cat", PRESENT)]}),
     ]
 )
-def test_columns_that_name_classes_are_found(tmp_path_factory, files, expected):
+def test_huggingface_label_columns_are_recognized(tmp_path_factory, files, expected):
     folder = tmp_path_factory.mktemp("set")
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -131,7 +131,7 @@ def test_columns_that_name_classes_are_found(tmp_path_factory, files, expected):
     assert said == {name: dict(labels) for name, labels in expected.items()}
 
 
-def test_a_saved_set_with_one_label_an_image_gives_that_label(datasets, tmp_path):
+def test_saved_dataset_with_a_class_label_column_yields_that_label(datasets, tmp_path):
     features = datasets.Features(
         {"image_path": datasets.Value("string"), "label": datasets.ClassLabel(names=["cat", "dog"])}
     )
@@ -167,7 +167,7 @@ def test_a_saved_set_with_one_label_an_image_gives_that_label(datasets, tmp_path
         ("README.md", "", "no data set of Hugging Face"),
     ]
 )
-def test_what_is_broken_is_named_by_file_and_place(tmp_path_factory, name, text, words):
+def test_broken_huggingface_files_are_reported_with_file_and_position(tmp_path_factory, name, text, words):
     folder = tmp_path_factory.mktemp("bad")
     (folder / "dataset_info.json").write_text("{}")
     (folder / name).write_text(text)
@@ -177,7 +177,7 @@ def test_what_is_broken_is_named_by_file_and_place(tmp_path_factory, name, text,
         raise problems.error("It cannot be read:")
 
 
-def test_the_card_is_one_that_the_hub_reads(datasets, tmp_path):
+def test_dataset_card_is_readable_by_the_hub_client(datasets, tmp_path):
     cards = pytest.importorskip("huggingface_hub").DatasetCard
     for licence, expected in (("CC-BY-4.0", "cc-by-4.0"), ("ask: me", "other"), (None, None)):
         view = view_of(np.array([[1, 0]]), ["null", "a: b # 'c' \u200b"], files=["a.jpg"])

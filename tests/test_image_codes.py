@@ -63,7 +63,7 @@ def marked(folder, mark: int = 99) -> None:
     )
 
 
-def test_a_worker_that_starts_uses_the_codes_that_the_one_before_has_made(folder):
+def test_new_worker_reuses_stored_image_codes(folder):
     made = codes_of(read_made(folder))
     kept = stored_image_codes.read_codes(folder)
     assert kept is not None and np.array_equal(kept.codes, made) and made.any()
@@ -72,7 +72,7 @@ def test_a_worker_that_starts_uses_the_codes_that_the_one_before_has_made(folder
     assert (codes_of(read_made(folder)) == 99).all(), "they are not made again"
 
 
-def test_images_that_are_new_since_are_coded_along_the_same_axes_and_the_others_are_not_made_again(folder):
+def test_new_images_are_coded_with_the_stored_basis_and_old_codes_are_reused(folder):
     codes_of(read_made(folder))
     basis = stored_image_codes.read_codes(folder).basis
     marked(folder)
@@ -84,7 +84,7 @@ def test_images_that_are_new_since_are_coded_along_the_same_axes_and_the_others_
     assert len(stored_image_codes.read_codes(folder).image_ids) == MANY + 10, "one in seven is new: all are kept"
 
 
-def test_a_worker_at_work_keeps_the_codes_of_images_that_come_once_they_are_many(folder):
+def test_running_worker_stores_codes_of_new_images_once_there_are_enough(folder):
     codes, cache = ImageCodesCache(), read_made(folder)
     codes_of(cache, codes)
     add(folder, 101, 2, 7)
@@ -100,7 +100,7 @@ def test_a_worker_at_work_keeps_the_codes_of_images_that_come_once_they_are_many
     assert len(list((folder / stored_image_codes.CODES_FOLDER).glob("*.npy"))) == 1
 
 
-def test_codes_keep_to_their_images_when_a_shard_is_taken_away_under_a_worker(folder):
+def test_image_codes_stay_with_their_images_after_a_shard_is_deleted(folder):
     codes, cache = ImageCodesCache(), read_made(folder)
     before = dict(zip(cache.image_ids.tolist(), codes_of(cache, codes).tolist(), strict=True))
     next(path for path in folder.glob("*.safetensors")).unlink()
@@ -110,7 +110,7 @@ def test_codes_keep_to_their_images_when_a_shard_is_taken_away_under_a_worker(fo
 
 
 @pytest.mark.parametrize("damage", ["other features", "cut short", "changed", "no index", "half an index"])
-def test_codes_that_are_stale_or_damaged_are_not_used_and_made_again(folder, damage):
+def test_stale_or_damaged_image_codes_are_recomputed(folder, damage):
     marked(folder)
     (array,) = (folder / stored_image_codes.CODES_FOLDER).glob("*.npy")
     index = folder / stored_image_codes.CODES_FOLDER / stored_image_codes.INDEX_FILE
@@ -134,7 +134,7 @@ def test_codes_that_are_stale_or_damaged_are_not_used_and_made_again(folder, dam
     assert np.array_equal(stored_image_codes.read_codes(folder).codes, expected), "and kept instead"
 
 
-def test_features_of_which_one_shard_was_made_again_use_the_codes_of_the_others(folder):
+def test_rewritten_shard_is_coded_again_and_codes_of_other_shards_are_reused(folder):
     marked(folder)
     paths = sorted(folder.glob("*.safetensors"))
     paths[0].unlink()
@@ -147,7 +147,7 @@ def test_features_of_which_one_shard_was_made_again_use_the_codes_of_the_others(
     assert (codes[old] == 99).all() and not (codes[~old] == 99).all(1).any()
 
 
-def test_a_version_is_the_same_with_kept_codes_and_without(trained):  # noqa: F811
+def test_predictions_are_equal_with_and_without_stored_image_codes(trained):  # noqa: F811
     say(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
     assert stored_image_codes.read_codes(trained.paths.features(DEFAULT_BACKBONE)) is not None
@@ -167,7 +167,7 @@ FEWER = "from annotator.worker.features import image_codes; image_codes.BASIS_SA
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [1, 2])
-def test_killed_while_codes_are_written_the_next_worker_makes_them_and_goes_on(trained, files):  # noqa: F811
+def test_next_worker_recomputes_codes_after_a_kill_while_writing(trained, files):  # noqa: F811
     say(trained, 20, 1)
     words = [sys.executable, "-c", FEWER + KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL

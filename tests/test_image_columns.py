@@ -12,7 +12,7 @@ from annotator.store.gallery.image_names import TextBlock
 
 @pytest.mark.parametrize("block", [1, 50, 1 << 17])
 @pytest.mark.parametrize("letters", ["ab", "abcdefghij0123456789\u00e9"])
-def test_texts_contain_begin_and_end_with_what_python_says(letters, block, monkeypatch):
+def test_text_block_search_equals_python_string_search(letters, block, monkeypatch):
     monkeypatch.setattr(image_names, "SEARCH_BLOCK_BYTES", block)
     chance = random.Random(0)
     plain = ["".join(chance.choices(letters, k=chance.randint(0, 12))) for _ in range(300)]
@@ -30,13 +30,13 @@ def test_texts_contain_begin_and_end_with_what_python_says(letters, block, monke
         assert texts.find_ending_with(part).tolist() == [row for row in range(300) if plain[row].endswith(part)], part
 
 
-def test_capitals_and_the_way_accents_are_stored_make_no_difference():
+def test_text_search_ignores_case_and_unicode_normalization():
     texts = TextBlock.build(["\u00c9T\u00c9.jpg", "e\u0301te\u0301", "stra\u00dfe", "a\0b", ""])
     assert np.flatnonzero(texts.find_containing("\u00e9t")).tolist() == [0, 1]
     assert np.flatnonzero(texts.find_containing("STRASSE")).tolist() == [2] and len(texts) == 5
 
 
-def test_more_people_than_a_word_has_bits_are_told_apart():
+def test_membership_distinguishes_more_than_64_annotators():
     membership, chance = Membership(), np.random.default_rng(0)
     rows, numbers = chance.integers(0, 40, 600), chance.integers(0, 150, 600)
     for start in (0, 300):

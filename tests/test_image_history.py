@@ -19,7 +19,7 @@ def say(db, *given: Decision | Batch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_every_decision_about_an_image_is_told_once_in_order_and_replaying_it_gives_the_labels(db, seed):
+def test_image_history_lists_every_decision_once_and_its_replay_yields_the_labels(db, seed):
     chance, given = random.Random(seed), []
     for _ in range(200):
         one = anything(chance, given)
@@ -43,7 +43,7 @@ def test_every_decision_about_an_image_is_told_once_in_order_and_replaying_it_gi
         assert cells == {label.class_id: label.state for label in decisions.load_labels(db, [image_id])}
 
 
-def test_it_says_who_took_what_back_and_what_nothing_else_here_covered(db):
+def test_image_history_names_who_undid_a_decision_and_the_classes_done_covered(db):
     fox, heron, deer = (class_.name for class_ in classes.load_active_classes(db))
     say(db, Decision("the-first", "label", "Ann", "suggestion", 1, 1, 1, run_id=1, score=0.71))
     say(db, Decision("the-rest", "done", "Bob", "done", 1), Decision("a-note", "flag", "Ann", "click", 1, note="dark"))
@@ -64,7 +64,7 @@ def test_it_says_who_took_what_back_and_what_nothing_else_here_covered(db):
     assert [one.undone_by for one in load_image_history(db, 2)] == ["Bob"] and load_image_history(db, 3) == []
 
 
-def test_comments_are_several_of_an_image_counted_and_taken_back_one_by_one(db):
+def test_comments_are_counted_per_image_and_undone_one_by_one(db):
     say(db, Decision("label-of-1", "label", "Ann", "click", 1, 1, 1))
     before = decisions.load_all_labels(db)
     say(
@@ -87,7 +87,7 @@ def test_comments_are_several_of_an_image_counted_and_taken_back_one_by_one(db):
     assert decisions.save(db, [Decision("empty", "comment", "Ann", "click", 1, note="  ")]).refused
 
 
-def test_the_command_line_tells_the_same_of_an_image_by_its_name(db, annotator):
+def test_history_command_lists_the_decisions_of_an_image(db, annotator):
     name = images.load_images(db, [1])[1].name
     assert "Nothing was decided" in annotator("history", db.paths.project, name).stdout
     say(db, Decision("the-first", "label", "Ann", "suggestion", 1, 1, 1, run_id=1, score=0.71))

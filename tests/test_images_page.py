@@ -65,7 +65,7 @@ def said(test: AppTest) -> str:
     return "\n".join(texts).replace("\\", "")
 
 
-def test_an_empty_project_leads_here_and_a_folder_is_added_repeated_and_added_to(served, tmp_path):
+def test_empty_project_leads_to_the_images_page_which_adds_and_rescans_a_folder(served, tmp_path):
     work = image_queue.lease_next_work(served, WantedImages("annotate", "tab", "Ann", (), 8))
     assert (work.next_pages, "Images page" in work.empty_reason) == (("images",), True)
     folder = photos(tmp_path / "one")
@@ -88,7 +88,7 @@ def test_an_empty_project_leads_here_and_a_folder_is_added_repeated_and_added_to
     assert [row[0] for row in rows] == ["file", "4.jpg", "notes.txt"]
 
 
-def test_what_cannot_be_added_is_said_and_changes_nothing(served, tmp_path):
+def test_images_page_refuses_invalid_folders_without_changes(served, tmp_path):
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a_secret_name.txt").write_text("words")
     test = show()
@@ -106,7 +106,7 @@ def test_what_cannot_be_added_is_said_and_changes_nothing(served, tmp_path):
     assert images.load_folders(served) == [] and served.value("SELECT count(*) FROM file") == 0
 
 
-def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, tmp_path, monkeypatch):
+def test_only_one_folder_is_added_at_a_time_and_a_stopped_one_keeps_its_images(served, tmp_path, monkeypatch):
     monkeypatch.setattr(registration, "FILES_PER_TRANSACTION", 1)
     folder, work = photos(tmp_path / "one", 12), ImageAdder(served)
     seen, go_on = threading.Event(), threading.Event()
@@ -136,7 +136,7 @@ def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, 
     assert registered and (registered.added, registered.known) == (6, 6)
 
 
-def test_the_log_is_shown_as_text_with_its_newest_lines_and_a_link_in_its_place_is_not_read(served, tmp_path):
+def test_worker_log_is_shown_as_text_with_its_newest_lines_and_links_are_not_followed(served, tmp_path):
     assert "Nothing to report since the worker was started." in said(show())
     lines = [f"line {number} <b>[x](http://y)</b>" for number in range(500)]
     served.paths.worker_log.write_text("\n".join(lines))
@@ -149,7 +149,7 @@ def test_the_log_is_shown_as_text_with_its_newest_lines_and_a_link_in_its_place_
     assert heartbeat.read_log_tail(served, 1000) == b""
 
 
-def test_bands_are_chosen_on_the_page_where_files_wait_for_it_and_what_was_stretched_is_said(served, tmp_path):
+def test_images_page_asks_for_bands_when_needed_and_reports_stretched_images(served, tmp_path):
     from test_bands import tiff, values_of
 
     photos(tmp_path / "photos")

@@ -61,7 +61,7 @@ def bring(project, source, **choices):
 
 
 @over(shape=list(SHAPES), encoding=["utf-8", "utf-8-sig", "utf-16"])
-def test_every_shape_of_a_table_says_what_it_means_and_nothing_else(tmp_path_factory, shape, encoding):
+def test_table_reader_reads_exactly_the_labels_of_each_layout_and_encoding(tmp_path_factory, shape, encoding):
     path = tmp_path_factory.mktemp("table") / "labels.csv"
     path.write_text(SHAPES[shape], encoding=encoding)
     problems, found = Problems(), set()
@@ -75,7 +75,7 @@ def test_every_shape_of_a_table_says_what_it_means_and_nothing_else(tmp_path_fac
     assert choose_format(path, None)[0].name == ("tsv" if shape == "words" else "csv")
 
 
-def test_a_new_project_is_made_of_a_table_and_a_folder_and_taken_back_and_brought_back(annotator, tmp_path, photos):
+def test_import_creates_a_project_from_table_and_images_and_can_be_undone_and_repeated(annotator, tmp_path, photos):
     (tmp_path / "labels.csv").write_text(SHAPES["wide"] + "nobody.jpg,1,1,train\n")
     told = annotator("import", "new", "labels.csv", code=1).stderr
     assert "--images FOLDER" in told and not (tmp_path / "new").exists()
@@ -103,7 +103,7 @@ def test_a_new_project_is_made_of_a_table_and_a_folder_and_taken_back_and_brough
     assert listed.count("labels.csv") == 2 and "taken back by" in listed
 
 
-def test_a_persons_answer_stays_unless_it_is_said_otherwise(project, tmp_path):
+def test_import_keeps_conflicting_annotator_decisions_unless_conflicts_is_replace(project, tmp_path):
     db = Database(project)
     ids = load_ids_by_name(db)
     decisions.save(db, [Decision("ann-one", "label", "Ann", "click", ids["00.jpg"], 1, -1)])
@@ -117,7 +117,7 @@ def test_a_persons_answer_stays_unless_it_is_said_otherwise(project, tmp_path):
     assert ("00.jpg", "fox", -1) in labels(db) and not consistency.find_problems(db)
 
 
-def test_a_class_map_and_exhaustive_change_what_is_understood(project, tmp_path):
+def test_import_applies_class_map_and_exhaustive_and_refuses_a_contradictory_map(project, tmp_path):
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,Reiher|noise\n")
     (tmp_path / "map.csv").write_text("source,class\nReiher,heron\nnoise,\nFuchs,fox\n")
     bring(project, tmp_path / "labels.csv", class_map=tmp_path / "map.csv", exhaustive=True)
@@ -127,7 +127,7 @@ def test_a_class_map_and_exhaustive_change_what_is_understood(project, tmp_path)
         bring(project, tmp_path / "labels.csv", class_map=tmp_path / "map.csv")
 
 
-def test_unclear_names_are_asked_about_and_slips_of_a_class_map_are_said(project, tmp_path, annotator):
+def test_import_refuses_ambiguous_or_archived_classes_and_warns_of_class_map_typos(project, tmp_path, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,FOX\n01.jpg, Fox | Heron \n")
     with pytest.raises(AnnotatorError, match="'FOX' could be 'fox' or a class of its own, as the source has 'Fox'"):
         bring(project, tmp_path / "labels.csv")
@@ -148,7 +148,7 @@ def test_unclear_names_are_asked_about_and_slips_of_a_class_map_are_said(project
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
+def test_reimported_export_keeps_labels_provenance_comments_and_flags(project, photos, tmp_path, kind):
     db = Database(project)
     ids = load_ids_by_name(db)
     decisions.save(db, [
@@ -176,7 +176,7 @@ def test_our_own_export_comes_back_whole(project, photos, tmp_path, kind):
     assert not consistency.find_problems(back)
 
 
-def test_a_table_that_somebody_has_changed_counts_more_than_the_file_of_its_origin(project, photos, tmp_path):
+def test_import_prefers_an_edited_table_over_its_provenance_file(project, photos, tmp_path):
     db = Database(project)
     ids = load_ids_by_name(db)
     decisions.save(db, [
@@ -201,7 +201,7 @@ def test_a_table_that_somebody_has_changed_counts_more_than_the_file_of_its_orig
     assert second.value(origins) == 2, "what Ann did not say is not said to be hers"
 
 
-def test_a_table_of_some_columns_says_nothing_of_the_classes_that_only_its_provenance_names(project, photos, tmp_path):
+def test_import_of_a_table_with_chosen_columns_skips_classes_only_in_its_provenance(project, photos, tmp_path):
     db = Database(project)
     ids = load_ids_by_name(db)
     decisions.save(db, [
@@ -214,7 +214,7 @@ def test_a_table_of_some_columns_says_nothing_of_the_classes_that_only_its_prove
     assert labels(Database(tmp_path / "second")) == {("00.jpg", "fox", 1), ("01.jpg", "fox", -1)}
 
 
-def test_an_export_with_its_pictures_brings_no_image_twice_and_is_counted_as_it_is(project, tmp_path):
+def test_import_of_the_projects_own_export_adds_no_images_and_no_answers(project, tmp_path):
     db = Database(project)
     (tmp_path / "labels.csv").write_text(SHAPES["wide"])
     bring(project, tmp_path / "labels.csv")
@@ -232,7 +232,7 @@ def test_an_export_with_its_pictures_brings_no_image_twice_and_is_counted_as_it_
     assert (db.value("SELECT count(*) FROM file"), db.value("SELECT count(*) FROM image")) == (files, 24)
 
 
-def test_a_file_that_took_the_name_of_another_is_no_copy_and_both_are_found_again(project, photos):
+def test_import_counts_swapped_file_names_as_moved_and_not_as_copies(project, photos):
     (photos / "01.jpg").rename(photos / "new.jpg")
     (photos / "00.jpg").rename(photos / "01.jpg")
     plan, done = bring(project, photos)
@@ -240,7 +240,7 @@ def test_a_file_that_took_the_name_of_another_is_no_copy_and_both_are_found_agai
     assert (done.registered.added, done.registered.moved, done.registered.missing) == (0, 2, [])
 
 
-def test_a_folder_of_images_with_a_table_in_it_becomes_a_project(tmp_path, photos):
+def test_import_of_an_image_folder_with_a_label_table_creates_a_project(tmp_path, photos):
     shutil.copytree(photos, tmp_path / "data")
     (tmp_path / "data" / "labels.csv").write_text(SHAPES["wide"])
     bring(tmp_path / "new", tmp_path / "data")
@@ -274,7 +274,7 @@ BAD_LINES = {
 
 
 @pytest.mark.parametrize(("kind", "what"), [("csv", what) for what in BAD] + [("jsonl", what) for what in BAD_LINES])
-def test_what_is_wrong_is_named_with_its_line_and_nothing_is_stored(project, tmp_path, kind, what):
+def test_import_errors_name_the_line_and_store_nothing(project, tmp_path, kind, what):
     content, expected = (BAD if kind == "csv" else BAD_LINES)[what]
     (tmp_path / f"labels.{kind}").write_bytes(content)
     with pytest.raises(AnnotatorError, match=expected):
@@ -283,7 +283,7 @@ def test_what_is_wrong_is_named_with_its_line_and_nothing_is_stored(project, tmp
     assert labels(db) == set() and past_imports.load_imports(db) == [] and not list(project.glob("*.staging*"))
 
 
-def test_json_that_is_too_broken_for_any_format_is_called_broken_with_its_line(project, tmp_path):
+def test_import_refuses_unrecognized_json_and_names_the_line_of_invalid_json(project, tmp_path):
     for content, expected in (('{"images":\n [}', r"not JSON: b'}' in line 2"), ("{}", "of no format that is known")):
         (tmp_path / "odd.json").write_text(content)
         with pytest.raises(AnnotatorError, match=expected):
@@ -305,7 +305,7 @@ with prepare_import(Path(sys.argv[1]), Path(sys.argv[2]), ImportOptions(), "Ann"
 
 @pytest.mark.process
 @pytest.mark.parametrize("step", ["INTO staged.change", "INTO decision", "CREATE TRIGGER", "UPDATE import"])
-def test_a_killed_import_leaves_nothing_half_stored_and_the_next_one_everything(project, tmp_path, step):
+def test_killed_import_stores_nothing_and_the_next_import_stores_all_labels(project, tmp_path, step):
     (tmp_path / "labels.csv").write_text(SHAPES["wide"])
     words = [sys.executable, "-c", KILLED, project, tmp_path / "labels.csv", step]
     ended = subprocess.run(words, check=False, capture_output=True, env={**os.environ}).returncode
@@ -321,7 +321,7 @@ class Stop(Exception):
     """Somebody has pressed Stop."""
 
 
-def test_an_import_that_is_stopped_at_any_moment_leaves_the_project_as_it_was(project, tmp_path, monkeypatch):
+def test_import_stopped_at_any_step_leaves_the_project_unchanged(project, tmp_path, monkeypatch):
     monkeypatch.setattr(statement_progress, "INSTRUCTIONS_PER_CALL", 40)
     wild, db, left = tmp_path / "wild", Database(project), 0
     for name in ("fox", "owl"):
@@ -365,7 +365,7 @@ def test_an_import_that_is_stopped_at_any_moment_leaves_the_project_as_it_was(pr
     )
 
 
-def test_images_of_an_import_that_was_killed_are_not_asked_about_from_the_next_start_on(project, tmp_path):
+def test_recovery_marks_images_of_a_killed_import_missing_unless_an_import_is_running(project, tmp_path):
     db = Database(project)
     unfinished_imports.begin(db, [tmp_path / "wild"])
     (tmp_path / "wild").mkdir()
@@ -380,7 +380,7 @@ def test_images_of_an_import_that_was_killed_are_not_asked_about_from_the_next_s
     assert not list(project.glob("*.staging*"))
 
 
-def test_an_answer_that_a_person_gives_during_an_import_waits_for_it_and_is_kept(project, tmp_path):
+def test_decision_saved_during_an_import_is_stored_after_it(project, tmp_path):
     (tmp_path / "labels.csv").write_text(SHAPES["wide"])
     answers: list[threading.Thread] = []
 

@@ -120,7 +120,7 @@ def left(db: Database) -> list[str]:
     return [str(path) for path in [*found, *db.paths.project.glob("imported/*")]]
 
 
-def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served, tmp_path):
+def test_import_page_previews_maps_imports_and_undoes_a_coco_file(served, tmp_path):
     ids = load_ids_by_name(served)
     decisions.save(served, [Decision("ann-one-two", "label", "Ann", "click", ids["00.jpg"], 1, ABSENT)])
     test = previewed(page(), coco(tmp_path / "instances.json"))
@@ -155,7 +155,7 @@ def test_a_coco_file_is_previewed_mapped_imported_and_undone_in_the_page(served,
     assert not left(served)
 
 
-def test_what_a_page_may_not_read_or_cannot_read_is_said_and_the_path_stays(served, tmp_path):
+def test_import_page_explains_unreadable_or_forbidden_paths_and_keeps_the_typed_path(served, tmp_path):
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "keys.json").write_text('{"secret words": 1}')
     (tmp_path / "passwords.txt").write_text("secret words\n")
@@ -186,7 +186,7 @@ def test_what_a_page_may_not_read_or_cannot_read_is_said_and_the_path_stays(serv
     assert not past_imports.load_imports(served) and not states(served) and not left(served)
 
 
-def test_a_name_that_no_class_can_have_needs_a_choice_first_and_may_become_a_new_class(served, tmp_path):
+def test_import_page_requires_a_choice_for_archived_and_invalid_class_names(served, tmp_path):
     class_changes.archive(served, "Ann", [3])
 
     def is_refused(test: AppTest) -> bool:
@@ -213,7 +213,7 @@ def test_a_name_that_no_class_can_have_needs_a_choice_first_and_may_become_a_new
     assert [one.name for one in classes.load_ordered_classes(served)] == ["fox", "heron", "a or b"]
 
 
-def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_path, photos):
+def test_import_page_allows_one_open_import_and_restores_it_after_reload(served, tmp_path, photos):
     path = coco(tmp_path / "instances.json")
     previewed(page("Ann"), path)
     assert "Preview of instances" not in said(ben := page("Ben")) and "Ann is looking at what" in said(ben)
@@ -232,7 +232,7 @@ def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_
     assert f"Nothing was imported. What was unpacked or downloaded stays in {place}" in dropped and place.is_dir()
 
 
-def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_path, photos, monkeypatch):
+def test_import_canceled_while_it_stores_leaves_no_labels_images_or_files(served, tmp_path, photos, monkeypatch):
     (tmp_path / "more").mkdir()
     for number, path in enumerate(sorted(photos.glob("*.jpg"))):
         (tmp_path / "more" / f"new{number}.jpg").write_bytes(path.read_bytes() + b"x")
@@ -287,7 +287,7 @@ time.sleep(30)
 
 
 @pytest.mark.process
-def test_a_server_that_is_killed_while_it_stores_leaves_the_project_as_it_was(project):
+def test_server_killed_while_it_stores_an_import_leaves_the_project_unchanged(project):
     done = subprocess.run([sys.executable, "-c", KILLED, str(project)], capture_output=True, text=True, check=False)
     assert done.returncode == -9, done.stderr
     db = Database(project)
@@ -300,7 +300,7 @@ def test_a_server_that_is_killed_while_it_stores_leaves_the_project_as_it_was(pr
     assert not left(db) and not consistency.find_problems(db)
 
 
-def test_no_name_of_a_source_is_markup_on_the_page(served, tmp_path):
+def test_import_page_escapes_markup_in_source_names(served, tmp_path):
     """In the preview, in errors, in the result and in the history."""
     folder = tmp_path / MARKUP[0].replace("/", "")
     folder.mkdir()
@@ -319,7 +319,7 @@ def test_no_name_of_a_source_is_markup_on_the_page(served, tmp_path):
     assert shown[-1].error
 
 
-def test_predictions_are_previewed_mapped_added_listed_and_removed(served, tmp_path):
+def test_import_page_previews_maps_adds_lists_and_removes_predictions(served, tmp_path):
     rows = "".join(f"{number:02}.jpg,0.{number}5,0.5\n" for number in range(10))
     (tmp_path / "yolo.csv").write_text(f"image,vulpes,heron\n{rows}nobody.jpg,0.1,0.2\n")
     test = page()
@@ -342,7 +342,7 @@ def test_predictions_are_previewed_mapped_added_listed_and_removed(served, tmp_p
     assert not prediction_sources.load_sources(served)
 
 
-def test_a_browser_sends_files_that_nobody_else_gets_under_names_that_lead_nowhere(project, tmp_path):
+def test_uploads_are_private_per_annotator_and_get_safe_file_names(project, tmp_path):
     with asked(project) as server:
         db = served_project.db()
         for name, kept in {
@@ -367,14 +367,14 @@ def test_a_browser_sends_files_that_nobody_else_gets_under_names_that_lead_nowhe
 
 
 @pytest.mark.parametrize("given", ["/", "/etc", str(Path.home())])
-def test_a_page_may_name_a_folder(given):
+def test_import_page_accepts_any_folder_outside_hidden_folders(given):
     hidden = any(part.startswith(".") for part in Path(given).resolve().parts)
     assert hidden or readable_paths.resolve_source(given) == Path(given)
 
 
 @pytest.mark.slow  # each step without a browser is above, and every page is looked at in test_accessibility.py
 @pytest.mark.browser
-def test_a_file_is_chosen_previewed_and_imported_in_a_browser(browser: Contexts, project, tmp_path):
+def test_browser_uploads_previews_and_imports_a_file(browser: Contexts, project, tmp_path):
     path = coco(tmp_path / "instances.json")
     with serving(project) as served:
         tab = open_page(browser, served, "Ann", "/imports")
@@ -390,7 +390,7 @@ def test_a_file_is_chosen_previewed_and_imported_in_a_browser(browser: Contexts,
     assert len(states(db)) == 10 and not left(db), "the upload is gone"
 
 
-def test_a_question_about_a_source_is_answered_in_the_page_and_only_then_it_is_imported(served, tmp_path):
+def test_import_page_disables_import_until_the_separator_is_chosen(served, tmp_path):
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,clear primary\n01.jpg,clear\n")
     test = previewed(page(), tmp_path / "labels.csv")
     text = said(test)
@@ -411,9 +411,7 @@ def test_a_question_about_a_source_is_answered_in_the_page_and_only_then_it_is_i
 
 
 @pytest.mark.browser
-def test_a_question_about_an_upload_is_answered_with_the_mouse_and_with_the_keyboard(
-    browser: Contexts, project, tmp_path
-):
+def test_import_page_choice_for_an_upload_works_by_mouse_and_by_keyboard(browser: Contexts, project, tmp_path):
     (tmp_path / "labels.csv").write_text("image,labels,confidence\n00.jpg,fox,0.98\n00.jpg,deer,0.03\n")
     with serving(project) as served:
         for by_mouse in (True, False):

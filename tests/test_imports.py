@@ -34,7 +34,7 @@ for _ in spmll.linear.training.fit(spmll.linear.training.Head(3, 2), np.eye(3, d
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_a_process_loads_nothing_that_it_can_do_without(process):
+def test_process_does_not_load_modules_it_does_not_need(process):
     script = "import sys\n"
     for modules, strangers in PROCESSES[process]:
         script += f"import {modules}\n{TRAIN if process == 'training' else ''}"

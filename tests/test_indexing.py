@@ -19,7 +19,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_ids_are_found_where_they_stand_and_unknown_ones_are_masked(case):
+def test_find_positions_returns_each_position_and_masks_unknown_ids(case):
     wanted, ids, order, expected, expected_known = CASES[case]
     found, known = find_positions(wanted, ids, order)
     assert known.tolist() == expected_known
@@ -27,14 +27,14 @@ def test_ids_are_found_where_they_stand_and_unknown_ones_are_masked(case):
     assert not len(ids) or len(ids[found]) == len(wanted), "positions of unknown ids are still valid ones"
 
 
-def test_a_cell_is_known_only_where_its_image_and_its_class_are():
+def test_find_cells_marks_a_cell_known_only_if_image_and_class_are_known():
     index = CellIndex(IDS, np.array([1, 4]))
     rows, columns, known = index.find_cells([7, 7, 8, 11], [4, 2, 1, 1])
     assert known.tolist() == [True, False, False, True]
     assert list(zip(rows[known].tolist(), columns[known].tolist(), strict=True)) == [(2, 1), (3, 0)]
 
 
-def test_values_move_to_the_rows_and_columns_of_other_images_and_classes_and_are_nan_elsewhere():
+def test_align_reorders_values_by_image_and_class_and_fills_unknown_ones_with_nan():
     index, values = CellIndex(IDS, np.array([1, 4])), np.arange(8, dtype=np.float16).reshape(4, 2)
     moved = index.align(values, [7, 5, 2], [4, 9, 1])
     assert moved.dtype == np.float16

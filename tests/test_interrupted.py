@@ -29,19 +29,19 @@ pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize("name", [name for name in SCENES if name not in TRAINS])
-def test_killed_beside_its_renames_and_commits_a_command_leaves_nothing_or_all_of_it(name):
+def test_command_killed_near_a_rename_or_commit_is_all_or_nothing(name):
     result = measure(4, [1], [name])
     assert not result["broken"] and result["figures"][f"{name}_kills"] == 4, result["broken"]
 
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_a_network_whose_adapting_is_killed_is_whole_or_not_there(tmp_path):
+def test_adapted_backbone_is_complete_or_missing_after_a_kill(tmp_path):
     result = measure(4, [1], TRAINS)
     assert not result["broken"] and result["figures"]["commands_killed"] == 16, result["broken"]
 
 
-def test_an_unknown_command_is_named_with_those_there_are():
+def test_kill_measurement_refuses_an_unknown_command_and_lists_the_known_ones():
     with pytest.raises(AnnotatorError, match=r"'merging'\. There is: merge"):
         measure(1, names=["merging"])
     assert len(PROBLEM_KINDS) == 8
@@ -78,7 +78,7 @@ def dying(tmp_path_factory, monkeypatch):
     started.close()
 
 
-def test_the_helper_kills_before_each_step_and_sees_processes_that_live_on(dying, tmp_path):
+def test_kill_helper_stops_before_the_given_step_and_reports_leftover_processes(dying, tmp_path):
     whole = dying.run("call", "called:write_three", tmp_path)
     assert (whole.status, whole.steps, len(whole.turns)) == (0, 4, 1) and whole.leftover_processes == ()
     for path in tmp_path.iterdir():
@@ -90,7 +90,7 @@ def test_the_helper_kills_before_each_step_and_sees_processes_that_live_on(dying
     assert left.is_killed and len(left.leftover_processes) == 1 and "sleep" in left.leftover_processes[0]
 
 
-def test_at_no_moment_of_its_replacing_is_a_folder_gone(dying, tmp_path):
+def test_folder_always_exists_while_it_is_replaced(dying, tmp_path):
     scene = CopiedFolder(tmp_path / "at")
     scene.folder.mkdir()
     scene.make()
@@ -119,7 +119,7 @@ def killed_while_renaming(dying):
     return write_and_die
 
 
-def test_files_that_were_being_renamed_get_their_names_from_the_next(tmp_path, killed_while_renaming):
+def test_finish_renaming_completes_the_renames_of_a_killed_process(tmp_path, killed_while_renaming):
     target, card = tmp_path / "labels.csv", tmp_path / "labels.card.json"
     for path in (target, target.with_name("labels.card.json")):
         path.write_text(f"old {path.name}")
@@ -130,7 +130,7 @@ def test_files_that_were_being_renamed_get_their_names_from_the_next(tmp_path, k
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.card.json", "labels.csv"]
 
 
-def test_a_file_that_somebody_wrote_since_the_kill_stays(tmp_path, killed_while_renaming):
+def test_finish_renaming_keeps_a_file_written_after_the_kill(tmp_path, killed_while_renaming):
     target = tmp_path / "labels.csv"
     for path in (target, target.with_name("labels.card.json")):
         path.write_text(f"old {path.name}")
@@ -140,7 +140,7 @@ def test_a_file_that_somebody_wrote_since_the_kill_stays(tmp_path, killed_while_
     assert target.read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_note_of_a_process_at_work_or_of_somebody_else_moves_nothing(tmp_path):
+def test_finish_renaming_ignores_notes_of_live_processes_and_paths_of_other_files(tmp_path):
     target = tmp_path / "labels.csv"
     target.write_text("old")
     (tmp_path / "other").write_text("other")
@@ -167,7 +167,7 @@ def reused() -> str:
     return f"{machine}-{pid}-{int(started, 16) - 1:x}"
 
 
-def test_a_process_is_known_by_its_number_and_its_start():
+def test_has_process_ended_checks_process_number_and_start_time():
     assert processes.has_process_ended(processes.get_process_name()) is False
     assert processes.has_process_ended(dead()) is True
     assert processes.has_process_ended(reused()) is True
@@ -175,7 +175,7 @@ def test_a_process_is_known_by_its_number_and_its_start():
 
 
 @pytest.mark.parametrize("store", [adaptation, embedding_claim])
-def test_a_killed_process_whose_number_another_has_now_holds_up_nobody(db, store):
+def test_claim_of_a_killed_process_with_a_reused_number_does_not_block(db, store):
     mine = store.claim(db, "local")
     with pytest.raises(AlreadyRunning):
         store.claim(db, "local")
@@ -186,7 +186,7 @@ def test_a_killed_process_whose_number_another_has_now_holds_up_nobody(db, store
     store.claim(db, "local")
 
 
-def test_only_what_nobody_writes_any_more_is_swept(tmp_path):
+def test_cleanup_removes_part_files_of_ended_processes_and_old_ones_only(tmp_path):
     names = {name: f".a.csv.{name}-0a0b0c.part" for name in (dead(), reused(), processes.get_process_name())}
     for name in (*names.values(), f".a.csv.{dead()}-0a0b0c.part-journal", ".a.csv.ab12.part"):
         (tmp_path / name).write_text("")
@@ -199,7 +199,7 @@ def test_only_what_nobody_writes_any_more_is_swept(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [names[processes.get_process_name()]]
 
 
-def test_a_folder_is_replaced_as_a_whole_or_stays_as_it_was(tmp_path):
+def test_replace_folder_atomically_keeps_the_old_folder_after_an_error(tmp_path):
     target = tmp_path / "set"
     for text in ("old", "new"):
         with new_folders.replace_folder_atomically(target) as folder:
@@ -213,7 +213,7 @@ def test_a_folder_is_replaced_as_a_whole_or_stays_as_it_was(tmp_path):
 # -- clocks that were ahead
 
 
-def test_the_newest_copies_and_backups_are_kept_whatever_the_clock_said_before(project, tmp_path):
+def test_pruning_keeps_the_newest_copy_and_backup_despite_files_dated_in_the_future(project, tmp_path):
     say(Database(project), 2, 1)
     for day in ("20990101", "20990102", "20990103"):
         kept = database_copies.keep_copy(project / "project.db", "upgrade")
@@ -230,7 +230,7 @@ def test_the_newest_copies_and_backups_are_kept_whatever_the_clock_said_before(p
     assert Database(tmp_path / "again").value("SELECT count(*) FROM decision") == 2
 
 
-def test_the_newest_request_is_done_first_whatever_the_clock_said_before(db):
+def test_newest_heatmap_request_is_claimed_first_despite_a_future_timestamp(db):
     jobs.request_heatmap(db, 1, 1, 1)
     with db.writing() as sql:
         sql.execute("UPDATE job SET asked_at = 9e9")
@@ -244,7 +244,7 @@ def test_the_newest_request_is_done_first_whatever_the_clock_said_before(db):
 # -- what the doctor says of it
 
 
-def test_the_doctor_names_what_killed_processes_left_and_a_repair_removes_it(annotator, project):
+def test_doctor_reports_temporary_files_of_killed_processes_and_repair_deletes_them(annotator, project):
     gone = dead()
     folder = project / "adapted" / f".net.{gone}-0a0b0c.part"
     folder.mkdir(parents=True)

@@ -43,7 +43,7 @@ def entries(path, chunk: int, wanted=lambda key: True) -> dict[str, list]:
     chunk=st.integers(1, 40),
     indent=st.sampled_from([None, 1]),
 )
-def test_cut_anywhere_the_entries_of_a_document_are_the_ones_that_json_reads(tmp_path_factory, document, chunk, indent):
+def test_json_stream_reads_the_same_entries_as_json_for_any_chunk_size(tmp_path_factory, document, chunk, indent):
     path = tmp_path_factory.getbasetemp() / "document.json"
     for ascii_ in (False, True):
         path.write_text(json.dumps(document, indent=indent, ensure_ascii=ascii_), encoding="utf-8")
@@ -72,7 +72,7 @@ def test_cut_anywhere_the_entries_of_a_document_are_the_ones_that_json_reads(tmp
     ],
     chunk=[1, 7, 1 << 20],
 )
-def test_what_is_no_document_is_refused_with_its_line(tmp_path, text, words, chunk):
+def test_json_stream_refuses_invalid_json_and_names_the_error(tmp_path, text, words, chunk):
     path = tmp_path / "document.json"
     path.write_text(text, encoding="utf-8")
     problems = Problems()
@@ -82,7 +82,7 @@ def test_what_is_no_document_is_refused_with_its_line(tmp_path, text, words, chu
         raise problems.error("Problems:")
 
 
-def test_an_endless_entry_is_refused_before_it_fills_the_memory(tmp_path):
+def test_json_stream_refuses_an_entry_over_the_size_limit(tmp_path):
     path = tmp_path / "document.json"
     with path.open("wb") as file:
         file.write(b'{"images": [{"file_name": "')
@@ -96,7 +96,7 @@ def test_an_endless_entry_is_refused_before_it_fills_the_memory(tmp_path):
         list(read_pieces(path))
 
 
-def test_an_entry_of_another_shape_is_named_and_the_others_are_read(tmp_path):
+def test_json_stream_reports_an_entry_of_the_wrong_type_and_reads_the_others(tmp_path):
     path = tmp_path / "document.json"
     path.write_text('{"rows": [\n[1],\n\n["x"],\n[3]]}')
     problems = Problems()

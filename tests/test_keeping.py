@@ -36,7 +36,7 @@ def opened(browser: Contexts, home) -> Page:
     return page
 
 
-def test_an_archived_project_is_folded_away_and_comes_back_as_it_was(folder, browser: Contexts):
+def test_archived_project_stops_and_is_hidden_until_it_is_restored(folder, browser: Contexts):
     port = free_port()
     birds, _ = prepare_projects([folder], port)
     photos = sorted((folder.parent / "photos").iterdir())
@@ -59,7 +59,7 @@ def test_an_archived_project_is_folded_away_and_comes_back_as_it_was(folder, bro
     assert sorted((folder.parent / "photos").iterdir()) == photos
 
 
-def test_a_backup_is_made_while_the_project_runs_and_can_be_restored(folder, tmp_path, browser: Contexts):
+def test_backup_of_a_running_project_can_be_restored(folder, tmp_path, browser: Contexts):
     port = free_port()
     birds, _ = prepare_projects([folder], port)
     with at_home("--port", port, folder) as home:
@@ -87,7 +87,7 @@ class Member(Asking):
         assert self.get(f"http://127.0.0.1:{place.port}/{place.name}/?invitation={secret}")[0] == 200
 
 
-def test_where_people_are_members_the_owners_of_a_project_keep_it_and_nobody_else(folder):
+def test_only_project_owners_can_archive_back_up_rename_or_delete_it(folder):
     port = free_port()
     birds, mammals = prepare_projects([folder], port)
     address = f"http://127.0.0.1:{port}"

@@ -106,7 +106,7 @@ def steps_of(processes) -> Callable[..., int]:
     return run
 
 
-def test_a_killed_merge_or_undo_of_it_is_made_or_not_made(project, steps_of):
+def test_killed_class_merge_and_its_undo_are_all_or_nothing(project, steps_of):
     rng, db = random.Random(5), Database(project)
     for image_id in range(1, 25):
         for class_id in rng.sample([FOX, HERON, DEER], rng.randint(0, 3)):
@@ -145,7 +145,7 @@ def files(db: Database) -> list[tuple[str, str]]:
     return db.tuples("SELECT f.path, i.name FROM file f JOIN image i ON i.id = f.image_id ORDER BY f.path")
 
 
-def test_a_folder_whose_adding_is_killed_again_and_again_is_added_once(project, steps_of, tmp_path):
+def test_adding_a_folder_resumes_after_kills_and_adds_each_image_once(project, steps_of, tmp_path):
     more = tmp_path / "more"
     for number in range(40):
         draw(more / f"{number % 3}" / f"{number:02}.jpg", CLASSES[number % 3 : number % 3 + 1], 100 + number, (32, 24))
@@ -178,7 +178,7 @@ def of_events(project) -> dict[str, list]:
     return found
 
 
-def test_events_whose_finding_or_change_is_killed_are_those_of_before_or_of_after(project, steps_of):
+def test_killed_event_search_or_change_leaves_the_events_unchanged(project, steps_of):
     db = Database(project)
     with db.writing() as sql:  # a photo each 10 seconds
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id")
@@ -212,7 +212,7 @@ def of_relations(project) -> dict[str, list]:
     return found
 
 
-def test_relations_whose_change_is_killed_are_those_of_before_or_of_after_and_so_is_what_they_imply(project, steps_of):
+def test_killed_relation_change_keeps_relations_and_implied_labels_all_or_nothing(project, steps_of):
     db = Database(project)
     for image in range(1, 9):
         answer(db, image, (FOX, DEER)[image % 2], 1)
@@ -238,9 +238,7 @@ def test_relations_whose_change_is_killed_are_those_of_before_or_of_after_and_so
         assert of_relations(project) == after
 
 
-def test_answers_to_an_event_that_is_killed_are_all_stored_or_none_and_are_stored_once_when_sent_again(
-    project, steps_of
-):
+def test_killed_event_answers_store_nothing_and_resent_answers_are_stored_once(project, steps_of):
     db = Database(project)
     with db.writing() as sql:  # a photo each 10 seconds: one event of all but the image in a folder
         sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id")
@@ -274,9 +272,7 @@ def test_answers_to_an_event_that_is_killed_are_all_stored_or_none_and_are_store
     assert len(db.tuples("SELECT * FROM event_answer")) == 15 and consistency.find_problems(db) == []
 
 
-def test_images_that_are_set_aside_when_it_is_killed_are_all_aside_or_none_and_so_are_those_brought_back(
-    project, steps_of
-):
+def test_killed_exclusion_of_images_and_its_undo_are_all_or_nothing(project, steps_of):
     db = Database(project)
     for image_id in range(1, 9):
         answer(db, image_id, FOX, 1)

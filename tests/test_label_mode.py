@@ -34,7 +34,7 @@ def pressed(page: Page) -> str:
     return page.locator(".modes button[aria-pressed=true]").inner_text()
 
 
-def test_who_never_chose_has_the_projects_way_and_each_persons_choice_is_their_own(db):
+def test_answer_mode_defaults_to_the_project_and_is_stored_per_annotator(db):
     assert answer_mode.get_annotator_mode(db, "Ann") == answer_mode.MODE_ONE
     answer_mode.set_project_mode(db, answer_mode.MODE_ALL)
     assert answer_mode.get_annotator_mode(db, "Ann") == answer_mode.MODE_ALL
@@ -48,7 +48,7 @@ def test_who_never_chose_has_the_projects_way_and_each_persons_choice_is_their_o
 
 
 @pytest.mark.browser
-def test_the_choice_holds_on_both_pages_after_a_reload_and_in_another_browser(browser: Contexts, served):
+def test_answer_mode_persists_across_pages_reloads_and_browsers(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/autopilot")
     until(lambda: page.evaluate(KIND))
     go_to(page, "click")
@@ -78,7 +78,7 @@ def test_the_choice_holds_on_both_pages_after_a_reload_and_in_another_browser(br
 
 
 @pytest.mark.browser
-def test_all_labels_of_a_single_click_are_marked_and_unmarked_until_enter_and_undo_leads_back(browser, served):
+def test_all_labels_mode_toggles_classes_until_enter_and_undo_returns_to_the_image(browser, served):
     page = open_page(browser, served, "Ann", "/autopilot")
     until(lambda: page.evaluate(KIND))
     go_to(page, "click")
@@ -111,7 +111,7 @@ def test_all_labels_of_a_single_click_are_marked_and_unmarked_until_enter_and_un
 
 
 @pytest.mark.browser
-def test_where_every_class_is_asked_for_the_switch_waits_and_says_why(browser, tmp_path):
+def test_answer_mode_switch_is_disabled_with_a_reason_when_a_task_asks_every_class(browser, tmp_path):
     with flown(tmp_path, ["fox", "heron", "deer"], None, complete=2) as served:
         page = open_page(browser, served, "Ann", "/autopilot")
         until(lambda: page.evaluate(KIND))

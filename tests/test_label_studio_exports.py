@@ -48,12 +48,12 @@ def write_json(tmp_path, content, name="export"):
     return path
 
 
-def test_ids_of_predictions_are_passed_over(tmp_path):
+def test_label_studio_reader_ignores_prediction_ids(tmp_path):
     path = write_json(tmp_path, tasks_of([choices("choice", "fox")], predictions=[286, "287"]))
     assert answers(path) == ([[("fox", PRESENT)]], [])
 
 
-def test_choices_of_several_controls_have_the_control_in_their_class(tmp_path):
+def test_label_studio_classes_include_the_control_name_with_several_controls(tmp_path):
     tasks = tasks_of([choices("size", "large"), choices("damage", "large")], [choices("damage", "none at all")])
     path = write_json(tmp_path, tasks)
     found, open_ = answers(path)
@@ -66,7 +66,7 @@ def test_choices_of_several_controls_have_the_control_in_their_class(tmp_path):
         answers(path, label_columns=("colour",))
 
 
-def test_a_control_of_yes_and_no_is_a_class(tmp_path):
+def test_label_studio_yes_no_control_becomes_a_class(tmp_path):
     results = [choices("fox_here", "Yes"), choices("deer_here", "No")], [choices("deer_here", "Unsure")]
     path = write_json(tmp_path, tasks_of(*results))
     assert answers(path) == ([[("fox_here", PRESENT), ("deer_here", ABSENT)], [("deer_here", UNSURE)]], [])
@@ -76,7 +76,7 @@ def test_a_control_of_yes_and_no_is_a_class(tmp_path):
     ]
 
 
-def test_the_reading_that_is_shown_gives_the_same_labels_again(tmp_path):
+def test_label_studio_interpretation_passed_as_option_gives_the_same_labels(tmp_path):
     kinds = [choices("size", "large"), choices("damage", "none at all"), choices("blurry", "No")]
     contents = LABEL_STUDIO.read_as(write_json(tmp_path, tasks_of(kinds)), Problems(), ReadingOptions())
     (decided,) = [one for one in contents.interpretations if one.field in ("label_columns", "class_columns")]
@@ -86,19 +86,19 @@ def test_the_reading_that_is_shown_gives_the_same_labels_again(tmp_path):
     assert answers(tmp_path / "export", label_columns=("size",))[0] == [[("large", PRESENT), ("blurry", ABSENT)]]
 
 
-def test_yes_and_no_of_a_control_whose_name_says_nothing_are_asked_for(tmp_path):
+def test_label_studio_reader_asks_about_yes_and_no_of_a_generic_control(tmp_path):
     path = write_json(tmp_path, tasks_of([choices("choice", "Yes")], [choices("choice", "No")]))
     assert answers(path)[1] == ["class_columns"]
     assert answers(path, label_columns=("choice",)) == ([[("Yes", PRESENT)], [("No", PRESENT)]], [])
 
 
 @over(words=[("1", "0"), ("positive", "negative"), ("x", "y"), ("unknown", "unsure"), ("yes", "fox")])
-def test_numbers_and_moods_are_no_yes_and_no(words, tmp_path_factory):
+def test_label_studio_reader_treats_other_choice_values_as_classes(words, tmp_path_factory):
     path = write_json(tmp_path_factory.mktemp("set"), tasks_of(*([choices("mood", word)] for word in words)))
     assert answers(path) == ([[(word, PRESENT)] for word in words], [])
 
 
-def test_choices_beside_boxes_are_told_from_them(tmp_path):
+def test_label_studio_choices_get_the_control_name_unless_they_match_box_classes(tmp_path):
     box = choices("label", "fox", kind="rectanglelabels")
     path = write_json(tmp_path, tasks_of([choices("quality", "good"), box]))
     assert answers(path) == ([[("quality: good", PRESENT), ("fox", PRESENT)]], [])
@@ -106,7 +106,7 @@ def test_choices_beside_boxes_are_told_from_them(tmp_path):
     assert answers(path) == ([[("fox", PRESENT), ("deer", PRESENT)]], [])
 
 
-def test_a_choice_that_names_nothing_is_asked_for(tmp_path):
+def test_label_studio_reader_asks_what_an_empty_choice_means(tmp_path):
     path = write_json(tmp_path, tasks_of([choices("species", "fox")], [choices("species", "empty")]))
     assert answers(path)[1] == ["empty_label"]
     assert answers(path, empty_label=(NONE_VALUE,)) == ([[("fox", PRESENT)], [("empty", PRESENT)]], [])
@@ -124,13 +124,13 @@ def test_a_choice_that_names_nothing_is_asked_for(tmp_path):
         (minimal({"choice": "fox", "comment": "x" * 200}), [["fox"]]),
     ]
 )
-def test_json_min_has_controls_between_id_and_annotator(rows, expected, tmp_path_factory):
+def test_json_min_fields_between_id_and_annotator_are_controls(rows, expected, tmp_path_factory):
     path = write_json(tmp_path_factory.mktemp("min"), rows)
     found, open_ = answers(path)
     assert ([[name for name, _ in labels] for labels in found], open_) == (expected, [])
 
 
-def test_json_min_whose_fields_are_sorted_asks_which_are_controls(tmp_path):
+def test_json_min_reader_asks_for_the_controls_when_fields_are_sorted(tmp_path):
     rows = minimal({"choice": "fox"}, {"choice": "deer"}, station="A")
     path = write_json(tmp_path, [dict(sorted(row.items())) for row in rows])
     assert answers(path)[1] == ["label_columns"]
@@ -138,7 +138,7 @@ def test_json_min_whose_fields_are_sorted_asks_which_are_controls(tmp_path):
 
 
 @over(delimiter=[",", "\t"])
-def test_a_table_of_label_studio_is_read_as_its_json_min_is(delimiter, tmp_path_factory):
+def test_label_studio_table_gives_the_labels_annotator_and_time_of_its_json_min(delimiter, tmp_path_factory):
     path = tmp_path_factory.mktemp("csv") / "export"
     several = json.dumps({"choices": ["fox", "deer"]})
     rows = [{"image": IMAGE, "id": 1, "choice": choice, **AFTER} for choice in ("fox", several)]
@@ -152,7 +152,7 @@ def test_a_table_of_label_studio_is_read_as_its_json_min_is(delimiter, tmp_path_
     assert (first.image, first.labels[0].annotator, first.labels[0].decided_at) == ("a.jpg", "user 1", 1767323045.0)
 
 
-def test_an_export_with_a_question_stores_nothing_until_it_is_answered(annotator, tmp_path):
+def test_label_studio_import_with_an_open_question_stores_nothing(annotator, tmp_path):
     draw(tmp_path / "photos/a.jpg")
     path = write_json(tmp_path, tasks_of([choices("choice", "Yes")]), "tasks.json")
     words = ["import", "new", path, "--images", tmp_path / "photos", "--yes"]

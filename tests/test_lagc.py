@@ -49,7 +49,7 @@ def decoder(seed: int = 0, **sizes) -> LabelDecoder:
 # -- the decoder
 
 
-def test_every_class_gets_one_logit_and_in_the_second_stage_an_embedding_of_length_one():
+def test_decoder_returns_one_logit_and_when_projecting_one_unit_embedding_per_class():
     network, maps = decoder(projection=6), torch.randn(3, 12, 4, 7)
     assert network(maps).shape == (3, 5)
     network.projecting = True
@@ -60,7 +60,7 @@ def test_every_class_gets_one_logit_and_in_the_second_stage_an_embedding_of_leng
     assert network.eval()(maps).shape == (3, 5)
 
 
-def test_the_same_seed_makes_the_same_decoder_and_leaves_the_global_generator_alone():
+def test_decoder_weights_depend_on_the_seed_and_leave_the_global_generator_unchanged():
     torch.manual_seed(3)
     expected = torch.rand(1)
     torch.manual_seed(3)
@@ -70,7 +70,7 @@ def test_the_same_seed_makes_the_same_decoder_and_leaves_the_global_generator_al
     assert not torch.equal(one.queries, third.queries)
 
 
-def test_published_sizes_follow_from_the_map_when_nothing_is_reduced():
+def test_decoder_without_reduction_has_the_published_layer_sizes():
     network = LabelDecoder(32, 3)
     assert isinstance(network.reduce, torch.nn.Identity)
     assert network.queries.shape == (3, 32)
@@ -79,14 +79,14 @@ def test_published_sizes_follow_from_the_map_when_nothing_is_reduced():
     assert network.decoder[0].attention.num_heads == 4
 
 
-def test_a_width_that_cannot_be_divided_is_refused():
+def test_decoder_refuses_an_indivisible_width():
     with pytest.raises(ValueError, match="width of 10 can be divided neither"):
         decoder(width=10)
     with pytest.raises(ValueError, match="width of 12 must be divisible by the 8 heads"):
         decoder(width=12, heads=8)
 
 
-def test_where_something_is_matters_and_which_class_asks():
+def test_decoder_logits_depend_on_the_position_and_the_class():
     network, maps = decoder().eval(), torch.zeros(2, 12, 3, 3)
     maps[0, :, 0, 0] = maps[1, :, 2, 1] = torch.linspace(-3, 3, 12)
     logits = network(maps)
@@ -94,7 +94,7 @@ def test_where_something_is_matters_and_which_class_asks():
     assert logits[0].std() > 1e-3
 
 
-def test_the_position_code_is_that_of_detr():
+def test_position_encoding_equals_the_detr_formula():
     code = sine_position_encoding(8, 2, 3)
     assert code.shape == (6, 8)
     row, column = 2 / (2 + 1e-6) * 2 * np.pi, 1 / (3 + 1e-6) * 2 * np.pi
@@ -105,7 +105,7 @@ def test_the_position_code_is_that_of_detr():
 # -- losses (golden figures: test_losses_golden.py)
 
 
-def test_what_a_person_said_is_never_overruled_by_the_weak_view():
+def test_consistency_loss_follows_given_labels_over_the_weak_view():
     weak = torch.tensor([[9.0, -9.0, 9.0]])
     strong = torch.zeros(1, 3, requires_grad=True)
     consistency_loss(weak, strong, torch.tensor([[-1.0, 1.0, 0.0]]), threshold=0.6).backward()
@@ -114,7 +114,7 @@ def test_what_a_person_said_is_never_overruled_by_the_weak_view():
     assert strong.grad[0, 2] < 0
 
 
-def test_cells_that_may_not_be_used_cost_nothing_in_either_view():
+def test_consistency_loss_ignores_masked_labels_in_both_views():
     weak, strong = torch.randn(2, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
     mask = torch.tensor([[True, False, True], [False, False, False]])
     for form in ("code", "paper"):
@@ -126,7 +126,7 @@ def test_cells_that_may_not_be_used_cost_nothing_in_either_view():
 
 
 @pytest.mark.parametrize("form", ["code", "paper"])
-def test_empty_queues_single_classes_and_single_embeddings_have_a_finite_loss(form):
+def test_contrastive_loss_is_finite_for_empty_single_class_and_single_embedding_queues(form):
     pairs = torch.nn.functional.normalize(torch.randn(4, 2, 3), dim=-1).requires_grad_()
     for kinds in ([0, 0, 0, 0], [2, 2, 2, 2], [0, 1, 0, 0], [1, 2, 3, 1]):
         pairs.grad = None
@@ -137,7 +137,7 @@ def test_empty_queues_single_classes_and_single_embeddings_have_a_finite_loss(fo
         assert (pairs.grad[torch.tensor(kinds) == 0] == 0).all()
 
 
-def test_in_the_form_of_the_paper_the_anchors_are_the_batch_and_all_its_cells_divide_the_sum():
+def test_paper_form_of_lagc_loss_equals_the_value_worked_out_by_hand():
     """Two images of three classes: one cell of class 1 and one of class 2 are assumed present, and the queue holds an
     older one of class 1. Views are e1 or e2, so at temperature 1/2 a product is 2 or 0:
     of class 1, both views e1: partners 2, 0, 0; log of the sum over class 2: log 2, three times;
@@ -155,7 +155,7 @@ def test_in_the_form_of_the_paper_the_anchors_are_the_batch_and_all_its_cells_di
     assert found.item() == pytest.approx(3 * np.log(2) - terms / (2 * 2 * 3), abs=1e-6)
 
 
-def test_a_full_queue_knows_which_slots_the_last_batch_is_in():
+def test_embedding_queue_finds_the_slots_of_the_newest_batch():
     queue = EmbeddingQueue(5, 1)
     push(queue, 1, 2)
     push(queue, 3, 4)
@@ -166,14 +166,14 @@ def test_a_full_queue_knows_which_slots_the_last_batch_is_in():
     assert queue.find_newest_slots(7).all()
 
 
-def test_shapes_that_do_not_fit_are_refused():
+def test_lagc_losses_refuse_mismatched_shapes():
     with pytest.raises(ValueError, match=r"weak view are \(2, 3\)"):
         consistency_loss(torch.zeros(2, 3), torch.zeros(2, 2), torch.zeros(2, 3), threshold=0.5)
     with pytest.raises(ValueError, match=r"\(slots, 2, d\)"):
         contrastive_loss(torch.zeros(2, 3, 4), torch.zeros(2, dtype=torch.long))
 
 
-def test_a_one_cycle_of_any_length_can_be_made():
+def test_one_cycle_schedule_works_for_any_number_of_steps():
     for steps in range(1, 12):
         optimiser = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
         schedule = make_one_cycle_schedule(optimiser, steps)
@@ -191,12 +191,12 @@ def push(queue: EmbeddingQueue, *kinds: int):
     return queue.push(pairs, torch.tensor(kinds))
 
 
-def test_without_slots_a_batch_is_compared_with_itself_alone():
+def test_embedding_queue_without_slots_returns_only_the_current_batch():
     queue = EmbeddingQueue(0, 1)
     assert push(queue, 1, 2)[1].tolist() == [1, 2] and push(queue, 3)[1].tolist() == [3]
 
 
-def test_a_batch_that_would_fill_the_queue_begins_again_at_its_start():
+def test_embedding_queue_wraps_to_its_start_before_it_is_filled():
     queue = EmbeddingQueue(5, 1)
     assert push(queue, 1, 2)[1].tolist() == [1, 2, 0, 0, 0]
     assert push(queue, 3, 4)[1].tolist() == [1, 2, 3, 4, 0]
@@ -205,14 +205,14 @@ def test_a_batch_that_would_fill_the_queue_begins_again_at_its_start():
     assert int(queue.at) == 4
 
 
-def test_more_than_the_queue_holds_leaves_the_last_of_them():
+def test_embedding_queue_keeps_the_last_embeddings_of_an_oversized_batch():
     queue = EmbeddingQueue(3, 1)
     everything, kinds = push(queue, 1, 2, 3, 4, 5)
     assert kinds.tolist() == [3, 4, 5]
     assert everything[:, 0, 0].tolist() == [3, 4, 5]
 
 
-def test_only_the_newest_batch_in_the_queue_carries_a_gradient():
+def test_embedding_queue_passes_a_gradient_to_the_newest_batch_only():
     queue = EmbeddingQueue(6, 2)
     old, new = torch.randn(2, 2, 2, requires_grad=True), torch.randn(3, 2, 2, requires_grad=True)
     queue.push(old, torch.tensor([1, 2]))
@@ -232,7 +232,7 @@ def begun(epochs: int = 4, **parameters):
     return method
 
 
-def test_the_second_stage_begins_half_way_with_a_fresh_optimizer_and_the_contrast():
+def test_second_lagc_stage_starts_halfway_with_a_new_optimizer_and_contrastive_loss():
     method, network = begun(), decoder()
     assert [method.restarts_optimizer(epoch) for epoch in (1, 2, 3, 4)] == [False, False, True, False]
     logits, rows = torch.randn(6, 2), torch.arange(3)
@@ -252,7 +252,7 @@ def test_the_second_stage_begins_half_way_with_a_fresh_optimizer_and_the_contras
     assert found[1][2] >= 2  # both marked cells at least
 
 
-def test_cells_said_absent_or_held_out_never_enter_the_queue():
+def test_embedding_queue_excludes_absent_and_held_out_labels():
     method = make_method("lagc", projection=2)
     labels = torch.tensor([[1, -1, 0, 1]], dtype=torch.int8)
     method.begin(labels, torch.tensor([[True, True, True, False]]), 2, torch.Generator())
@@ -261,7 +261,7 @@ def test_cells_said_absent_or_held_out_never_enter_the_queue():
     assert method.kept.classes[:3].tolist() == [1, 3, 0]
 
 
-def test_a_second_stage_without_progress_for_eight_epochs_is_given_up():
+def test_second_lagc_stage_stops_early_after_eight_epochs_without_progress():
     method = begun(epochs=40)
     assert not method.should_stop_early([0.9] + [0.1] * 19)  # the first stage has its full time
     stage = [0.1] * 20 + [0.2, 0.5] + [0.4] * 8
@@ -269,7 +269,7 @@ def test_a_second_stage_without_progress_for_eight_epochs_is_given_up():
     assert method.should_stop_early([*stage, 0.4])
 
 
-def test_the_published_settings_are_those_of_the_paper():
+def test_published_lagc_settings_match_the_paper():
     for settings in METHODS["lagc"].published.values():
         assert (settings.lr, settings.weight_decay, settings.optimiser) == (1e-4, 0.01, "adamw_onecycle")
         assert (settings.epochs, settings.drop_last) == (2 * 40, True)
@@ -294,7 +294,7 @@ class Counting(Random):
         return self.drawn[-1]
 
 
-def test_two_of_fifteen_operations_are_drawn_each_of_random_magnitude_and_half_of_them_are_carried_out(monkeypatch):
+def test_rand_augment_draws_two_of_fifteen_operations_and_applies_half_of_them(monkeypatch):
     carried_out = []
     for name in augment.OPERATION_NAMES:
         monkeypatch.setitem(augment.OPERATIONS, name, lambda picture, magnitude, _: carried_out.append(magnitude))
@@ -325,7 +325,7 @@ def test_two_of_fifteen_operations_are_drawn_each_of_random_magnitude_and_half_o
         ("ShearX", 9, 87),  # 0.3 of 8.5 rows is 2.55 columns; Pillow cuts off
     ],
 )
-def test_operations_change_a_pixel_by_what_their_magnitude_says(name, magnitude, expected):
+def test_augmentation_changes_a_pixel_by_its_magnitude(name, magnitude, expected):
     rows, columns = np.indices((16, 16))
     gray = (10 * rows + columns).clip(0, 255).astype(np.uint8)
     picture = Image.fromarray(np.stack([gray] * 3, 2))
@@ -333,7 +333,7 @@ def test_operations_change_a_pixel_by_what_their_magnitude_says(name, magnitude,
     assert changed.getpixel((5, 8)) == (expected,) * 3
 
 
-def test_a_strong_view_is_decided_by_its_seed_alone():
+def test_strong_view_depends_only_on_its_seed():
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
     views = [np.asarray(augment.make_strong_view(picture, Random(seed))) for seed in (1, 1, 2)]
     assert views[0].shape == (40, 60, 3)
@@ -341,14 +341,14 @@ def test_a_strong_view_is_decided_by_its_seed_alone():
     assert not np.array_equal(views[0], views[2])
 
 
-def test_the_patch_cut_out_covers_a_quarter_of_the_picture_unless_it_leaves_it():
+def test_cutout_covers_a_quarter_of_the_image_unless_clipped_at_the_border():
     picture = Image.new("RGB", (100, 60), (7, 7, 7))
     shares = [(np.asarray(augment.cutout(picture, Random(seed))) != 7).any(2).mean() for seed in range(30)]
     assert 0.24 < max(shares) < 0.27
     assert min(shares) > 0.05
 
 
-def test_cached_views_are_drawn_anew_in_training_and_plain_otherwise():
+def test_map_examples_draw_random_views_in_training_and_plain_views_otherwise():
     maps = [np.full((4, 1, 2, 2), 10 * image) + np.arange(4).reshape(4, 1, 1, 1) for image in range(50)]
     examples = MapExamples(maps, weak=2)
     plain = examples.batch(torch.tensor([3, 1]), 1, False, torch.Generator())
@@ -368,14 +368,14 @@ def network() -> FeatureMaps:
     return FeatureMaps(load_backbone("efficientnet_lite0"))
 
 
-def test_maps_are_of_the_network_whose_pooled_features_are_known(network):
+def test_feature_maps_average_to_the_embeddings_of_the_backbone(network):
     pictures = torch.randint(0, 256, (2, 3, 224, 224), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     maps = network(pictures).float()
     assert maps.shape == (2, *network.shape)
     torch.testing.assert_close(maps.mean((2, 3)), network.backbone.features(pictures), rtol=1e-2, atol=1e-2)
 
 
-def test_maps_are_made_once_and_a_bad_file_is_a_reason(network, photos, tmp_path):
+def test_feature_maps_are_computed_once_and_a_damaged_image_is_reported_with_a_reason(network, photos, tmp_path):
     (tmp_path / "bad.jpg").write_bytes(b"\xff\xd8 cut off")
     items = [(1, photos / "00.jpg"), (2, tmp_path / "bad.jpg"), (3, photos / "01.jpg")]
     files = MapFiles(tmp_path / "maps", network)
@@ -391,7 +391,7 @@ def test_maps_are_made_once_and_a_bad_file_is_a_reason(network, photos, tmp_path
     assert files.get_path(3, views=True).stat().st_mtime_ns == written
 
 
-def test_a_damaged_map_is_deleted_so_that_it_is_made_anew(network, tmp_path):
+def test_reading_a_damaged_feature_map_raises_and_deletes_it(network, tmp_path):
     files = MapFiles(tmp_path, network)
     files.get_path(1, views=False).parent.mkdir()
     files.get_path(1, views=False).write_bytes(b"\x93NUMPY half")
@@ -400,13 +400,13 @@ def test_a_damaged_map_is_deleted_so_that_it_is_made_anew(network, tmp_path):
     assert not files.has_maps(1, views=False)
 
 
-def test_a_disk_without_room_for_the_maps_is_noticed_before_the_first(tmp_path):
+def test_disk_space_check_raises_when_the_feature_maps_do_not_fit(tmp_path):
     check_disk_space(tmp_path / "maps", 1000)
     with pytest.raises(DiskFull, match="GB are free"):
         check_disk_space(tmp_path / "maps", 10**18)
 
 
-def test_strong_views_of_an_image_are_always_the_same():
+def test_make_views_returns_the_same_views_for_the_same_seed():
     plain = torch.randint(0, 256, (3, 32, 32), dtype=torch.uint8)
     once, again, other = make_views(plain, 7), make_views(plain, 7), make_views(plain, 8)
     assert torch.equal(once[1], plain.flip(2))
@@ -414,7 +414,7 @@ def test_strong_views_of_an_image_are_always_the_same():
     assert not torch.equal(once[2], other[2])
 
 
-def test_a_linear_stand_in_answers_nearly_as_what_it_stands_in_for():
+def test_surrogate_head_approximates_the_given_probabilities():
     random = np.random.default_rng(0)
     features = random.normal(size=(300, 6)).astype(np.float32)
     head = Head(6, 3)
@@ -440,7 +440,7 @@ def labeled(db):
 
 
 @pytest.mark.training
-def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(labeled, project):
+def test_lagc_training_of_a_project_stores_probabilities_and_heatmaps(labeled, project):
     db, known = labeled
     worker, told = Worker(project), []
     say = worker.context.report_state
@@ -464,7 +464,7 @@ def test_a_project_is_trained_with_it_and_gets_probabilities_and_heat_maps(label
 
 
 @pytest.mark.training
-def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
+def test_stopped_worker_keeps_the_feature_maps_it_has_computed(labeled, project):
     db, _ = labeled
     worker = Worker(project)
     say = worker.context.report_state
@@ -486,7 +486,7 @@ def test_a_worker_told_to_stop_leaves_the_maps_it_has_made(labeled, project):
 
 
 @pytest.mark.training
-def test_an_image_that_is_gone_is_not_trained_on_but_still_answered_about(labeled, project, photos):
+def test_lagc_training_without_an_image_file_still_stores_its_prediction(labeled, project, photos):
     db, known = labeled
     worker = Worker(project)
     try:

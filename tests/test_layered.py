@@ -63,7 +63,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS.keys())
-def test_columns_that_lie_elsewhere_are_read_as_of_one_array(key):
+def test_layered_probabilities_index_like_one_dense_array(key):
     chance = np.random.default_rng(1)
     base, columns = chance.random((IMAGES, CLASSES)), {column: chance.random(IMAGES) for column in (1, 8)}
     dense = base.copy()
@@ -72,7 +72,7 @@ def test_columns_that_lie_elsewhere_are_read_as_of_one_array(key):
     assert np.shape(found) == np.shape(expected) and np.array_equal(found, expected)
 
 
-def test_a_version_that_changes_one_class_holds_it_alone_and_is_read_with_the_others(db, run_id):
+def test_version_stores_only_its_changed_class_and_reads_the_others_from_older_versions(db, run_id):
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     for version, column in enumerate([3, 5, 3, 0, 5, 3], 1):
         next_version(db, run_id, version, dense, [column], seed=version)
@@ -82,7 +82,7 @@ def test_a_version_that_changes_one_class_holds_it_alone_and_is_read_with_the_ot
     assert there == {"v3", "v4", "v5", "v6"}, "of the two newest versions, one needs the third"
 
 
-def test_however_many_versions_there_are_few_columns_lie_on_the_disk(db, run_id):
+def test_stored_columns_stay_bounded_over_many_versions(db, run_id):
     dense, chance = np.array(probabilities.open_probabilities(db, run_id, 0)), np.random.default_rng(2)
     wholes = 0
     for version in range(1, 60):
@@ -102,7 +102,7 @@ def test_however_many_versions_there_are_few_columns_lie_on_the_disk(db, run_id)
     assert there == {"v60", "v61", "v62"}
 
 
-def test_what_a_killed_worker_left_of_a_version_is_not_read_with_it(db, run_id):
+def test_version_ignores_files_left_by_a_killed_worker(db, run_id):
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     probabilities.save_whole(db, run_id, 1, dense * 0)
     next_version(db, run_id, 1, dense, [4], seed=1)
@@ -113,7 +113,7 @@ def test_what_a_killed_worker_left_of_a_version_is_not_read_with_it(db, run_id):
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut short", "of other images", "names no version"])
-def test_a_version_whose_columns_are_damaged_is_an_error_and_not_other_numbers(db, run_id, damage):
+def test_opening_a_version_with_damaged_columns_raises(db, run_id, damage):
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     next_version(db, run_id, 1, dense, [4], seed=1)
     file = db.paths.run(run_id, 1) / COLUMNS_FILE
@@ -129,7 +129,7 @@ def test_a_version_whose_columns_are_damaged_is_an_error_and_not_other_numbers(d
         probabilities.open_probabilities(db, run_id, 1)
 
 
-def test_classes_that_are_ranked_again_one_by_one_come_to_what_a_full_sort_gives(db, run_id):
+def test_incremental_ranking_of_classes_equals_a_full_rebuild(db, run_id):
     chance = np.random.default_rng(3)
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     dense[:, 6] = np.nan

@@ -8,7 +8,7 @@ from annotator.settings import LEASE_SECONDS
 from annotator.store.people import leases
 
 
-def test_two_grids_of_one_class_never_share_a_cell_and_grids_of_two_classes_may_share_an_image(db):
+def test_grids_of_one_class_never_share_a_cell_but_two_classes_may_share_an_image(db):
     cells = [(image, 1) for image in range(1, 9)]
     first = leases.lease_cells(db, "a", "Ann", cells, 5)
     assert first == cells[:5]
@@ -17,7 +17,7 @@ def test_two_grids_of_one_class_never_share_a_cell_and_grids_of_two_classes_may_
     assert leases.lease_cells(db, "c", "Cid", other, 8) == other
 
 
-def test_an_image_with_a_cell_open_elsewhere_is_not_shown_whole(db):
+def test_image_with_a_leased_cell_is_not_leased_as_an_image(db):
     [cell] = leases.lease_cells(db, "grid", "Ann", [(1, 2)], 1)
     assert leases.lease_images(db, "review", "Bob", [1, 2, 3], 2) == [2, 3]
     assert 1 not in leases.lease_next_images(db, "annotate", "Cid", [], 24)
@@ -26,25 +26,25 @@ def test_an_image_with_a_cell_open_elsewhere_is_not_shown_whole(db):
     assert leases.lease_images(db, "another", "Bob", [cell[0]], 1) == [1]
 
 
-def test_no_cell_of_an_image_that_is_open_elsewhere_comes_into_a_grid(db):
+def test_grid_leases_no_cell_of_an_image_leased_by_another_page(db):
     leases.lease_images(db, "review", "Ann", [1, 2], 2)
     assert leases.lease_cells(db, "grid", "Bob", [(1, 1), (2, 3), (3, 1)], 3) == [(3, 1)]
     assert leases.lease_cells(db, "review", "Ann", [(1, 1)], 1) == [(1, 1)], "its own image keeps nobody from it"
 
 
-def test_held_by_others_counts_an_image_with_several_cells_open_once(db):
+def test_count_held_by_others_counts_an_image_with_several_leased_cells_once(db):
     leases.lease_cells(db, "grid", "Ann", [(1, 1), (1, 2), (1, 3), (2, 1)], 4)
     assert leases.count_held_by_others(db, "me") == 2
     assert leases.count_held_by_others(db, "grid") == 0
 
 
-def test_what_a_grid_lets_go_of_is_free_at_once_and_the_rest_stays(db):
+def test_renewing_some_cells_releases_the_other_cells_of_a_grid_immediately(db):
     leases.lease_cells(db, "a", "Ann", [(1, 1), (2, 1), (3, 1)], 3)
     leases.renew_cells(db, "a", "Ann", [(2, 1)])
     assert leases.lease_cells(db, "b", "Bob", [(1, 1), (2, 1), (3, 1)], 3) == [(1, 1), (3, 1)]
 
 
-def test_a_reloaded_grid_takes_over_what_it_held(db):
+def test_reloaded_grid_takes_over_its_leases(db):
     leases.lease_cells(db, "before", "Ann", [(1, 1), (2, 1)], 2)
     leases.take_over(db, "after", "before")
     leases.renew_cells(db, "before", "Ann", [])
@@ -53,7 +53,7 @@ def test_a_reloaded_grid_takes_over_what_it_held(db):
 
 
 @pytest.mark.parametrize("theirs", [(1, 0), (1, 1)])
-def test_a_lease_that_ran_out_is_not_renewed_once_somebody_else_has_the_cell(db, theirs):
+def test_expired_lease_is_not_renewed_after_another_annotator_leased_the_cell(db, theirs):
     leases.lease_cells(db, "slept", "Ann", [(1, 1), (2, 1)], 2)
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = 0")
@@ -69,7 +69,7 @@ def test_a_lease_that_ran_out_is_not_renewed_once_somebody_else_has_the_cell(db,
 
 
 @pytest.mark.parametrize("days", [-2, 2])
-def test_a_clock_that_is_set_neither_hides_an_image_nor_gives_it_to_two_people(db, monkeypatch, days):
+def test_system_clock_change_neither_blocks_an_image_nor_leases_it_twice(db, monkeypatch, days):
     ann = leases.lease_next_images(db, "ann", "Ann", [], 12)
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + days * 86_400)
@@ -87,7 +87,7 @@ def test_a_clock_that_is_set_neither_hides_an_image_nor_gives_it_to_two_people(d
 @pytest.mark.parametrize(
     "until", [9e9, 1.8e9, time.monotonic() + 2 * 86_400, 0.0], ids=["far", "a wall clock's", "in two days", "begin"]
 )
-def test_a_lease_that_cannot_be_of_this_boot_of_the_machine_holds_nothing(db, until):
+def test_lease_with_an_expiry_impossible_since_boot_is_ignored(db, until):
     leases.lease_cells(db, "before", "Ann", [(image, 1) for image in range(1, 9)], 8)
     leases.lease_images(db, "before", "Ann", range(9, 25), 16)
     with db.writing() as sql:
@@ -98,7 +98,7 @@ def test_a_lease_that_cannot_be_of_this_boot_of_the_machine_holds_nothing(db, un
     assert len(leases.lease_next_images(db, "bob", "Bob", [], 24)) == 22
 
 
-def test_a_page_that_says_it_has_everything_in_hand_holds_no_more_than_a_page_can_have(db, monkeypatch):
+def test_page_cannot_lease_more_than_the_limit_per_page(db, monkeypatch):
     monkeypatch.setattr(leases, "MAX_LEASES_PER_PAGE", 8)
     everything = list(range(1, 25))
     own = leases.lease_images(db, "greedy", "Eve", [3, 4, 5], 3)
@@ -113,7 +113,7 @@ def test_a_page_that_says_it_has_everything_in_hand_holds_no_more_than_a_page_ca
     assert len(set(leases.lease_next_images(db, "bob", "Bob", [], 24)) - held) == 8, "the others are there for others"
 
 
-def test_a_page_hears_which_images_of_its_hand_somebody_else_has_taken_meanwhile(db):
+def test_find_taken_by_others_returns_released_images_leased_by_another_annotator(db):
     ann = leases.lease_next_images(db, "ann", "Ann", [], 4)
     leases.renew_images(db, "ann", "Ann", ann[:1])  # the others rest: she has pressed no key for a while
     bob = leases.lease_images(db, "bob", "Bob", ann[2:3], 1)
@@ -123,7 +123,7 @@ def test_a_page_hears_which_images_of_its_hand_somebody_else_has_taken_meanwhile
     assert leases.find_taken_by_others(db, "bob", ann) == [ann[0], ann[1], ann[3]]
 
 
-def test_it_is_known_who_else_has_an_image_open_or_a_cell_of_it_and_never_oneself(db):
+def test_find_opened_by_others_names_other_annotators_but_never_the_annotator(db):
     leases.lease_images(db, "anns review", "Ann", [1, 2], 2)
     leases.lease_cells(db, "bobs grid", "Bob", [(3, 2)], 1)
     assert leases.find_opened_by_others(db, [1, 2, 3, 4], "Ann") == {3: "Bob"}

@@ -58,18 +58,18 @@ def names(project: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", LEFTOVERS)
-def test_a_leftover_is_known_by_one_name_in_every_door(path):
+def test_leftover_path_is_recognized_in_any_case_and_with_any_separator(path):
     for written in (path, path.upper(), path.replace("/", "\\")):
         assert find_leftover_part(written).casefold() == LEFTOVERS[path].casefold()
         assert not is_wanted_file(written) and not is_downloadable(written)
 
 
 @pytest.mark.parametrize("path", OWN)
-def test_names_that_only_look_like_leftovers_are_files(path):
+def test_path_that_only_resembles_a_leftover_is_kept(path):
     assert find_leftover_part(path) == "" and is_wanted_file(path) and is_downloadable(path)
 
 
-def test_a_folder_registers_the_photos_alone_and_counts_the_rest(tmp_path, share, annotator):
+def test_folder_import_adds_the_images_and_counts_the_leftovers(tmp_path, share, annotator):
     said = annotator("import", "one", share, "--yes").stdout
     assert COUNTED in said and "6 images added" in said
     said = annotator("init", "two", "--images", share).stdout
@@ -78,7 +78,7 @@ def test_a_folder_registers_the_photos_alone_and_counts_the_rest(tmp_path, share
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_an_archive_too(tmp_path, share, kind, annotator):
+def test_archive_import_adds_the_images_and_counts_the_leftovers(tmp_path, share, kind, annotator):
     archive = tmp_path / f"share.{kind}"
     paths = [path for path in sorted(share.rglob("*")) if path.is_file()]
     if kind == "zip":
@@ -94,7 +94,7 @@ def test_an_archive_too(tmp_path, share, kind, annotator):
     assert names(tmp_path / "one") == set(OWN)
 
 
-def test_an_address_too_and_what_was_counted_survives_a_kill(tmp_path):
+def test_url_listing_leaves_out_leftovers_and_keeps_their_count_after_reopening(tmp_path):
     staged = StagedListing(tmp_path / "listing.db")
     remotes = [RemoteFile(name, name, 10, "tag") for name in (*OWN, *LEFTOVERS, "notes.md", "v.mp4")]
     staged.add(remotes)
@@ -106,7 +106,7 @@ def test_an_address_too_and_what_was_counted_survives_a_kill(tmp_path):
     assert known.count() == len(OWN) + 1, "what is registered stays"
 
 
-def test_a_project_that_has_registered_leftovers_keeps_them_with_their_labels(tmp_path, share, monkeypatch):
+def test_project_keeps_registered_leftovers_and_their_labels_when_a_folder_is_added_again(tmp_path, share, monkeypatch):
     from annotator.store.pictures import files
 
     with monkeypatch.context() as patch:  # as a version that did not know them
@@ -138,7 +138,7 @@ def test_a_project_that_has_registered_leftovers_keeps_them_with_their_labels(tm
     assert [label.state for label in decisions.load_labels(db, [image_id])] == [1]
 
 
-def test_thumbnails_are_no_class_and_an_unreadable_or_empty_folder_of_leftovers_is_nothing(tmp_path):
+def test_leftover_folders_do_not_become_classes_or_images(tmp_path):
     photos = tmp_path / "photos"
     for number, name in enumerate(("cat/1.jpg", "dog/2.jpg", "@eaDir/3.jpg", "cat/@eaDir/4.jpg")):
         draw(photos / name, seed=number)
@@ -149,7 +149,7 @@ def test_thumbnails_are_no_class_and_an_unreadable_or_empty_folder_of_leftovers_
         assert sorted(class_.name for class_ in plan.preview.classes) == ["cat", "dog"]
 
 
-def test_the_project_in_its_own_folder_of_photos_is_still_left_out(tmp_path):
+def test_file_listing_leaves_out_the_project_inside_the_image_folder(tmp_path):
     draw(tmp_path / "photos" / "1.jpg", seed=1)
     inside = tmp_path / "photos" / "project"
     inside.mkdir()
@@ -157,7 +157,7 @@ def test_the_project_in_its_own_folder_of_photos_is_still_left_out(tmp_path):
     assert list_files(tmp_path / "photos", leave_out=inside).paths == ["1.jpg"]
 
 
-def test_an_archive_of_nothing_else_says_what_it_held(tmp_path):
+def test_archive_without_images_raises_and_reports_its_contents(tmp_path):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as file:
         file.writestr("@eaDir/a.jpg", b"x")

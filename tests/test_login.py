@@ -151,7 +151,9 @@ def signed_in(client: httpx.Client, address: str) -> str:
 
 
 @pytest.mark.parametrize("behind", PROXIES)
-def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos, class_file, behind):
+def test_member_signs_in_receives_a_role_and_labels_even_when_the_provider_goes_down(
+    browser, tmp_path, photos, class_file, behind
+):
     port = free_port()
     user = '{"sub": "7", "name": "Ann Lee", "email": "ann@example.org", "email_verified": true}'
     command = [str(Path(sys.executable).with_name("oidc-provider-mock")), "--port", str(port), "--user-claims", user]
@@ -204,7 +206,7 @@ def is_up(address: str) -> bool:
     return False
 
 
-def test_a_person_who_is_renamed_at_the_provider_stays_the_same_member(shared, provider):
+def test_member_renamed_at_the_provider_keeps_the_membership(shared, provider):
     with shared.client() as client:
         assert signed_in(client, shared.address) == "Ann"
     provider.lies = {"name": "Ann Miller"}
@@ -215,7 +217,7 @@ def test_a_person_who_is_renamed_at_the_provider_stays_the_same_member(shared, p
         assert signed_in(client, shared.address) == "Ann 2", "and another person of her name is another"
 
 
-def test_a_name_and_address_that_only_the_userinfo_endpoint_gives_are_taken(shared, provider):
+def test_login_takes_name_and_verified_email_from_the_userinfo_endpoint(shared, provider):
     members.add(shared.db, "Mia", "none", "test", "mia@example.org")
     said = {"name": "Tess", "email": "mia@example.org", "email_verified": False}
     for sub, said_of, verified, known in [
@@ -239,7 +241,7 @@ def test_a_name_and_address_that_only_the_userinfo_endpoint_gives_are_taken(shar
         ("", {"nonce": "of another login"}, "did not confirm the login to this server"),
     ],
 )
-def test_whoever_comes_back_without_a_login_reads_why(shared, provider, error, lies, words):
+def test_failed_login_page_shows_the_reason_and_a_retry_link(shared, provider, error, lies, words):
     provider.error, provider.lies = error, lies
     with shared.client() as client:
         answer = client.get(f"{shared.address}/sign-in")
@@ -261,7 +263,7 @@ def test_whoever_comes_back_without_a_login_reads_why(shared, provider, error, l
     ],
     ids=lambda lies: next(iter(lies)),
 )
-def test_a_token_that_is_not_for_this_login_signs_nobody_in(shared, provider, lies):
+def test_login_refuses_a_token_with_wrong_claims(shared, provider, lies):
     before = members.load_members(shared.db)
     provider.lies = lies
     with shared.client() as client:
@@ -269,14 +271,14 @@ def test_a_token_that_is_not_for_this_login_signs_nobody_in(shared, provider, li
     assert members.load_members(shared.db) == before
 
 
-def test_a_token_that_the_provider_has_not_signed_signs_nobody_in(shared, provider):
+def test_login_refuses_a_token_signed_with_another_key(shared, provider):
     provider.key = RSAKey.generate_key(2048, {"kid": "1"})
     with shared.client() as client:
         assert signed_in(client, shared.address) == ""
 
 
 @pytest.mark.parametrize("alg", ["none", "HS256"])
-def test_a_token_that_asks_for_another_way_to_check_it_signs_nobody_in(shared, provider, alg):
+def test_login_refuses_a_token_with_another_signature_algorithm(shared, provider, alg):
     provider.alg = alg  # HS256: whoever takes the public key for a shared secret would believe it
     with shared.client() as client:
         assert signed_in(client, shared.address) == ""
@@ -285,7 +287,7 @@ def test_a_token_that_asks_for_another_way_to_check_it_signs_nobody_in(shared, p
         assert signed_in(client, shared.address) == "Ann", "the same claims, signed"
 
 
-def test_a_login_cannot_be_repeated_from_its_address(shared):
+def test_login_callback_url_cannot_be_reused_or_used_in_another_browser(shared):
     with shared.client() as client:
         answer = client.get(f"{shared.address}/sign-in")
         back = next(str(step.url) for step in answer.history if "oauth2callback" in str(step.url))
@@ -298,7 +300,7 @@ def test_a_login_cannot_be_repeated_from_its_address(shared):
         assert "Sign in to label" in victim.get(f"{shared.address}/").text
 
 
-def test_a_session_ends_after_a_week_and_cannot_be_forged(shared, monkeypatch):
+def test_login_cookie_expires_after_a_week_and_forged_cookies_are_refused(shared, monkeypatch):
     members.set_newcomer_role(shared.db, "guest", "test")
     tokens = Tokens(shared.db.paths.secret)
     origin = shared.address.removesuffix(BASE)
@@ -323,7 +325,7 @@ def test_a_session_ends_after_a_week_and_cannot_be_forged(shared, monkeypatch):
     assert status(old) == 403
 
 
-def test_a_copied_cookie_of_a_login_is_nobodys_after_signing_out_and_a_new_login_is_not(shared, provider):
+def test_sign_out_invalidates_copied_login_cookies_but_a_new_login_works(shared, provider):
     members.set_newcomer_role(shared.db, "none", "test")
     provider.lies = {"sub": "leaver", "name": "Leah"}
     with shared.client() as client, shared.client() as copy, shared.client() as later:
@@ -349,7 +351,7 @@ def _reached(team_: Team, provider: Provider) -> Access:
     return parse_access("oidc", team_.port, url=team_.address, provider=about)
 
 
-def test_nothing_is_served_beside_the_base_path(shared):
+def test_server_refuses_paths_outside_the_base_path_and_unknown_hosts(shared):
     here = f"http://127.0.0.1:{shared.port}"
     assert httpx.get(f"{here}/api/classes").status_code == 404
     assert httpx.get(f"{here}/annotatorx/").status_code == 404
@@ -357,7 +359,7 @@ def test_nothing_is_served_beside_the_base_path(shared):
     assert httpx.get(f"{here}{BASE}").headers["location"] == f"{BASE}/"
 
 
-def test_headers_of_a_proxy_are_believed_from_named_proxies_only(tmp_path, photos, class_file):
+def test_rate_limit_uses_forwarded_addresses_from_trusted_proxies_only(tmp_path, photos, class_file):
     """Whoever is not signed in is limited by address; made-up addresses would let them ask as much as they like."""
     set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)
 

@@ -30,7 +30,7 @@ def cost(coefficients, predictor, answers, mean, precision, offset, weights) -> 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize(("answers", "inputs"), [(0, 2), (1, 4), (30, 3), (60, 60)])
-def test_the_minimum_is_reached_from_the_mean_and_from_far_away(answers, inputs, scale):
+def test_logistic_fit_reaches_the_minimum_from_the_mean_and_from_a_distant_start(answers, inputs, scale):
     for seed in range(3):
         of_one = problem(seed, answers, inputs, scale)
         best = minimize(cost, of_one["mean"], tuple(of_one.values()), method="BFGS", options={"gtol": 1e-8}).fun
@@ -39,7 +39,7 @@ def test_the_minimum_is_reached_from_the_mean_and_from_far_away(answers, inputs,
             assert cost(fitted, **of_one) <= best + 1e-8 * (1 + best), (seed, start)
 
 
-def test_groups_are_fitted_as_if_each_were_alone_and_one_without_answers_keeps_the_prior():
+def test_logistic_fit_of_groups_equals_separate_fits_and_keeps_the_prior_without_answers():
     apart = [problem(seed, answers, 3) for seed, answers in enumerate((40, 5, 0, 200))]
     shared = {"precision": apart[0]["precision"]}
     joined = {
@@ -55,7 +55,7 @@ def test_groups_are_fitted_as_if_each_were_alone_and_one_without_answers_keeps_t
     np.testing.assert_allclose(together.information[2], shared["precision"])
 
 
-def test_the_information_is_the_second_derivative_of_the_cost():
+def test_logistic_information_equals_the_second_derivative_of_the_cost():
     of_one = problem(0, 50, 3)
     fitted = fit_logistic(**of_one)
     step = 1e-4 * np.eye(3)
@@ -77,7 +77,7 @@ def test_the_information_is_the_second_derivative_of_the_cost():
 
 
 @pytest.mark.parametrize("highest", [0.3, 1.0, 9.0])
-def test_the_others_reach_their_minimum_where_one_coefficient_is_held_at_its_bound(highest):
+def test_logistic_fit_reaches_the_minimum_with_one_coefficient_at_its_bound(highest):
     of_one = problem(3, 80, 3)
     low, high = np.full(3, -np.inf), np.array([highest, np.inf, np.inf])
     of_one["mean"] = np.array([4.0, 0.5, -0.5])
@@ -86,7 +86,7 @@ def test_the_others_reach_their_minimum_where_one_coefficient_is_held_at_its_bou
     assert fitted[0] <= highest and cost(fitted, **of_one) <= best.fun + 1e-8
 
 
-def test_a_predictor_that_is_not_linear_is_fitted_where_full_steps_alternate_between_two_slopes():
+def test_logistic_fit_of_a_nonlinear_predictor_converges_where_full_steps_do_not():
     rng = np.random.default_rng(0)
     scores, answers = rng.normal(0, 2.5, 200), rng.integers(0, 2, 200).astype(float)
 

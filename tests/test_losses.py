@@ -78,7 +78,7 @@ WITHOUT_EPS = [(name, constants | {"eps": 0.0}) for name, constants in FORMS if 
 
 
 @over(name__constants=FORMS + WITHOUT_EPS, dtype=[torch.float32, torch.bfloat16, torch.float16])
-def test_value_and_gradient_stay_finite_at_extreme_logits(name, constants, dtype):
+def test_loss_value_and_gradient_are_finite_at_extreme_logits(name, constants, dtype):
     loss = make_loss(name, **constants)
     logits = torch.tensor([-100.0, -17.0, 0.0, 17.0, 100.0]).to(dtype).repeat(4, 1)
     labels = torch.tensor([[PRESENT], [ABSENT], [UNSEEN], [-0.3]]).expand(4, 5)
@@ -93,7 +93,7 @@ def test_value_and_gradient_stay_finite_at_extreme_logits(name, constants, dtype
 
 
 @every_form
-def test_value_and_gradient_stay_finite_where_present_and_absent_are_mixed(name, constants):
+def test_loss_value_and_gradient_are_finite_with_mixed_labels_at_extreme_logits(name, constants):
     logits = torch.tensor([[-100.0, 100.0, 100.0, -100.0, 0.0]]).repeat(5, 1).requires_grad_()
     labels = torch.tensor([[PRESENT, ABSENT, UNSEEN, -0.3, UNSEEN]])
     value = make_loss(name, **constants)(logits, torch.cat([labels.roll(shift, 1) for shift in range(5)]))
@@ -103,7 +103,7 @@ def test_value_and_gradient_stay_finite_where_present_and_absent_are_mixed(name,
 
 
 @over(name__constants=[form for form in FORMS if not takes_a_weight_as_constant(*form)])
-def test_the_gradient_is_that_of_the_value(name, constants):
+def test_loss_gradient_matches_the_numeric_gradient(name, constants):
     generator = torch.Generator().manual_seed(1)
     logits = 2 * torch.randn(3, 4, generator=generator, dtype=torch.float64)
     labels = torch.tensor([[1, 0, -1, -0.3], [0, 0, 0, 0], [1, 1, 0, -0.9]])
@@ -113,13 +113,13 @@ def test_the_gradient_is_that_of_the_value(name, constants):
 
 
 @every_loss
-def test_a_loss_pulls_present_up_and_absent_down(name):
+def test_loss_raises_present_logits_and_lowers_absent_logits(name):
     slope = gradient(make_loss(name), cells([0.3, 0.3]), cells([PRESENT, ABSENT]))
     assert slope[0, 0] < 0 < slope[0, 1]
 
 
 @losses_but(NOT_THE_LOG_LOSS)
-def test_a_persons_absent_costs_the_full_log_loss(name):
+def test_absent_label_costs_the_full_log_loss(name):
     loss = without_batch_term(name)
     loss.eps = 0.0
     value = loss(cells([0.7]), cells([ABSENT]))
@@ -127,7 +127,7 @@ def test_a_persons_absent_costs_the_full_log_loss(name):
 
 
 @every_loss
-def test_a_persons_absent_pulls_down_at_least_as_hard_as_an_unseen_cell(name):
+def test_absent_label_has_at_least_the_gradient_of_an_unseen_label(name):
     loss = without_batch_term(name)
     for logit in (-2.0, 0.3, 5.0):
         at = cells([0.0, logit])
@@ -138,7 +138,7 @@ def test_a_persons_absent_pulls_down_at_least_as_hard_as_an_unseen_cell(name):
 
 
 @every_loss
-def test_the_loss_does_not_depend_on_the_order_of_images_or_classes(name):
+def test_loss_ignores_the_order_of_images_and_classes(name):
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(5, 4, generator=generator, dtype=torch.float64)
     labels = torch.randint(-1, 2, (5, 4), generator=generator)
@@ -149,7 +149,7 @@ def test_the_loss_does_not_depend_on_the_order_of_images_or_classes(name):
 
 
 @losses_but(TOGETHER)
-def test_two_positives_cost_what_they_cost_one_by_one(name):
+def test_loss_of_two_present_labels_equals_the_sum_of_their_separate_losses(name):
     loss = make_loss(name)
     together = loss(cells([0.2, -0.9]), cells([PRESENT, PRESENT])) * 2
     apart = loss(cells([0.2]), cells([PRESENT])) + loss(cells([-0.9]), cells([PRESENT]))
@@ -157,7 +157,7 @@ def test_two_positives_cost_what_they_cost_one_by_one(name):
 
 
 @every_loss
-def test_a_cell_left_out_neither_teaches_nor_counts(name):
+def test_loss_ignores_a_masked_label(name):
     logits, labels = cells([0.5, math.nan, -1.0]), cells([PRESENT, ABSENT, UNSEEN])
     mask = torch.tensor([[True, False, True]])
     # Some losses have constants that stand for a number of classes: left as they are by a mask, given here for both.
@@ -174,7 +174,7 @@ def test_a_cell_left_out_neither_teaches_nor_counts(name):
 
 
 @over(name=LOSSES, reduction=REDUCTIONS)
-def test_an_image_left_out_changes_nothing(name, reduction):
+def test_loss_ignores_a_masked_image(name, reduction):
     logits, labels = cells([0.5, -1.0], [math.nan, 4.0]), cells([PRESENT, UNSEEN], [ABSENT, PRESENT])
     mask = torch.tensor([[True, True], [False, False]])
     loss = make_loss(name, reduction)
@@ -182,7 +182,7 @@ def test_an_image_left_out_changes_nothing(name, reduction):
 
 
 @every_form
-def test_nothing_to_learn_from_costs_nothing(name, constants):
+def test_loss_of_empty_or_fully_masked_input_is_zero(name, constants):
     loss = make_loss(name, **constants)
     slope = gradient(loss, cells([2.0]), cells([PRESENT]), torch.tensor([[False]]))
     assert slope.tolist() == [[0.0]]
@@ -192,7 +192,7 @@ def test_nothing_to_learn_from_costs_nothing(name, constants):
 
 
 @every_form
-def test_small_and_uniform_batches_have_a_finite_loss(name, constants):
+def test_loss_is_finite_for_small_batches_of_one_label(name, constants):
     loss = make_loss(name, **constants)
     for shape, label in product([(1, 1), (1, 5), (4, 1), (3, 5)], [PRESENT, ABSENT, UNSEEN, -0.5]):
         at = torch.linspace(-3, 3, shape[0] * shape[1]).reshape(shape).requires_grad_()
@@ -203,14 +203,14 @@ def test_small_and_uniform_batches_have_a_finite_loss(name, constants):
 
 
 @every_loss
-def test_whole_number_labels_are_understood(name):
+def test_loss_of_integer_labels_equals_that_of_float_labels(name):
     logits = cells([0.4, -0.2, 1.0])
     as_int8 = torch.tensor([[PRESENT, UNSEEN, ABSENT]], dtype=torch.int8)
     assert make_loss(name)(logits, as_int8).item() == make_loss(name)(logits, as_int8.double()).item()
 
 
 @every_loss
-def test_shapes_that_differ_are_named_with_a_likely_reason(name):
+def test_loss_refuses_mismatched_shapes_and_wrong_dtypes(name):
     loss = make_loss(name)
     with pytest.raises(ValueError, match=r"Logits are \(8, 20\) but labels are \(8, 21\).*Were classes added"):
         loss(torch.zeros(8, 20), torch.zeros(8, 21))
@@ -223,12 +223,12 @@ def test_shapes_that_differ_are_named_with_a_likely_reason(name):
 
 
 @every_loss
-def test_a_table_entry_is_filed_under_its_own_name(name):
+def test_loss_table_key_equals_the_loss_name(name):
     assert LOSSES[name].name == name
 
 
 @every_loss
-def test_the_reductions_differ_by_what_they_divide_by(name):
+def test_loss_reductions_differ_only_by_their_divisor(name):
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(3, 4, generator=generator, dtype=torch.float64)
     labels = torch.randint(-1, 2, (3, 4), generator=generator)
@@ -238,17 +238,17 @@ def test_the_reductions_differ_by_what_they_divide_by(name):
     assert total == pytest.approx(12 * mean, rel=1e-12)
 
 
-def test_losses_of_images_are_averaged_over_images_and_the_others_over_cells():
+def test_default_reduction_is_images_for_per_image_losses_and_cells_for_others():
     for name, kind in LOSSES.items():
         assert make_loss(name).reduction == ("images" if issubclass(kind, PerImageLoss) else "cells")
 
 
-def test_a_loss_of_images_has_none_of_cells():
+def test_per_image_loss_refuses_per_cell():
     with pytest.raises(TypeError, match="whole images"):
         make_loss("zlpr").per_cell(cells([0.0]), cells([PRESENT]))
 
 
-def test_unknown_names_list_the_known_ones_and_guess_what_was_meant():
+def test_make_loss_refuses_unknown_names_with_a_suggestion():
     with pytest.raises(ValueError, match="Did you mean 'assume_negative'") as caught:
         make_loss("asume_negative")
     assert all(name in str(caught.value) for name in LOSSES)
@@ -291,12 +291,12 @@ def test_unknown_names_list_the_known_ones_and_guess_what_was_meant():
         ("weak_assume_negative", {"gamma": -1.0}),
     ]
 )
-def test_a_constant_that_makes_no_sense_is_named(name, constants):
+def test_make_loss_refuses_an_invalid_constant_by_name(name, constants):
     with pytest.raises(ValueError, match=next(iter(constants))):
         make_loss(name, **constants)
 
 
-def test_eps_bounds_the_loss_of_a_saturated_mistake_and_lets_go_of_it():
+def test_eps_bounds_the_loss_of_a_saturated_error_and_its_gradient_vanishes():
     far = torch.tensor([-60.0], dtype=torch.float64, requires_grad=True)
     value = negative_log_sigmoid(far, 1e-5)
     value.backward()

@@ -127,12 +127,12 @@ BY_HAND = [
 
 
 @over(name__constants__logits__labels__expected=BY_HAND)
-def test_the_loss_by_hand(name, constants, logits, labels, expected):
+def test_loss_equals_the_value_worked_out_by_hand(name, constants, logits, labels, expected):
     value = make_loss(name, "sum", **constants)(cells(logits), cells(labels))
     assert value.item() == pytest.approx(expected, rel=1e-8)
 
 
-def test_expected_positive_regularization_by_hand():
+def test_expected_positive_regularization_equals_the_value_worked_out_by_hand():
     # Two images, probabilities 3/4 and 1/4 each: one class an image, two expected, of C = 2: R_k = (1/2)^2.
     logits, labels = cells([UP, DOWN], [UP, DOWN]), cells([PRESENT, UNSEEN], [UNSEEN, ABSENT])
     constants = {"k": 2.0, "strength": 3.0, "eps": 0.0}
@@ -142,11 +142,11 @@ def test_expected_positive_regularization_by_hand():
     assert paper(logits, labels).item() == pytest.approx(2 * LOG43 / 2 + 3 / 4, rel=1e-12)
 
 
-def test_every_loss_has_a_number_worked_out_by_hand():
+def test_every_loss_has_a_value_worked_out_by_hand():
     assert {name for name, *_ in BY_HAND} | {"expected_positive_regularization"} == set(LOSSES)
 
 
-def test_the_count_penalty_counts_usable_cells_only_and_expects_as_many_of_them():
+def test_expected_count_penalty_ignores_masked_labels():
     # Of four classes two are usable, at 1/2 each: that is 2 of 4 expected, so k = 2 costs nothing.
     probabilities = cells([0.5, 0.5, 0.9, math.nan])
     usable = torch.tensor([[True, True, False, False]])
@@ -155,7 +155,7 @@ def test_the_count_penalty_counts_usable_cells_only_and_expects_as_many_of_them(
     assert expected_count_penalty(probabilities, 4.0, usable & False).item() == 0
 
 
-def test_high_rank_by_hand():
+def test_rank_penalty_equals_the_value_worked_out_by_hand():
     # Rows (1, 0, 0) and (0, 1, 0): P P^T is the identity, its determinant with delta = 1 is 4.
     apart, alike = cells([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), cells([1.0, 0.0, 0.0], [1.0, 0.0, 0.0])
     assert rank_penalty(apart).item() == pytest.approx(-math.log(4), rel=1e-12)
@@ -169,7 +169,7 @@ def test_high_rank_by_hand():
     shape=[(0, 3), (1, 1), (5, 3), (3, 5)],
     dtype=[torch.float32, torch.bfloat16, torch.float16],
 )
-def test_high_rank_is_finite_where_all_images_are_alike(form, shape, dtype):
+def test_rank_penalty_and_its_gradient_are_finite_for_identical_images(form, shape, dtype):
     for value in (0.0, 0.7, 1.0):
         probabilities = torch.full(shape, value).to(dtype).requires_grad_()
         penalty = rank_penalty(probabilities, delta=1e-3, form=form)
@@ -178,30 +178,30 @@ def test_high_rank_is_finite_where_all_images_are_alike(form, shape, dtype):
         assert torch.isfinite(probabilities.grad).all()
 
 
-def test_high_rank_names_what_it_cannot_do():
+def test_rank_penalty_refuses_zero_delta_and_an_unknown_form():
     with pytest.raises(ValueError, match="delta = 0"):
         rank_penalty(cells([0.5]), delta=0.0)
     with pytest.raises(ValueError, match="Did you mean 'logdet'"):
         rank_penalty(cells([0.5]), form="log_det")
 
 
-def test_assume_negative_makes_no_difference_between_absent_and_unseen():
+def test_assume_negative_treats_absent_and_unseen_alike():
     loss, logits = make_loss("assume_negative"), cells([0.8, -1.3])
     assert loss(logits, cells([UNSEEN, UNSEEN])).item() == loss(logits, cells([ABSENT, ABSENT])).item()
 
 
-def test_weak_assume_negative_of_one_class_is_assume_negative():
+def test_weak_assume_negative_equals_assume_negative_for_one_class():
     logits, labels = cells([0.8], [-1.3]), cells([UNSEEN], [PRESENT])
     weak, plain = make_loss("weak_assume_negative"), make_loss("assume_negative")
     assert weak(logits, labels).item() == plain(logits, labels).item()
 
 
-def test_zlpr_is_opml_with_both_constants_one():
+def test_zlpr_equals_opml_with_default_constants():
     logits, labels = cells([0.8, -1.3, 2.0]), cells([PRESENT, UNSEEN, -0.4])
     assert make_loss("opml")(logits, labels).item() == make_loss("zlpr")(logits, labels).item()
 
 
-def test_hill_lets_go_of_an_unseen_cell_that_is_very_likely_but_not_of_a_persons_no():
+def test_hill_gradient_vanishes_for_likely_unseen_labels_but_not_for_absent_labels():
     loss = make_loss("hill")
     unseen = gradient(loss, cells([0.0, 6.0]), cells([UNSEEN, UNSEEN]))
     assert unseen[0, 1] < 0.01 * unseen[0, 0]
@@ -216,7 +216,7 @@ def test_a_detached_focal_weight_changes_the_gradient_and_not_the_value():
     assert (gradient(fixed, logits, labels).abs() < gradient(moving, logits, labels).abs()).all()
 
 
-def test_entropy_maximization_pushes_unseen_cells_towards_one_half():
+def test_entropy_maximization_moves_unseen_labels_toward_one_half():
     loss = make_loss("entropy_maximization", eps=0.0)
     slope = gradient(loss, cells([-2.0, 0.0, 2.0]), cells([UNSEEN, UNSEEN, UNSEEN]))
     assert slope[0, 0] < 0
@@ -225,7 +225,7 @@ def test_entropy_maximization_pushes_unseen_cells_towards_one_half():
 
 
 @pytest.mark.parametrize("name", ["entropy_maximization", "binary_cross_entropy"])
-def test_a_guess_has_its_rest_at_the_guessed_probability(name):
+def test_gradient_of_a_soft_label_is_zero_at_its_probability(name):
     # q = 0.25: the slope changes its sign there.
     loss = make_loss(name, eps=0.0)
     at = math.log(0.25 / 0.75)
@@ -246,14 +246,14 @@ def test_generalized_robust_has_the_gradient_of_equation_18():
     torch.testing.assert_close(slope, expected, rtol=1e-12, atol=1e-15)
 
 
-def test_generalized_robust_of_a_confident_cell_lets_it_be_present():
+def test_generalized_robust_raises_confident_unseen_logits_and_lowers_the_others():
     # Late in training k is high where p is high: there an unseen cell is pulled up, elsewhere down.
     loss = make_loss("generalized_robust", w=10.0, b=-8.0)
     slope = gradient(loss, cells([4.0, -1.0]), cells([UNSEEN, UNSEEN]))
     assert slope[0, 0] < 0 < slope[0, 1]
 
 
-def test_power_loss_becomes_the_log_loss_as_its_exponent_vanishes():
+def test_power_loss_approaches_the_log_loss_as_its_exponent_goes_to_zero():
     logits, labels = cells([0.5, -3.0]), cells([PRESENT, PRESENT])
     nearly = make_loss("generalized_robust", q1=1e-9)(logits, labels)
     assert nearly.item() == pytest.approx(make_loss("generalized_robust", eps=0.0)(logits, labels).item(), rel=1e-7)

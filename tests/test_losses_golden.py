@@ -248,7 +248,7 @@ def close_where_finite(ours: Tensor, theirs: Tensor) -> None:
 
 
 @pytest.mark.parametrize("vector", GOLDEN["vectors"], ids=named)
-def test_value_and_gradient_are_those_of_the_published_code(vector):
+def test_loss_value_and_gradient_match_the_published_code(vector):
     if vector["method"] not in BUILT:
         raise unknown_name_error("method", vector["method"], BUILT)
     at = {name: array(value) for name, value in flat(vector["inputs"]).items() if value != "-"}
@@ -261,19 +261,19 @@ def test_value_and_gradient_are_those_of_the_published_code(vector):
         close_where_finite(at[name].grad, array(theirs))
 
 
-def test_the_file_has_nothing_that_no_test_reads():
+def test_every_block_of_the_golden_file_is_used_by_a_test():
     blocks = {re.sub(r"^onecycle.*", "onecycle", name) for name in GOLDEN}
     assert blocks - {"meta", "inputs", "vectors"} <= set(BLOCKS)
 
 
-def test_our_copy_of_the_figures_is_complete():
+def test_golden_file_contains_all_vectors_and_methods():
     vectors = json.loads(OURS.read_text())["vectors"]
     assert len(vectors) == 84
     assert sum(vector["official"] for vector in vectors) == 60
     assert {vector["method"] for vector in vectors} == set(BUILT)
 
 
-def test_pseudo_negatives_are_those_of_the_published_code_after_every_call():
+def test_em_apl_pseudo_negatives_match_the_published_code_after_each_epoch():
     from spmll.methods.published.em_apl import write_pseudo_negatives
 
     block = GOLDEN["apl_procedure"]
@@ -285,7 +285,7 @@ def test_pseudo_negatives_are_those_of_the_published_code_after_every_call():
         torch.testing.assert_close(targets, array(expected), rtol=1e-9, atol=1e-9, msg=f"after epoch {epoch}")
 
 
-def test_em_apl_gives_up_on_cells_when_and_as_often_as_the_published_code():
+def test_em_apl_method_targets_match_the_published_code_in_each_epoch():
     from spmll.methods import make_method
 
     block = GOLDEN["apl_procedure"]
@@ -308,7 +308,7 @@ def test_em_apl_gives_up_on_cells_when_and_as_often_as_the_published_code():
 
 
 @pytest.mark.parametrize("epochs", GOLDEN.get("gr_schedule_official", {}).get("fractions", {}))
-def test_gr_moves_its_curves_as_the_published_code(epochs):
+def test_gr_schedule_matches_the_published_code(epochs):
     from spmll.methods import make_method
 
     method = make_method("gr", w=3.0, b=5.0, mu=0.9, sigma=0.25, w_start=1.0, b_start=-3.0)
@@ -323,7 +323,7 @@ def test_gr_moves_its_curves_as_the_published_code(epochs):
 
 
 @pytest.mark.parametrize("setting", GOLDEN.get("ll_k_per_epoch", {}))
-def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(setting):
+def test_large_loss_rejection_counts_per_epoch_match_the_published_code(setting):
     from spmll.methods.published.large_loss import count_rejections
 
     batch, classes, percent = re.fullmatch(r"B(\d+)_C(\d+)_delta([\d.e-]+)%", setting).groups()
@@ -335,7 +335,7 @@ def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(se
 
 
 @pytest.mark.parametrize("vector", [v for v in GOLDEN["vectors"] if v["method"].startswith("LL-")], ids=named)
-def test_large_loss_counts_its_rejections_from_epoch_and_share(vector):
+def test_large_loss_rejection_count_of_each_vector_matches_the_published_code(vector):
     # In the vectors delta_rel is a share, in the schedule above a percentage.
     from spmll.methods.published.large_loss import count_rejections
 
@@ -345,7 +345,7 @@ def test_large_loss_counts_its_rejections_from_epoch_and_share(vector):
 
 
 @pytest.mark.parametrize("block", [name for name in GOLDEN if name.startswith("onecycle")])
-def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
+def test_one_cycle_learning_rates_match_the_published_code(block):
     from spmll.methods.published.lagc_losses import make_one_cycle_schedule
 
     rates = GOLDEN[block]["lrs"]
@@ -362,7 +362,7 @@ def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
     np.testing.assert_allclose(ours, rates, rtol=1e-9, atol=0)
 
 
-def test_the_one_label_of_an_image_is_drawn_as_in_the_published_code():
+def test_single_positive_sampling_matches_the_published_code():
     from spmll.single_positive_sampling import sample_single_positives
 
     block = GOLDEN["single_positive_sampling"]
@@ -372,7 +372,7 @@ def test_the_one_label_of_an_image_is_drawn_as_in_the_published_code():
 
 
 @pytest.mark.parametrize("data", GOLDEN.get("splits", {}).get("splits", {}))
-def test_the_training_images_are_split_as_in_the_published_code(data):
+def test_training_and_validation_split_matches_the_published_code(data):
     from spmll.single_positive_sampling import split_train_validation
 
     block = GOLDEN["splits"]["splits"][data]
@@ -383,7 +383,7 @@ def test_the_training_images_are_split_as_in_the_published_code(data):
     assert hashlib.sha256(val.astype(np.int64).tobytes()).hexdigest() == block["sha256_val_int64"]
 
 
-def test_mean_average_precision_is_that_of_the_published_code():
+def test_mean_average_precision_matches_the_published_code():
     from spmll.statistics.metrics import average_precision, mean_average_precision
 
     block = GOLDEN["metric"]
@@ -393,7 +393,7 @@ def test_mean_average_precision_is_that_of_the_published_code():
     assert 100 * mean_average_precision(scores, truth, empty_as_zero=True) == pytest.approx(block["map"], rel=1e-9)
 
 
-def test_average_precision_is_also_had_as_the_code_of_asl_counts_it():
+def test_average_precision_matches_the_asl_code_and_scikit_learn():
     from spmll.statistics.metrics import asl_average_precision, average_precision
 
     block = GOLDEN["metric_asl_style"]
@@ -404,7 +404,7 @@ def test_average_precision_is_also_had_as_the_code_of_asl_counts_it():
     np.testing.assert_allclose(usual, array(block["ap_sklearn"]), rtol=1e-9)
 
 
-def test_the_estimated_labels_of_role_begin_where_the_published_code_begins():
+def test_role_initial_estimates_match_the_published_code():
     from spmll.methods.published.role import draw_initial_estimates, inverse_sigmoid
 
     block = GOLDEN["role_init"]

@@ -36,7 +36,7 @@ def problem():
     return {"network": nn.Linear(8, 4), "labels": labels, "loader": loader}, truth, images
 
 
-def test_ten_lines_of_the_page_train_gr_on_any_loader(problem):
+def test_ten_line_example_of_the_losses_page_trains_gr(problem):
     names, truth, images = problem
     code = next(block for block in BLOCKS if "make_method" in block and "lightning" not in block)
     assert len([line for line in code.splitlines() if line and "import" not in line]) <= 10
@@ -49,7 +49,7 @@ def test_ten_lines_of_the_page_train_gr_on_any_loader(problem):
     assert (curves.w, curves.b, curves.mu, curves.sigma) == (7 / 8 * 2, -2.0, pytest.approx(0.8), pytest.approx(0.5))
 
 
-def test_the_other_blocks_of_the_page_run_where_their_packages_are_there(problem):
+def test_code_blocks_of_the_losses_page_run_or_compile_without_lightning(problem):
     names, _, _ = problem
     for block in BLOCKS:
         if "import lightning" not in block or importlib.util.find_spec("lightning"):
@@ -58,7 +58,7 @@ def test_the_other_blocks_of_the_page_run_where_their_packages_are_there(problem
             compile(block, "docs/losses.md", "exec")
 
 
-def test_code_of_the_readme_of_spmll_runs():
+def test_code_block_of_the_spmll_readme_runs():
     names = {}
     (block,) = README_BLOCKS
     exec(block, names)
@@ -66,7 +66,7 @@ def test_code_of_the_readme_of_spmll_runs():
 
 
 @pytest.mark.process
-def test_losses_load_neither_the_annotator_nor_a_library_of_networks():
+def test_losses_import_neither_annotator_nor_timm_torchvision_or_streamlit():
     code = (
         "import sys, torch; from spmll.losses import GeneralizedRobust;"
         "labels = torch.tensor([[1, 0, -1]]);"
@@ -86,7 +86,7 @@ def batch(dtype=torch.float32):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_autocast_changes_no_loss(name):
+def test_losses_are_unchanged_under_autocast(name):
     logits, labels = batch(torch.bfloat16)
     expected = make_loss(name)(logits, labels)
     with torch.autocast("cpu", torch.bfloat16):
@@ -95,7 +95,7 @@ def test_autocast_changes_no_loss(name):
     assert torch.equal(found, expected)
 
 
-def test_autocast_multiplies_no_matrix_of_a_loss_in_half_precision():
+def test_rank_penalty_and_contrastive_loss_are_unchanged_under_autocast():
     chance = torch.Generator().manual_seed(2)
     probabilities, pairs = torch.rand(4, 6, generator=chance), torch.randn(4, 2, 3, generator=chance)
     kinds = torch.tensor([1, 2, 1, 0])
@@ -107,7 +107,7 @@ def test_autocast_multiplies_no_matrix_of_a_loss_in_half_precision():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_can_be_exported_and_compiled_as_one_graph_for_batches_of_any_size(name):
+def test_every_loss_exports_and_compiles_as_one_graph_for_any_batch_size(name):
     logits, labels = batch()
     images = torch.export.Dim("images", min=2)
     exported = torch.export.export(make_loss(name), (logits, labels), dynamic_shapes=[{0: images}, {0: images}])

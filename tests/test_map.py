@@ -72,7 +72,7 @@ def distance_to_outline(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("size", [1.0, 0.3, 0.01])
 @pytest.mark.parametrize("shape", ["star", "lasso", "crossing itself"])
-def test_a_selection_is_what_lies_inside_the_polygon_but_for_a_hair_at_its_edge(db, shape, size):
+def test_map_selection_contains_the_images_inside_the_polygon_up_to_the_grid_resolution(db, shape, size):
     chance = np.random.default_rng(3)
     middle = np.array([0.4, 0.55])
     places = (middle + chance.uniform(-0.6, 0.6, (3000, 2)) * size).clip(0, 1).astype(np.float32)
@@ -92,7 +92,7 @@ def test_a_selection_is_what_lies_inside_the_polygon_but_for_a_hair_at_its_edge(
     assert wrong.sum() < 0.02 * len(places)
 
 
-def test_nothing_lies_inside_a_line_and_two_corners_are_refused(db):
+def test_map_selection_is_empty_for_a_line_and_refuses_fewer_than_three_corners(db):
     map_ = in_rows(db)
     assert len(image_map.find_images_inside(map_, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
     for polygon in ([[0, 0], [1, 1]], [[0, 0], [1, 1], [np.nan, 0]], [[0, 0, 0]] * 3, []):
@@ -100,7 +100,7 @@ def test_nothing_lies_inside_a_line_and_two_corners_are_refused(db):
             image_map.find_images_inside(map_, np.array(polygon))
 
 
-def test_of_a_large_map_some_are_drawn_but_all_are_selected(db):
+def test_large_map_draws_a_subset_but_selects_all_images(db):
     ids = np.arange(1, 30_001)
     places = np.random.default_rng(0).random((30_000, 2), np.float32)
     image_map.save_map(db.paths.map(DEFAULT_BACKBONE), ids[::-1], places)
@@ -112,13 +112,13 @@ def test_of_a_large_map_some_are_drawn_but_all_are_selected(db):
     assert count == kept == 30_000 and len(selections.load(db, selection)) == 30_000
 
 
-def test_a_selection_larger_than_anybody_looks_through_is_thinned_evenly(db):
+def test_selection_over_the_limit_is_thinned_evenly(db):
     kept = selections.load(db, selections.save(db, np.arange(200_000)))
     assert len(kept) == selections.MAX_IMAGES and kept[0] == 0 and kept[-1] == 199_999
     assert np.diff(kept).max() <= 5
 
 
-def test_only_the_newest_selections_are_kept_and_one_that_is_gone_says_what_to_do(db):
+def test_store_keeps_only_the_newest_selections_and_explains_a_missing_one(db):
     made = [selections.save(db, np.array([number])) for number in range(selections.SELECTIONS_PER_PERSON + 5)]
     assert selections.load(db, made[-1]).tolist() == [selections.SELECTIONS_PER_PERSON + 4]
     assert len(list(db.paths.selections.iterdir())) == selections.SELECTIONS_PER_PERSON
@@ -127,7 +127,7 @@ def test_only_the_newest_selections_are_kept_and_one_that_is_gone_says_what_to_d
             selections.load(db, gone)
 
 
-def test_colors_follow_decisions_undos_and_skips_at_once(db):
+def test_map_colors_follow_decisions_undo_and_skips_immediately(db):
     map_ = in_rows(db)
     assert image_map.load_stage_bytes(db, map_).tolist() == [0] * IMAGES
     first = say(db, 3, 2)
@@ -145,7 +145,7 @@ def test_colors_follow_decisions_undos_and_skips_at_once(db):
         image_map.load_state_bytes(db, map_, 99)
 
 
-def test_colors_read_after_very_many_decisions_are_those_read_one_by_one(db, monkeypatch):
+def test_map_colors_are_correct_after_more_decisions_than_the_incremental_limit(db, monkeypatch):
     monkeypatch.setattr(image_map, "MAX_INCREMENTAL_DECISIONS", 10)
     map_ = in_rows(db)
     image_map.load_state_bytes(db, map_, 1)
@@ -155,7 +155,7 @@ def test_colors_read_after_very_many_decisions_are_those_read_one_by_one(db, mon
     assert image_map.load_state_bytes(db, map_, 1).tolist() == expected
 
 
-def test_a_damaged_map_is_no_map_and_is_made_again(db):
+def test_damaged_map_is_ignored_and_created_again(db):
     in_rows(db)
     path = db.paths.map(DEFAULT_BACKBONE) / image_map.POINTS_FILE
     path.write_bytes(path.read_bytes()[:100])
@@ -166,7 +166,7 @@ def test_a_damaged_map_is_no_map_and_is_made_again(db):
     assert len(made.image_ids) == 12
 
 
-def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before(db):
+def test_map_is_rebuilt_only_after_a_tenth_of_the_images_are_new(db):
     cache = _features(db, 20)
     first = _made(db, cache)
     assert first.image_ids.tolist() == list(range(1, 21))
@@ -182,7 +182,7 @@ def test_the_map_is_made_again_when_a_tenth_of_the_images_are_new_and_not_before
     assert len(image_map.get_current_map(db).image_ids) == 23
 
 
-def test_features_no_map_can_be_made_of_are_told_once(db):
+def test_mapmaker_reports_non_finite_embeddings_once(db):
     cache = _features(db, 12)
     cache.features = cache.features[:]
     cache.features[3] = np.inf
@@ -211,7 +211,7 @@ def _made(db: Database, cache: FeatureCache) -> image_map.ImageMap:
 
 
 @pytest.mark.process
-def test_the_worker_makes_the_map_by_itself(db, processes):
+def test_worker_creates_the_map(db, processes):
     _features(db, IMAGES)
     words = [sys.executable, "-P", "-m", "annotator", "worker", str(db.paths.project)]
     with (db.paths.project / "worker-test.log").open("wb") as log:
@@ -241,7 +241,7 @@ def app(tmp_path_factory) -> Iterator[Served]:
 
 
 @pytest.mark.process
-def test_the_routes_say_where_the_images_are_what_they_are_and_what_was_selected(app):
+def test_map_routes_return_positions_colors_and_the_selection(app):
     status, content, _ = app.get("/api/map")
     head = np.frombuffer(content, "<u4", 4)
     ids = np.frombuffer(content, "<u4", IMAGES, 16)
@@ -268,7 +268,7 @@ def test_the_routes_say_where_the_images_are_what_they_are_and_what_was_selected
 
 
 @pytest.mark.process
-def test_the_routes_refuse_what_makes_no_sense_and_whoever_has_no_pass(app):
+def test_map_routes_refuse_a_wrong_token_and_invalid_queries(app):
     assert app.get("/api/map", token="x")[0] == 401
     for query, status in (("by=size", 400), ("by=class&class=fox", 400), ("by=class&class=77", 409)):
         status_seen, content, _ = app.get(f"/api/map/colors?{query}&token={app.token}&")
@@ -296,7 +296,7 @@ def drag(page: Page, corners: list[tuple[float, float]]) -> None:
 
 
 @pytest.mark.browser
-def test_what_is_drawn_around_is_sent_to_the_grid(browser, app):
+def test_map_sends_the_drawn_selection_to_the_grid(browser, app):
     page = open_map(browser, app)
     drag(page, [(-0.03, -0.03), (0.27, -0.03), (0.27, 0.5), (-0.03, 0.5)])
     page.get_by_role("button", name="Send 4 images to the grid").click()
@@ -308,7 +308,7 @@ def test_what_is_drawn_around_is_sent_to_the_grid(browser, app):
 
 
 @pytest.mark.browser
-def test_images_are_selected_by_keys_alone_without_clicking_first(browser, app):
+def test_map_selects_images_by_keyboard_alone(browser, app):
     page = open_map(browser, app)
     page.keyboard.press("ArrowRight")  # the crosshair appears in the middle
     for key in ("ArrowLeft",) * 6 + ("ArrowUp",) * 4:
@@ -330,7 +330,7 @@ def test_images_are_selected_by_keys_alone_without_clicking_first(browser, app):
 
 
 @pytest.mark.browser
-def test_an_image_is_shown_small_under_the_pointer_and_large_by_click_and_key(browser, app):
+def test_map_shows_a_thumbnail_on_hover_and_the_large_image_by_click_or_key(browser, app):
     page = open_map(browser, app)
     page.mouse.move(*place(page, 0.2, 0))
     card = page.locator(".plane .card")
@@ -356,7 +356,7 @@ def test_an_image_is_shown_small_under_the_pointer_and_large_by_click_and_key(br
 
 
 @pytest.mark.browser
-def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
+def test_map_legend_counts_labels_and_updates_its_counts(browser, app):
     page = open_map(browser, app, clock=True)
     legend = page.get_by_role("list", name="Legend")
     expect(legend.locator("li", has_text="Some answers").locator(".count")).to_have_text("2")
@@ -373,7 +373,7 @@ def test_the_legend_counts_what_people_said_and_goes_on_counting(browser, app):
 
 
 @pytest.mark.browser
-def test_the_view_is_zoomed_and_moved_by_wheel_key_button_and_drag_and_selects_what_is_seen(browser, app):
+def test_map_zooms_and_moves_by_wheel_key_button_and_drag_and_selects_the_view(browser, app):
     page = open_map(browser, app)
     every = page.get_by_role("button", name="Select all in view")
     page.mouse.move(*place(page, 0, 0))
@@ -394,7 +394,7 @@ def test_the_view_is_zoomed_and_moved_by_wheel_key_button_and_drag_and_selects_w
 
 
 @pytest.mark.browser
-def test_without_a_map_the_page_says_that_it_comes_and_then_shows_it(browser, tmp_path, photos, class_file, processes):
+def test_map_page_shows_a_message_until_the_map_exists(browser, tmp_path, photos, class_file, processes):
     set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)
     app = Served(tmp_path / "project", processes)
     db = Database(tmp_path / "project")

@@ -217,7 +217,7 @@ def scope_of(texts: Texts, node: ast.AST, tree: ast.Module) -> ast.AST:
     return min(around, key=lambda one: sum(1 for _ in ast.walk(one)), default=tree)
 
 
-def test_all_that_streamlit_reads_as_markdown_is_the_programs_own_or_escaped():
+def test_every_markdown_text_of_a_page_is_constant_or_escaped():
     raw, used = [], set()
     for path, tree in written():
         texts = Texts(path, tree)

@@ -69,7 +69,7 @@ def meaning(path, reading=None):
         ("photo,pic,label\n1,a.jpg,fox\n2,b.jpg,deer\n", {"a.jpg": "+fox"}),
     ]
 )
-def test_a_table_that_can_mean_one_thing_only_is_read_without_a_question(tmp_path_factory, text, expected):
+def test_unambiguous_table_is_read_without_a_question(tmp_path_factory, text, expected):
     path = tmp_path_factory.mktemp("table") / "labels.csv"
     path.write_text(text, encoding="utf-8")
     said, asked = meaning(path)
@@ -108,9 +108,7 @@ def test_a_table_that_can_mean_one_thing_only_is_read_without_a_question(tmp_pat
         ("image,label\na.jpg,true\n", "class_columns", {"class_columns": ("label",)}, "+label"),
     ]
 )  # fmt: skip
-def test_a_table_that_can_mean_several_things_is_asked_about_and_read_as_it_is_answered(
-    tmp_path_factory, text, field, options, expected
-):
+def test_ambiguous_table_raises_a_question_and_is_read_by_its_answer(tmp_path_factory, text, field, options, expected):
     path = tmp_path_factory.mktemp("table") / "labels.csv"
     path.write_text(text, encoding="utf-8")
     assert field in meaning(path)[1]
@@ -118,7 +116,7 @@ def test_a_table_that_can_mean_several_things_is_asked_about_and_read_as_it_is_a
     assert not asked and said["a.jpg"] == expected, (said, asked)
 
 
-def test_the_same_table_means_the_same_in_every_kind_of_file(tmp_path):
+def test_same_table_gives_the_same_labels_in_every_file_format(tmp_path):
     table = pd.DataFrame({"file_name": ["a.jpg", "b.jpg"], "tags": [["fox", "deer"], ["deer"]], "site": ["S1", None]})
     table.to_parquet(tmp_path / "labels.parquet")
     table.to_json(tmp_path / "labels.json", orient="records")
@@ -144,19 +142,19 @@ def test_the_same_table_means_the_same_in_every_kind_of_file(tmp_path):
         ([{"file_name": "a.jpg", "labels": {"fox": True, "deer": False}}], {"a.jpg": "+fox -deer"}),
     ]
 )
-def test_json_of_any_shape_that_names_images_and_labels_is_read(tmp_path_factory, content, expected):
+def test_json_labels_are_read_from_every_supported_structure(tmp_path_factory, content, expected):
     path = tmp_path_factory.mktemp("json") / "labels.json"
     path.write_text(json.dumps(content))
     assert meaning(path) == (expected, [])
 
 
-def test_a_title_above_the_header_of_a_sheet_is_no_header(tmp_path):
+def test_spreadsheet_reader_skips_a_title_above_the_header(tmp_path):
     rows = [["Survey of May", None], [None, None], ["file", "fox"], ["a.jpg", "x"]]
     pd.DataFrame(rows).to_excel(tmp_path / "labels.xlsx", index=False, header=False)
     assert meaning(tmp_path / "labels.xlsx") == ({"a.jpg": "+fox"}, [])
 
 
-def test_a_cell_that_is_an_object_is_no_class(tmp_path):
+def test_table_reader_refuses_an_object_as_a_label(tmp_path):
     (tmp_path / "labels.csv").write_text("image,label\na.jpg,\"{'fox': 1}\"\n")
     problems = Problems()
     list(
@@ -167,7 +165,7 @@ def test_a_cell_that_is_an_object_is_no_class(tmp_path):
     assert "neither a name nor a list" in problems.sentences[0]
 
 
-def test_folders_in_folders_that_repeat_are_asked_about(tmp_path, annotator):
+def test_import_refuses_repeated_nested_folder_names_as_classes_without_a_choice(tmp_path, annotator):
     for number, name in enumerate(("north/fox/a.jpg", "north/deer/b.jpg", "south/fox/c.jpg", "south/d.jpg")):
         draw(tmp_path / "study" / name, ("fox",), seed=number)
     assert "which repeat" in annotator("import", "new", "study", "--yes", code=1).stderr
@@ -176,7 +174,7 @@ def test_folders_in_folders_that_repeat_are_asked_about(tmp_path, annotator):
     assert answers(tmp_path / "new") == set()
 
 
-def test_numbers_of_classes_have_the_names_of_the_list_beside_the_table(tmp_path):
+def test_class_numbers_get_the_names_of_the_class_list_next_to_the_table(tmp_path):
     (tmp_path / "labels.csv").write_text("image,label\na.jpg,1\nb.jpg,0\n")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     assert meaning(tmp_path / "labels.csv") == ({"a.jpg": "+dog", "b.jpg": "+cat"}, [])
@@ -196,7 +194,7 @@ def answers(project) -> set[tuple[str, str, int]]:
     return {(names[one.image_id], classes[one.class_id], one.state) for one in decisions.load_all_labels(db)}
 
 
-def test_a_question_refuses_yes_and_the_options_that_it_names_answer_it(tmp_path, folder, annotator):
+def test_import_question_is_not_answered_by_yes_but_by_the_options_it_names(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
     words = ("import", "new", "labels.csv", "--images", folder)
     refused = annotator(*words, "--yes", code=1)
@@ -218,7 +216,7 @@ def test_a_question_refuses_yes_and_the_options_that_it_names_answer_it(tmp_path
     )
 
 
-def test_init_reads_labels_by_the_same_rules_and_by_a_saved_reading(tmp_path, folder, annotator):
+def test_init_raises_the_same_question_and_accepts_a_saved_reading(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
     words = ("init", "new", "--images", folder, "--labels", "labels.csv")
     assert "--separator blank" in annotator(*words, code=1).stderr
@@ -228,7 +226,7 @@ def test_init_reads_labels_by_the_same_rules_and_by_a_saved_reading(tmp_path, fo
     assert ("CAM01/a.jpg", "primary", 1) in answers(tmp_path / "new")
 
 
-def test_a_source_whose_rows_give_no_answer_is_refused_with_the_reason(tmp_path, folder, annotator):
+def test_import_without_any_answer_is_refused_with_the_reason(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,label\nz.jpg,fox\n")
     words = ("import", "new", "labels.csv", "--images", folder, "--yes")
     refused = annotator(*words, code=1).stderr
@@ -239,7 +237,7 @@ def test_a_source_whose_rows_give_no_answer_is_refused_with_the_reason(tmp_path,
     assert answers(tmp_path / "new") == set()
 
 
-def test_scores_are_added_as_predictions_where_the_person_says_so_and_never_as_answers(tmp_path, folder, annotator):
+def test_import_adds_scores_as_predictions_and_never_as_answers(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,label,confidence\na.jpg,fox,0.98\na.jpg,deer,0.03\nb.jpg,fox,0.4\n")
     (tmp_path / "classes.txt").write_text("fox\ndeer\n")
     annotator("init", "new", "--images", folder, "--classes", "classes.txt")
@@ -266,7 +264,7 @@ def test_scores_are_added_as_predictions_where_the_person_says_so_and_never_as_a
          {("CAM01/a.jpg", "fox", 1), ("CAM01/b.jpg", "deer", 1)}),
     ]
 )  # fmt: skip
-def test_a_folder_is_read_as_what_is_certain_and_asked_about_otherwise(
+def test_folder_import_reads_certain_labels_and_asks_about_ambiguous_ones(
     tmp_path_factory, annotator, files, option, expected
 ):
     place = tmp_path_factory.mktemp("case")
@@ -282,7 +280,7 @@ def test_a_folder_is_read_as_what_is_certain_and_asked_about_otherwise(
     assert answers(place / "new") == expected
 
 
-def test_tables_of_splits_are_read_together_and_each_names_the_images_beside_it(tmp_path, annotator):
+def test_split_tables_are_imported_together_and_each_names_images_of_its_folder(tmp_path, annotator):
     for number, split in enumerate(("train", "valid")):
         for name in ("a.jpg", "b.jpg"):
             draw(tmp_path / "set" / split / name, ("fox",), seed=10 * number + ord(name[0]))
@@ -293,7 +291,7 @@ def test_tables_of_splits_are_read_together_and_each_names_the_images_beside_it(
     }  # fmt: skip
 
 
-def test_a_workbook_that_is_broken_or_a_bomb_is_refused(tmp_path, folder, annotator):
+def test_import_refuses_a_damaged_workbook_and_a_zip_bomb(tmp_path, folder, annotator):
     import zipfile
 
     (tmp_path / "broken.xlsx").write_bytes(b"PK\3\4 no workbook")
@@ -313,7 +311,7 @@ def test_a_workbook_that_is_broken_or_a_bomb_is_refused(tmp_path, folder, annota
         ("fox|deer", "line 1302: 'fox|deer' may be several labels"),
     ]
 )
-def test_what_comes_only_in_late_rows_is_no_class_in_silence(tmp_path_factory, late, words):
+def test_ambiguous_label_in_a_late_row_is_reported(tmp_path_factory, late, words):
     path = tmp_path_factory.mktemp("late") / "labels.csv"
     path.write_text("image,label\n" + "a.jpg,fox\n" * 1300 + f"b.jpg,{late}\n")
     problems = Problems()
@@ -321,7 +319,7 @@ def test_what_comes_only_in_late_rows_is_no_class_in_silence(tmp_path_factory, l
     assert len(problems.sentences) == 1 and words in problems.sentences[0]
 
 
-def test_rows_of_an_event_are_labels_of_the_event_and_of_no_image(tmp_path, folder, annotator):
+def test_rows_with_an_event_become_event_labels_and_not_image_labels(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,burst,label\na.jpg,b1,fox\nb.jpg,b1,fox\nc.jpg,,deer\n")
     said = annotator("import", "new", "labels.csv", "--images", folder, "--event-column", "burst", "--yes").stdout
     assert answers(tmp_path / "new") == {("CAM02/c.jpg", "deer", 1)}

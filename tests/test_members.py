@@ -51,7 +51,7 @@ WRITES = {
 
 @pytest.mark.parametrize("what", WRITES)
 @pytest.mark.parametrize("role", Role)
-def test_a_write_is_refused_by_the_store_to_whoever_lacks_the_right(db, acts, what, role):
+def test_store_refuses_writes_of_members_without_the_right(db, acts, what, role):
     known = {name: members.add(db, name, name, "test") for name in Role}
     decisions.save(db, [decision(2, "x")])
     needed, write = WRITES[what]
@@ -67,7 +67,7 @@ def test_a_write_is_refused_by_the_store_to_whoever_lacks_the_right(db, acts, wh
     assert after == before and members.find_member(db, "guest").role == "guest"
 
 
-def test_whoever_is_no_member_writes_nothing_and_the_program_itself_everything(db, acts):
+def test_store_refuses_writes_of_non_members_and_allows_those_of_the_program(db, acts):
     for nobody in (authorization.NON_MEMBER_ID, 999):
         acts(nobody)
         with pytest.raises(Forbidden, match="not signed in"):
@@ -76,7 +76,7 @@ def test_whoever_is_no_member_writes_nothing_and_the_program_itself_everything(d
     assert decisions.save(db, [decision(1, "x")]).saved
 
 
-def test_a_role_taken_away_counts_from_the_next_write_on(db, acts):
+def test_role_change_applies_to_the_next_write(db, acts):
     ann = members.add(db, "Ann", "annotator", "test")
     acts(ann)
     assert decisions.save(db, [decision(1, "Ann")]).saved
@@ -88,7 +88,7 @@ def test_a_role_taken_away_counts_from_the_next_write_on(db, acts):
     assert project_counts.list_annotators(db) == ["Ann"], "and what she decided before stays hers"
 
 
-def test_two_owners_who_change_one_member_do_not_overwrite_each_other_unseen(db):
+def test_set_role_refuses_when_another_owner_changed_the_role(db):
     members.add(db, "Ann", "annotator", "test")
     members.set_role(db, "Ann", "reviewer", "first", expected="annotator")
     with pytest.raises(AnnotatorError, match="role reviewer; you saw annotator"):
@@ -96,7 +96,7 @@ def test_two_owners_who_change_one_member_do_not_overwrite_each_other_unseen(db)
     assert members.find_member(db, "Ann").role == "reviewer"
 
 
-def test_the_last_owner_stays_one(db):
+def test_last_owner_cannot_lose_the_role(db):
     members.add(db, "Ann", "owner", "test")
     members.add(db, "Ben", "owner", "test")
     members.set_role(db, "Ann", "none", "Ben")
@@ -104,7 +104,7 @@ def test_the_last_owner_stays_one(db):
         members.set_role(db, "Ben", "guest", "Ben")
 
 
-def test_a_link_signs_in_until_a_new_one_is_made_or_the_member_is_removed(db):
+def test_invitation_link_works_until_a_new_link_or_loss_of_access(db):
     members.add(db, "Ann", "annotator", "test")
     first = members.create_link(db, "Ann", "test")
     assert members.sign_in_by_link(db, first).name == "Ann" and members.sign_in_by_link(db, first), (
@@ -123,7 +123,7 @@ def test_a_link_signs_in_until_a_new_one_is_made_or_the_member_is_removed(db):
 CLAIMS = {"iss": "https://login.example.org", "sub": "1", "name": "Ann Lee", "email": "Ann@example.org"}
 
 
-def test_a_person_is_the_subject_whatever_the_provider_calls_them(db):
+def test_provider_login_identifies_members_by_issuer_and_subject_and_not_by_name(db):
     ann = members.sign_in_by_provider(db, CLAIMS)
     assert (ann.name, ann.role) == ("Ann Lee", "none"), "and has no access before an owner gives it"
     renamed = members.sign_in_by_provider(db, CLAIMS | {"name": "Ann Miller"})
@@ -134,12 +134,12 @@ def test_a_person_is_the_subject_whatever_the_provider_calls_them(db):
     assert elsewhere.id not in (ann.id, other.id), "and so are the same numbers at two providers"
 
 
-def test_a_newcomer_does_not_get_the_name_of_somebody_who_labeled_before_there_were_members(db):
+def test_new_member_does_not_get_the_name_of_an_earlier_annotator(db):
     decisions.save(db, [decision(1, "ann lee")])
     assert members.sign_in_by_provider(db, CLAIMS).name == "Ann Lee 2"
 
 
-def test_only_a_verified_address_makes_somebody_the_member_that_an_owner_added(db):
+def test_provider_login_joins_an_added_member_only_by_a_verified_email(db):
     added = members.add(db, "Ann", "reviewer", "test", email="ann@example.org")
     pretender = members.sign_in_by_provider(db, CLAIMS | {"sub": "9", "email_verified": "true"})
     assert pretender.id != added.id and pretender.role == "none"
@@ -150,13 +150,13 @@ def test_only_a_verified_address_makes_somebody_the_member_that_an_owner_added(d
 
 
 @pytest.mark.parametrize("claims", [{}, {"iss": "x"}, {"iss": "x", "sub": ""}, {"iss": 1, "sub": "1"}, {"sub": "1"}])
-def test_claims_that_do_not_say_who_it_is_sign_nobody_in(db, claims):
+def test_provider_login_refuses_claims_without_issuer_or_subject(db, claims):
     with pytest.raises(AnnotatorError, match="did not say who"):
         members.sign_in_by_provider(db, claims)
     assert members.load_members(db) == []
 
 
-def test_newcomers_get_the_role_that_an_owner_chose_and_never_owner(db):
+def test_new_members_get_the_chosen_role_but_never_owner(db):
     members.set_newcomer_role(db, "guest", "test")
     assert members.sign_in_by_provider(db, CLAIMS).role == "guest"
     with pytest.raises(AnnotatorError, match="cannot be owners"):
@@ -168,7 +168,7 @@ def test_newcomers_get_the_role_that_an_owner_chose_and_never_owner(db):
     assert members.sign_in_by_provider(db, CLAIMS | {"sub": "2"}).role == "none"
 
 
-def test_the_log_says_who_made_and_revoked_a_token(db):
+def test_access_log_records_creation_and_revocation_of_tokens(db):
     secret = access_tokens.make(db, "tagger", "predictions", "Olga")
     access_tokens.revoke(db, "tagger", "Ann")
     entries = [(entry.by, entry.what, entry.member, entry.detail) for entry in reversed(members.load_log(db))]
@@ -179,7 +179,7 @@ def test_the_log_says_who_made_and_revoked_a_token(db):
     assert secret not in str(entries)
 
 
-def test_the_log_says_what_changed_and_cannot_be_edited(db):
+def test_access_log_records_member_changes_and_cannot_be_edited(db):
     members.add(db, "Ann", "guest", "Olga")
     members.set_role(db, "Ann", "annotator", "Olga")
     members.sign_in_by_link(db, members.create_link(db, "Ann", "Olga"))
@@ -199,14 +199,14 @@ def test_the_log_says_what_changed_and_cannot_be_edited(db):
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 61, "a\nb", "ANN", "a n n"])
-def test_a_name_that_cannot_be_told_from_another_is_refused(db, name):
+def test_adding_a_member_refuses_invalid_and_confusable_names(db, name):
     members.add(db, "Ann", "guest", "test")
     with pytest.raises(AnnotatorError):
         members.add(db, name, "guest", "test")
     assert [member.name for member in members.load_members(db)] == ["Ann"]
 
 
-def test_one_newcomer_who_comes_in_many_requests_at_once_is_one_member(db):
+def test_concurrent_first_logins_create_one_member(db):
     threads = [threading.Thread(target=members.sign_in_by_provider, args=[db, CLAIMS]) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -215,7 +215,7 @@ def test_one_newcomer_who_comes_in_many_requests_at_once_is_one_member(db):
     assert [member.name for member in members.load_members(db)] == ["Ann Lee"]
 
 
-def test_what_people_disagree_on_is_settled_by_reviewers(db, acts):
+def test_only_reviewers_can_resolve_a_disagreement(db, acts):
     ann, rita = members.add(db, "Ann", "annotator", "test"), members.add(db, "Rita", "reviewer", "test")
     settled = Decision("settles-it", "label", "Ann", "settlement", image_id=1, class_id=1, state=1)
     acts(ann)
@@ -268,7 +268,7 @@ def said(db: Database, acts, people: dict[str, Member], word: str, name: str) ->
         ("A+ B- I+ C-", True, 1),  # an owner's file stands, too
     ],
 )
-def test_an_answer_of_somebody_who_may_not_settle_is_one_more_opinion(db, acts, words, is_open, state):
+def test_decision_without_the_review_right_counts_as_an_opinion_on_a_disagreement(db, acts, words, is_open, state):
     roles = {"A": "annotator", "B": "annotator", "C": "annotator", "R": "reviewer"}
     people = {letter: members.add(db, PEOPLE[letter], role, "test") for letter, role in roles.items()}
     for number, word in enumerate(words.split()):
@@ -278,7 +278,7 @@ def test_an_answer_of_somebody_who_may_not_settle_is_one_more_opinion(db, acts, 
     assert consistency.find_problems(db) == []
 
 
-def test_whatever_people_of_all_roles_say_labels_follow_from_what_is_stored(db, acts):
+def test_labels_stay_consistent_after_random_decisions_of_all_roles(db, acts):
     roles = {"A": "annotator", "B": "annotator", "C": "annotator", "R": "reviewer"}
     people = {letter: members.add(db, PEOPLE[letter], role, "test") for letter, role in roles.items()}
     chance = random.Random(3)
@@ -290,13 +290,13 @@ def test_whatever_people_of_all_roles_say_labels_follow_from_what_is_stored(db, 
     assert db.value("SELECT count(*) FROM opinion") > 20
 
 
-def test_a_name_that_a_spreadsheet_would_run_is_escaped_in_the_log_that_is_downloaded(db, tmp_path, annotator):
+def test_access_log_csv_escapes_spreadsheet_formulas_in_names(db, tmp_path, annotator):
     members.add(db, "=HYPERLINK(1)", "guest", "@Olga")
     annotator("members", "log", str(db.paths.project), "--csv", str(tmp_path / "log.csv"))
     assert ",'@Olga,added,'=HYPERLINK(1)," in (tmp_path / "log.csv").read_text()
 
 
-def test_a_member_is_renamed_and_what_is_theirs_follows(db):
+def test_renamed_member_keeps_role_link_and_assignments(db):
     root = members.add(db, "root", "owner", "test")
     secret = members.create_link(db, "root", "root")
     assignment.assign_class(db, "root", 1)
@@ -309,7 +309,7 @@ def test_a_member_is_renamed_and_what_is_theirs_follows(db):
     assert (members.load_log(db)[1].what, members.load_log(db)[1].detail) == ("renamed", "from root")
 
 
-def test_answers_of_a_renamed_member_stay_theirs_and_nobody_gets_those_of_another(db):
+def test_renamed_member_keeps_their_decisions_and_cannot_take_a_used_name(db):
     members.add(db, "root", "owner", "test")
     members.add(db, "Ben", "annotator", "test")
     decisions.save(db, [decision(1, "root"), decision(2, "Eve"), decision(3, "root")])

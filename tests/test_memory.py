@@ -27,7 +27,7 @@ print(len(threads), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before,
 """
 
 
-def test_no_more_is_granted_at_once_than_there_is_and_nobody_is_passed_for_ever():
+def test_memory_budget_is_never_exceeded_and_serves_requests_in_order():
     budget, order, release = MemoryBudget(100), [], threading.Event()
 
     def take(name: str, amount: int) -> None:
@@ -48,7 +48,7 @@ def test_no_more_is_granted_at_once_than_there_is_and_nobody_is_passed_for_ever(
     assert (budget.granted_at_most, budget._free, len(budget._waiting)) == (100, 100, 0)
 
 
-def test_a_reader_that_fails_gives_its_memory_back(tmp_path):
+def test_failed_decoding_returns_its_memory_to_the_budget(tmp_path):
     (tmp_path / "cut.png").write_bytes(_deep(tmp_path / "whole.png", 300).read_bytes()[:-3000])
     for _ in range(3):
         try:
@@ -60,7 +60,7 @@ def test_a_reader_that_fails_gives_its_memory_back(tmp_path):
 
 
 @pytest.mark.process
-def test_ten_large_grays_of_16_bits_at_once_stay_within_the_bound(tmp_path):
+def test_concurrent_decoding_of_ten_16_bit_images_stays_within_the_memory_budget(tmp_path):
     for number in range(10):
         _deep(tmp_path / f"deep{number}.png", 2000)
     _deep(tmp_path / "small.png", 20)

@@ -38,7 +38,7 @@ def menus(page: Page) -> list[str]:
     return [text.split()[0] for text in page.get_by_test_id("stTopNavSection").all_inner_texts()]
 
 
-def test_a_newcomer_sees_what_there_is_to_do_and_the_first_answer_brings_what_looks_at_it(browser: Contexts, served):
+def test_menus_look_and_check_appear_after_the_first_decision(browser: Contexts, served):
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
     assert menus(page) == ["Label", "Data", "Project"]
@@ -58,7 +58,7 @@ def test_a_newcomer_sees_what_there_is_to_do_and_the_first_answer_brings_what_lo
     assert page.troubles == []
 
 
-def test_the_bare_address_is_autopilot_and_old_addresses_go_on_working(browser: Contexts, served):
+def test_root_url_opens_autopilot_and_old_urls_redirect(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/autopilot?from=progress")
     until(lambda: page.evaluate(KIND))
     assert page.url == f"{served.address}/?from=progress"
@@ -69,7 +69,7 @@ def test_the_bare_address_is_autopilot_and_old_addresses_go_on_working(browser: 
     assert page.troubles == []
 
 
-def test_a_menu_has_the_keys_while_it_is_open_and_the_image_has_them_again_afterwards(browser: Contexts, served):
+def test_open_menu_receives_the_keys_until_it_is_closed(browser: Contexts, served):
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
     image = on_screen(page)
@@ -98,7 +98,7 @@ def test_a_menu_has_the_keys_while_it_is_open_and_the_image_has_them_again_after
     assert page.troubles == []
 
 
-def test_a_phone_lists_the_pages_under_their_headings(browser: Contexts, served):
+def test_phone_sidebar_lists_the_pages_under_their_headings(browser: Contexts, served):
     page = open_page(browser, served, "Ann", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     wait_for_picture(page)
     page.get_by_test_id("stExpandSidebarButton").tap()
@@ -110,7 +110,7 @@ def test_a_phone_lists_the_pages_under_their_headings(browser: Contexts, served)
     page.wait_for_url("**/export")
 
 
-def test_the_projects_name_is_text_in_the_header_and_in_the_tab_and_covers_nothing(browser: Contexts, tmp_path):
+def test_project_name_is_escaped_in_header_and_title_and_overlaps_nothing(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 4, ["fox"]) as before:
         folder = before.project.rename(tmp_path / HOSTILE)
     with serving(folder) as served:

@@ -37,7 +37,7 @@ def fully_sorted(chances: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarra
 
 @settings(max_examples=300, deadline=None)
 @given(cut_cells())
-def test_blocks_that_come_one_after_the_other_give_the_ranking_of_a_full_sort(cells):
+def test_ranking_merged_from_consecutive_blocks_equals_a_full_sort(cells):
     chances, cuts, depth = cells
     keys = merged_ranking.to_keys(chances.copy())
     blocks = [keys[start:end] for start, end in pairwise(cuts)]
@@ -53,7 +53,7 @@ def test_blocks_that_come_one_after_the_other_give_the_ranking_of_a_full_sort(ce
 
 @settings(max_examples=100, deadline=None)
 @given(cut_cells(), st.randoms())
-def test_heads_that_machines_give_in_any_order_are_merged_into_the_same_ranking(cells, chance):
+def test_ranking_merged_from_block_heads_in_any_order_equals_a_full_sort(cells, chance):
     chances, cuts, depth = cells
     keys = merged_ranking.to_keys(chances.copy())
     blocks = [(first, keys[first:end]) for first, end in pairwise(cuts)]
@@ -69,7 +69,7 @@ def test_heads_that_machines_give_in_any_order_are_merged_into_the_same_ranking(
     assert ranking.rows.tolist() == fully_sorted(chances, depth)[0].tolist()
 
 
-def test_a_run_is_ranked_alike_whatever_is_in_memory_at_once(db, monkeypatch):
+def test_rankings_do_not_depend_on_the_block_size(db, monkeypatch):
     answers(db)
     newest, ids, class_ids = decisions.get_newest_decision_id(db), np.arange(1, 25), np.arange(1, 4)
     whole = rankings.build(db, newest, ids, class_ids, made_up())

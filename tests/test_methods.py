@@ -19,7 +19,7 @@ def begun(name, labels, mask=None, epochs=10, **parameters):
 
 
 @every_method
-def test_a_method_says_who_it_is_and_what_it_believes(name):
+def test_every_method_has_complete_metadata(name):
     method = METHODS[name]
     assert method.name == name
     assert all((method.title, method.paper, method.url))
@@ -32,7 +32,7 @@ def test_a_method_says_who_it_is_and_what_it_believes(name):
 
 
 @every_method
-def test_parameters_are_enough_to_build_the_same_method_again(name):
+def test_method_can_be_rebuilt_from_its_parameters(name):
     method = make_method(name)
     assert method.parameters == get_default_parameters(name)
     for some, value in method.parameters.items():
@@ -43,7 +43,7 @@ def test_parameters_are_enough_to_build_the_same_method_again(name):
 
 
 @every_method
-def test_values_worth_trying_are_accepted_and_the_default_is_among_them(name):
+def test_tunable_values_are_accepted_and_include_the_default(name):
     defaults = get_default_parameters(name)
     assert len(METHODS[name].tunable) <= 3
     for constant, values in METHODS[name].tunable.items():
@@ -54,7 +54,7 @@ def test_values_worth_trying_are_accepted_and_the_default_is_among_them(name):
 
 
 @every_method
-def test_settings_of_the_papers_name_every_set_and_build_the_method(name):
+def test_published_settings_cover_every_benchmark_set_and_build_the_method(name):
     published = METHODS[name].published
     assert not published or tuple(published) == BENCHMARK_SETS
     for settings in published.values():
@@ -64,7 +64,7 @@ def test_settings_of_the_papers_name_every_set_and_build_the_method(name):
 
 
 @every_method
-def test_no_method_gives_up_before_there_is_something_to_compare(name):
+def test_methods_do_not_stop_early_without_a_decline(name):
     method = begun(name, [[1, 0], [0, 1]])
     assert not any(method.should_stop_early(scores) for scores in ([], [0.5], [0.4, 0.5]))
 
@@ -77,22 +77,22 @@ def test_no_method_gives_up_before_there_is_something_to_compare(name):
         ("ll_r", [0.6, 0.571], [0.6, 0.569]),
     ]
 )
-def test_a_paper_ends_a_training_where_its_code_does(name, goes_on, ends):
+def test_early_stopping_matches_the_rule_of_each_method(name, goes_on, ends):
     assert not make_method(name).should_stop_early(goes_on)
     assert make_method(name).should_stop_early(ends)
 
 
-def test_a_constant_without_a_value_for_each_set_is_named():
+def test_shared_protocol_refuses_a_constant_without_a_value_for_each_set():
     with pytest.raises(ValueError, match=r"k has 2 values.*voc, coco, nus, cub"):
         shared_protocol(k=(1.5, 2.9))
 
 
-def test_the_default_method_is_our_own_recipe_on_parts_of_images():
+def test_default_method_is_auto_and_reads_regions():
     assert DEFAULT_METHOD == make_method().name == "auto"
     assert make_method().reads == "regions" and not make_method().full_labels
 
 
-def test_unknown_method_lists_the_known_ones():
+def test_make_method_refuses_an_unknown_method_and_lists_the_known_ones():
     with pytest.raises(ValueError, match="Did you mean 'em_apl'") as caught:
         make_method("em-apl")
     assert all(name in str(caught.value) for name in METHODS)
@@ -100,7 +100,7 @@ def test_unknown_method_lists_the_known_ones():
         get_default_parameters("xyzzy")
 
 
-def test_unknown_parameter_lists_the_ones_of_this_method():
+def test_make_method_refuses_an_unknown_parameter_and_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"Did you mean 'warm_up'.*alpha, beta, negatives, warm_up, eps"):
         make_method("em_apl", warmup=0.3)
 
@@ -151,13 +151,13 @@ def test_unknown_parameter_lists_the_ones_of_this_method():
         ("auto", {"sharpness": float("nan")}),
     ]
 )
-def test_a_parameter_that_makes_no_sense_is_refused_when_the_method_is_made(name, parameters):
+def test_make_method_refuses_an_invalid_parameter_by_name(name, parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         make_method(name, **parameters)
 
 
 @every_method
-def test_a_second_training_begins_as_the_first_did(name):
+def test_second_training_of_a_method_equals_the_first(name):
     labels = torch.tensor([[1, 0], [0, 1], [1, 0], [0, 0]], dtype=torch.int8)
     logits = torch.tensor([[2.0, -1.0], [0.1, 0.4], [1.0, -0.5], [0.3, 0.2]])
     method = make_method(name)
@@ -175,7 +175,7 @@ def test_a_second_training_begins_as_the_first_did(name):
 
 
 @every_method
-def test_labels_handed_in_are_never_changed(name):
+def test_training_never_changes_the_given_labels(name):
     labels = torch.tensor([[1, 0], [0, 1], [0, -1]], dtype=torch.int8)
     before = labels.clone()
     method = make_method(name)
@@ -186,7 +186,7 @@ def test_labels_handed_in_are_never_changed(name):
 
 
 @every_method
-def test_loss_takes_the_rows_of_the_batch_and_their_mask(name):
+def test_method_loss_uses_the_labels_and_mask_of_the_batch_rows(name):
     labels = [[PRESENT, UNSEEN], [ABSENT, PRESENT], [UNSEEN, PRESENT]]
     mask = torch.tensor([[True, True], [True, False], [True, True]])
     method = begun(name, labels, mask)
@@ -198,7 +198,7 @@ def test_loss_takes_the_rows_of_the_batch_and_their_mask(name):
     assert logits.grad[0, 1] == 0  # and its second cell may not be used
 
 
-def test_gr_ends_where_the_paper_says_only_if_asked_to_follow_the_paper():
+def test_gr_reaches_the_end_of_its_schedule_only_with_the_paper_schedule():
     by_code, by_paper = begun("gr", [[1, 0]]), begun("gr", [[1, 0]], schedule="paper")
     for method in (by_code, by_paper):
         method.begin_epoch(10)
@@ -207,14 +207,14 @@ def test_gr_ends_where_the_paper_says_only_if_asked_to_follow_the_paper():
     assert by_code.loss_function.sigma == by_paper.loss_function.sigma == pytest.approx(0.5)
 
 
-def test_gr_schedule_is_a_share_of_however_many_epochs_there_are():
+def test_gr_schedule_depends_on_the_fraction_of_epochs():
     short, long = begun("gr", [[1, 0]], epochs=4), begun("gr", [[1, 0]], epochs=40)
     short.begin_epoch(3)
     long.begin_epoch(21)
     assert short.loss_function.w == pytest.approx(long.loss_function.w) == pytest.approx(1.0)
 
 
-def test_em_apl_ends_with_its_share_of_each_class_given_up_and_no_other_cell_touched():
+def test_em_apl_adds_its_share_of_pseudo_negatives_and_keeps_given_labels():
     generator = torch.Generator().manual_seed(0)
     labels = torch.zeros(101, 2, dtype=torch.int8)
     labels[0, 0], labels[1, 1], labels[2, 1] = PRESENT, PRESENT, ABSENT
@@ -230,7 +230,7 @@ def test_em_apl_ends_with_its_share_of_each_class_given_up_and_no_other_cell_tou
     assert torch.equal(method.targets[labels != UNSEEN], labels[labels != UNSEEN].float())
 
 
-def test_em_apl_never_guesses_in_a_cell_that_may_not_be_used():
+def test_em_apl_adds_no_pseudo_negatives_to_masked_labels():
     mask = torch.ones(20, 1, dtype=torch.bool)
     mask[5:] = False
     method = begun("em_apl", [[0]] * 20, mask, epochs=2, negatives=1.0)
@@ -240,25 +240,25 @@ def test_em_apl_never_guesses_in_a_cell_that_may_not_be_used():
     assert (method.targets[5:] == 0).all()
 
 
-def test_em_apl_does_not_ask_for_predictions_it_will_not_use():
+def test_em_apl_computes_no_predictions_after_the_last_epoch():
     method = begun("em_apl", [[1, 0], [0, 1]], epochs=1)
     method.end_epoch(1, lambda: pytest.fail("asked after the only epoch"))
 
 
-def test_the_least_likely_cells_are_given_up_and_keep_what_was_believed_of_them():
+def test_pseudo_negatives_are_the_least_likely_labels_and_store_their_probability():
     targets = torch.tensor([[0.0], [1.0], [0.0], [-0.5], [0.0]])
     write_pseudo_negatives(targets, torch.tensor([[0.4], [0.01], [0.2], [0.0], [0.3]]), torch.tensor([2]))
     assert targets[:, 0].tolist() == pytest.approx([0.0, 1.0, -0.2, -0.5, -0.3])
 
 
-def test_more_cells_to_give_up_than_there_are_takes_all_of_them():
+def test_pseudo_negative_count_over_the_unseen_labels_takes_all_of_them():
     targets = torch.tensor([[0.0], [1.0]])
     write_pseudo_negatives(targets, torch.tensor([[0.4], [0.1]]), torch.tensor([9]))
     assert targets[:, 0].tolist() == pytest.approx([-0.4, 1.0])
 
 
 @pytest.mark.parametrize("saturated", [0.0, 1.0])
-def test_a_saturated_guess_is_neither_unseen_nor_a_persons_word(saturated):
+def test_pseudo_negative_of_a_saturated_probability_stays_between_absent_and_unseen(saturated):
     targets = torch.zeros(1, 1)
     write_pseudo_negatives(targets, torch.tensor([[saturated]]), torch.tensor([1]))
     assert ABSENT < targets.item() < UNSEEN

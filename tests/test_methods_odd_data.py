@@ -43,7 +43,7 @@ CASES = {
 
 
 @over(name=ON_FEATURES, case=CASES, batch=[1, 4])
-def test_odd_labels_train_to_finite_numbers(name, case, batch):
+def test_every_method_trains_to_finite_values_on_unusual_labels(name, case, batch):
     labels, mask = CASES[case]
     images, classes = labels.shape
     features = np.random.default_rng(1).normal(size=(images, 5)).astype(np.float32)
@@ -58,7 +58,7 @@ def test_odd_labels_train_to_finite_numbers(name, case, batch):
 
 
 @over(name=ON_FEATURES, size=[30.0, 100.0], dtype=[torch.float32, torch.bfloat16])
-def test_saturated_logits_give_finite_gradients_in_every_epoch(name, size, dtype):
+def test_method_losses_have_finite_gradients_at_saturated_logits_in_every_epoch(name, size, dtype):
     labels = torch.tensor([[1, 0, 0], [0, 1, -1], [1, 0, 1]], dtype=torch.int8)
     method = make_method(name)
     method.begin(labels, None, 4, torch.Generator())
@@ -74,7 +74,7 @@ def test_saturated_logits_give_finite_gradients_in_every_epoch(name, size, dtype
 
 
 @over(name=ON_FEATURES)
-def test_what_a_person_has_answered_is_the_same_after_training(name):
+def test_training_targets_keep_given_labels_in_every_epoch(name):
     labels = one_click(30, 4)
     labels[:10][labels[:10] == 0] = -1
     features = np.random.default_rng(2).normal(size=(30, 5)).astype(np.float32)
@@ -86,7 +86,7 @@ def test_what_a_person_has_answered_is_the_same_after_training(name):
 
 
 @over(name=METHODS)
-def test_no_parameter_may_be_nan_or_an_unknown_word(name):
+def test_make_method_refuses_nan_and_unknown_words_for_every_parameter(name):
     for key, default in get_default_parameters(name).items():
         wrong = math.nan if isinstance(default, int | float) and not isinstance(default, bool) else "no such word"
         if isinstance(default, int | float | str) and not isinstance(default, bool):

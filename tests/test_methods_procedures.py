@@ -30,7 +30,7 @@ def random_labels(images, classes, seed=0):
     return labels, torch.randn(images, classes, generator=generator)
 
 
-def test_lowest_takes_the_earlier_row_of_equal_values_and_never_more_than_asked():
+def test_select_lowest_prefers_the_earlier_row_of_ties_and_respects_the_count():
     values = torch.tensor([[2.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, torch.inf]])
     assert select_lowest(values, torch.tensor([2, 2])).T.tolist() == [
         [False, True, False, True],
@@ -43,23 +43,23 @@ def test_lowest_takes_the_earlier_row_of_equal_values_and_never_more_than_asked(
 # Large loss
 
 
-def test_rejections_grow_by_the_same_share_every_epoch_after_the_first():
+def test_rejection_count_grows_by_a_constant_share_after_the_first_epoch():
     assert [count_rejections(epoch, 100, 12.5) for epoch in (1, 2, 3, 5)] == [0, 13, 25, 50]
     assert [count_rejections(epoch, 100, 12.5, constant=True) for epoch in (1, 2, 3, 5)] == [0, 13, 13, 13]
 
 
-def test_rejections_round_as_repeated_subtraction_does():
+def test_rejection_count_rounds_like_repeated_subtraction():
     # 1 - 0.999 is a little more than 0.001 in floating point, so the published code rejects 2 of 1000 cells, not 1.
     assert count_rejections(2, 1000, 0.1) == math.ceil(1000 * (1 - (1 - 0.001))) == 2
     assert count_rejections(2, 1000, 0.1, constant=True) == 1
 
 
-def test_rejections_never_exceed_the_cells_there_are():
+def test_rejection_count_never_exceeds_the_number_of_labels():
     assert count_rejections(30, 12, 50.0) == 12
     assert count_rejections(5, 12, 0.0) == 0
 
 
-def test_large_loss_leaves_out_or_turns_around_the_dearest_unseen_cells():
+def test_large_loss_drops_or_flips_the_unseen_labels_with_the_highest_loss():
     logits = torch.tensor([[3.0, 9.0, 2.0], [-1.0, 1.0, 8.0]])
     labels = torch.tensor([[0, 1, 0], [0, 0, -1]])
     absent, present = torch.nn.functional.softplus(logits), torch.nn.functional.softplus(-logits)
@@ -74,7 +74,7 @@ def test_large_loss_leaves_out_or_turns_around_the_dearest_unseen_cells():
     assert large_loss(logits, labels, 0, True)[0] == pytest.approx(plain.mean().item())
 
 
-def test_large_loss_never_rejects_what_a_person_has_answered_however_many_it_may():
+def test_large_loss_never_rejects_given_labels():
     logits = torch.full((2, 3), 5.0)
     labels = torch.tensor([[1, -1, -1], [1, -1, 1]])
     loss, above = large_loss(logits, labels, 6, True)
@@ -82,7 +82,7 @@ def test_large_loss_never_rejects_what_a_person_has_answered_however_many_it_may
     assert not above.any()
 
 
-def test_large_loss_neither_counts_nor_rejects_masked_cells():
+def test_large_loss_ignores_masked_labels():
     logits, labels = torch.tensor([[9.0, 2.0, 1.0]]), torch.zeros(1, 3)
     loss, above = large_loss(logits, labels, 2, False, torch.tensor([[False, True, True]]))
     assert loss == 0
@@ -90,7 +90,7 @@ def test_large_loss_neither_counts_nor_rejects_masked_cells():
 
 
 @pytest.mark.parametrize("name", ["ll_r", "ll_ct", "ll_cp"])
-def test_large_loss_methods_reject_nothing_in_their_first_epoch(name):
+def test_large_loss_methods_reject_no_labels_in_the_first_epoch(name):
     labels, logits = random_labels(20, 5)
     method = begun(name, labels, delta=5.0)
     method.begin_epoch(1)
@@ -100,7 +100,7 @@ def test_large_loss_methods_reject_nothing_in_their_first_epoch(name):
     assert method.loss(logits, torch.arange(20)) < exact
 
 
-def test_ll_r_rejects_more_and_more_and_ll_cp_the_same_number():
+def test_ll_r_rejects_more_labels_each_epoch_and_ll_cp_a_constant_number():
     labels, _ = random_labels(20, 5)
     growing, constant = begun("ll_r", labels, delta=12.5), begun("ll_cp", labels, delta=12.5)
     released = begun("ll_cp", labels, delta=12.5, released=True)
@@ -112,7 +112,7 @@ def test_ll_r_rejects_more_and_more_and_ll_cp_the_same_number():
     assert counts == [(0, 0, 0), (13, 13, 13), (25, 13, 25), (38, 13, 38)]
 
 
-def test_ll_cp_corrects_for_good_and_only_strictly_above_the_bar():
+def test_ll_cp_permanently_corrects_only_labels_strictly_above_the_threshold():
     labels = torch.tensor([[1, 0, 0], [0, 1, 0]])
     logits = torch.tensor([[0.0, 3.0, 1.0], [2.0, 0.0, -1.0]])
     method = begun("ll_cp", labels, delta=50.0)  # three of six cells
@@ -128,7 +128,7 @@ def test_ll_cp_corrects_for_good_and_only_strictly_above_the_bar():
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("ll_ct", {}), ("ll_r", {}), ("ll_cp", {"released": True})])
-def test_the_other_large_loss_methods_never_change_a_label(name, parameters):
+def test_large_loss_methods_without_permanent_correction_never_change_targets(name, parameters):
     labels, logits = random_labels(20, 5)
     method = begun(name, labels, delta=20.0, **parameters)
     for epoch in (1, 2, 3):
@@ -140,7 +140,7 @@ def test_the_other_large_loss_methods_never_change_a_label(name, parameters):
 # Self-paced correction
 
 
-def test_splc_corrects_from_the_second_epoch_on_and_forgets_it_again():
+def test_splc_corrects_from_the_second_epoch_and_resets_for_a_new_training():
     sure = torch.tensor([[5.0, 5.0]], requires_grad=True)
     method, slopes = begun("splc", [[1, 0]]), []
     for epoch in (1, 2):
@@ -154,7 +154,7 @@ def test_splc_corrects_from_the_second_epoch_on_and_forgets_it_again():
     assert not method.loss_function.correcting
 
 
-def test_splc_never_corrects_a_confirmed_absence():
+def test_splc_never_corrects_an_absent_label():
     method = begun("splc", [[1, -1]])
     method.begin_epoch(5)
     sure = torch.tensor([[5.0, 5.0]], requires_grad=True)
@@ -165,7 +165,7 @@ def test_splc_never_corrects_a_confirmed_absence():
 # Expected negative
 
 
-def test_en_has_as_many_negatives_as_are_expected_and_takes_the_lowest_averages():
+def test_en_negatives_match_the_expected_count_and_have_the_lowest_averages():
     labels, _ = random_labels(40, 4)
     method = begun("en", labels, k=2.0, momentum=0.5)
     rows = torch.arange(40)
@@ -183,7 +183,7 @@ def test_en_has_as_many_negatives_as_are_expected_and_takes_the_lowest_averages(
         assert average[negative, column].max() < average[spared, column].min()
 
 
-def test_en_expects_each_class_as_often_as_it_is_marked_times_what_an_image_shows():
+def test_en_positive_counts_scale_the_present_labels_by_k_without_falling_below_them():
     labels = torch.zeros(30, 3)
     labels[:20, 0], labels[20:, 1] = PRESENT, PRESENT
     everything = torch.ones(30, 3, dtype=torch.bool)
@@ -192,13 +192,13 @@ def test_en_expects_each_class_as_often_as_it_is_marked_times_what_an_image_show
     assert estimate_positive_counts(labels, everything, 0.1).tolist() == [20, 10, 0]  # what is marked is there
 
 
-def test_en_takes_every_unseen_cell_for_absent_before_anything_has_been_predicted():
+def test_en_treats_unseen_labels_as_absent_in_the_first_epoch():
     method = begun("en", [[1, 0], [0, 1], [-1, 1]])
     method.begin_epoch(1)
     assert method.targets.tolist() == [[1, -1], [-1, 1], [-1, 1]]
 
 
-def test_en_counts_confirmed_absences_among_its_negatives():
+def test_en_counts_absent_labels_among_its_negatives():
     labels = torch.zeros(10, 1, dtype=torch.int8)
     labels[0], labels[1:5] = PRESENT, ABSENT
     method = begun("en", labels, k=0.4)  # four of ten are expected
@@ -211,7 +211,7 @@ def test_en_counts_confirmed_absences_among_its_negatives():
 # ROLE
 
 
-def test_role_begins_where_the_paper_says():
+def test_role_initial_estimates_equal_those_of_the_paper():
     labels = torch.zeros(400, 3, dtype=torch.int8)
     labels[:5, 0], labels[5:9, 1] = PRESENT, ABSENT
     phi = draw_initial_estimates(labels, torch.Generator().manual_seed(0))
@@ -221,12 +221,12 @@ def test_role_begins_where_the_paper_says():
     assert -0.405466 < unseen.min() < -0.39 and 0.39 < unseen.max() < 0.405466
 
 
-def test_inverse_sigmoid_is_clipped():
+def test_inverse_sigmoid_is_clipped_at_zero_and_one():
     assert inverse_sigmoid(0.5) == 0
     assert inverse_sigmoid(torch.tensor([0.0, 1.0])).tolist() == pytest.approx([-11.5129, 11.5129], abs=2e-3)
 
 
-def test_roles_estimates_follow_the_seed():
+def test_role_initial_estimates_depend_on_the_seed():
     labels, _ = random_labels(6, 3)
     one, same, other = make_method("role"), make_method("role"), make_method("role")
     for method, seed in ((one, 1), (same, 1), (other, 2)):
@@ -234,7 +234,7 @@ def test_roles_estimates_follow_the_seed():
     assert torch.equal(one.phi, same.phi) and not torch.equal(one.phi, other.phi)
 
 
-def test_roles_momentum_moves_the_estimates_of_images_that_are_not_in_the_batch():
+def test_role_momentum_moves_estimates_of_images_outside_the_batch():
     labels, logits = random_labels(4, 3)
     method, optimiser = begun("role", labels), Adam()
     for group in method.parameter_groups():
@@ -248,7 +248,7 @@ def test_roles_momentum_moves_the_estimates_of_images_that_are_not_in_the_batch(
     assert not begun_again.phi.grad and (begun_again.phi[2:] == before[2:]).all()
 
 
-def test_role_is_worth_what_a_calculation_by_hand_says():
+def test_role_loss_equals_the_value_worked_out_by_hand():
     zero = torch.zeros(1, 2, dtype=torch.float64)
     labels = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     # p = 0.5 everywhere: per cell two cross-entropies of log 2, and two more where it is marked; one class is expected.
@@ -259,7 +259,7 @@ def test_role_is_worth_what_a_calculation_by_hand_says():
     assert role_loss(zero, zero, -labels, k=1.5, eps=0) == pytest.approx(by_hand)  # absent is as certain as present
 
 
-def test_role_with_linear_init_restarts_optimizer_and_estimates_once():
+def test_role_with_linear_init_resets_optimizer_and_estimates_once():
     labels, _ = random_labels(5, 3)
     method = begun("role+linear_init", labels, epochs=35)
     with torch.no_grad():
@@ -281,12 +281,12 @@ def test_role_with_linear_init_restarts_optimizer_and_estimates_once():
 
 
 @pytest.mark.parametrize("linear", [0.0, 1.0])
-def test_role_with_linear_init_can_have_one_stage_only(linear):
+def test_role_with_linear_init_never_restarts_when_one_stage_has_all_epochs(linear):
     method = begun("role+linear_init", [[1, 0]], epochs=4, linear=linear)
     assert not any(method.restarts_optimizer(epoch) for epoch in range(1, 5))
 
 
-def test_no_more_classes_are_expected_than_there_are():
+def test_expected_positive_count_is_limited_to_the_number_of_classes():
     assert begun("epr", [[1], [0]], k=3.0).loss_function.k == 1
     logits = torch.full((2, 1), 20.0)
     method = begun("role", [[1], [0]], k=3.0)
@@ -296,7 +296,7 @@ def test_no_more_classes_are_expected_than_there_are():
 # OPML for single positives
 
 
-def test_observed_ap_is_the_average_precision_of_the_marked_cells():
+def test_observed_ap_equals_average_precision_over_the_usable_labels():
     labels, logits = random_labels(50, 4)
     labels[:, 3] = UNSEEN
     scores = torch.sigmoid(logits).mul(20).round() / 20  # with ties
@@ -308,14 +308,14 @@ def test_observed_ap_is_the_average_precision_of_the_marked_cells():
         assert found == pytest.approx(expected)
 
 
-def test_opml_sp_softens_by_score_and_by_how_reliable_the_class_is():
+def test_opml_sp_smooths_targets_by_score_and_class_reliability():
     p, reliability = torch.tensor([[0.5, 0.5]]), torch.tensor([0.8, 0.2])
     assert smooth_targets(p, reliability, 2.0)[0].tolist() == pytest.approx([0.16, 0.01])
     assert smooth_targets(p, reliability, 2.0, "ap")[0].tolist() == pytest.approx([0.32, 0.02])
     assert (smooth_targets(torch.ones(1, 1), torch.ones(1), 1.0) < 1).all()  # a soft -1 would be a person's word
 
 
-def test_opml_sp_corrects_fewer_cells_of_a_class_that_is_reliable_and_never_more_than_kappa_allows():
+def test_opml_sp_corrects_fewer_labels_of_reliable_classes_and_at_most_the_kappa_limit():
     labels = torch.zeros(100, 3)
     labels[:10, 0], labels[10:20, 1], labels[20:22, 2], labels[50, :] = PRESENT, PRESENT, PRESENT, ABSENT
     probabilities = torch.linspace(0, 1, 100)[:, None].repeat(1, 3)
@@ -328,7 +328,7 @@ def test_opml_sp_corrects_fewer_cells_of_a_class_that_is_reliable_and_never_more
 
 
 @pytest.mark.parametrize(("correct", "kept"), [("every", False), ("once", True)])
-def test_opml_sp_corrects_anew_every_epoch_or_once_for_good(correct, kept):
+def test_opml_sp_corrects_labels_every_epoch_or_once_depending_on_its_setting(correct, kept):
     labels = torch.zeros(20, 1, dtype=torch.int8)
     labels[:4] = PRESENT
     method = begun("opml_sp", labels, epochs=6, rho=0.2, kappa=1.0, correct=correct, warm_up=0.5)
@@ -342,14 +342,14 @@ def test_opml_sp_corrects_anew_every_epoch_or_once_for_good(correct, kept):
     assert method.targets[18:].eq(PRESENT).all() == kept
 
 
-def test_opml_sp_does_not_ask_for_predictions_it_will_not_use():
+def test_opml_sp_computes_no_predictions_it_does_not_use():
     method = begun("opml_sp", [[1, 0], [0, 1]], epochs=2)
     method.end_epoch(2, lambda: pytest.fail("asked after the last epoch"))
     method = begun("opml_sp", [[1, 0], [0, 1]], gamma=0.0, rho=0.0)
     method.end_epoch(1, lambda: pytest.fail("asked though nothing depends on it"))
 
 
-def test_opml_sp_without_its_three_additions_is_opml():
+def test_opml_sp_without_its_additions_equals_opml():
     labels, logits = random_labels(6, 4)
     plain = begun("opml", labels, a=1.0, b=-1.0)
     bare = begun("opml_sp", labels, a=1.0, b=-1.0, gamma=0.0, rho=0.0, strength=0.0)
@@ -361,7 +361,7 @@ def test_opml_sp_without_its_three_additions_is_opml():
 # The oracle
 
 
-def test_the_oracle_learns_nothing_from_unseen_cells():
+def test_oracle_ignores_unseen_labels():
     labels = torch.tensor([[1, 0, -1], [-1, 1, 0]])
     logits = torch.zeros(2, 3, requires_grad=True)
     method = begun("oracle", labels)

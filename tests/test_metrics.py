@@ -29,7 +29,7 @@ def figures(text: str) -> dict[tuple[str, ...], float]:
     return {(sample.name, *sample.labels.values()): sample.value for one in families for sample in one.samples}
 
 
-def test_a_token_reads_figures_that_are_those_of_the_project_and_name_nobody(project, annotator):
+def test_metrics_require_a_metrics_token_and_report_counts_without_names(project, annotator):
     secret = annotator("tokens", "make", "project", "prometheus", "--for", "metrics").stdout.strip()
     other = annotator("tokens", "make", "project", "tagger", "--for", "predictions").stdout.strip()
     db = Database(project)
@@ -55,7 +55,7 @@ def test_a_token_reads_figures_that_are_those_of_the_project_and_name_nobody(pro
         ]
 
 
-def test_readiness_is_told_to_anybody_and_ends_when_the_project_is_gone(project):
+def test_ready_route_needs_no_token_and_returns_503_when_the_project_is_missing(project):
     with serving(project) as served:
         assert get(served.port, "/ready") == (200, "ready\n")
         assert get(served.port, "/ready", host="evil.example")[0] == 403

@@ -71,7 +71,7 @@ def contents(place) -> dict[str, list[tuple]]:
     return found
 
 
-def test_an_older_project_keeps_every_row_and_gets_keys_and_tallies(old):
+def test_upgraded_project_keeps_every_row_and_gets_keys_and_counts(old):
     before = contents(old)
     raw = sqlite_utils.Database(old / "project.db")
     names = {row[0] for row in raw.execute("SELECT name FROM sqlite_master").fetchall()}
@@ -95,7 +95,7 @@ def test_an_older_project_keeps_every_row_and_gets_keys_and_tallies(old):
     assert db.value("PRAGMA foreign_keys") == 1 and db.rows("PRAGMA foreign_key_check") == []
 
 
-def test_an_upgrade_keeps_the_file_from_before_once_and_a_new_project_keeps_none(old, tmp_path):
+def test_upgrade_keeps_one_copy_of_the_old_database_and_a_new_project_none(old, tmp_path):
     before = contents(old)
     Database(old).close()
     Database(old).close()
@@ -111,7 +111,7 @@ def test_an_upgrade_keeps_the_file_from_before_once_and_a_new_project_keeps_none
     assert not (tmp_path / "new" / "copies").exists()
 
 
-def test_without_room_for_the_copy_nothing_is_upgraded(old, monkeypatch):
+def test_upgrade_is_refused_without_disk_space_for_the_copy(old, monkeypatch):
     monkeypatch.setattr(database_copies, "RESERVED_BYTES", 10**18)
     with pytest.raises(DiskFull, match="before the upgrade"):
         Database(old)
@@ -120,14 +120,14 @@ def test_without_room_for_the_copy_nothing_is_upgraded(old, monkeypatch):
     raw.close()
 
 
-def test_an_older_project_has_the_tables_and_indexes_of_a_new_one(old, tmp_path):
+def test_upgraded_project_has_the_schema_of_a_new_one(old, tmp_path):
     def shape(db: Database) -> dict:
         return {row["name"]: row["sql"] for row in db.rows("SELECT name, sql FROM sqlite_master")}
 
     assert shape(Database(old)) == shape(Database(tmp_path / "new", create=True))
 
 
-def test_work_goes_on_where_it_was_in_an_older_project(old):
+def test_upgraded_project_ignores_known_uuids_saves_decisions_and_undoes_old_ones(old):
     db = Database(old)
     assert decisions.save(db, [Decision("one", "label", "Ann", "click", 1, 1, 1)]).saved == ["one"]
     assert decisions.get_newest_decision_id(db) == 7, "a uuid from before is known still"
@@ -139,7 +139,7 @@ def test_work_goes_on_where_it_was_in_an_older_project(old):
     assert kept(db) == counted(db)
 
 
-def test_a_project_of_the_second_step_gets_the_disagreements_that_are_worked_out_anew_today(tmp_path):
+def test_upgrade_computes_the_same_disagreements_as_a_new_project(tmp_path):
     new = Database(tmp_path / "new", create=True)
     classes.add_classes(new, [("fox", ""), ("heron", ""), ("deer", "")])
     rng = np.random.default_rng(5)
@@ -176,7 +176,7 @@ def test_a_project_of_the_second_step_gets_the_disagreements_that_are_worked_out
 
 
 @pytest.mark.parametrize("chosen", [None, "efficientnet_lite0"])
-def test_an_older_project_goes_on_with_the_network_that_analyzed_its_images(old, tmp_path, chosen):
+def test_upgraded_project_keeps_the_backbone_of_its_embeddings(old, tmp_path, chosen):
     if chosen:
         before = sqlite_utils.Database(old / "project.db")
         before["setting"].insert({"key": "backbone", "value": f'"{chosen}"'})
@@ -204,7 +204,7 @@ Doomed(Path(sys.argv[1]))
 
 @pytest.mark.process
 @pytest.mark.parametrize("statement", ["DROP TABLE decision", "ALTER TABLE lease_new", "TRIGGER decision_undone"])
-def test_a_kill_in_the_middle_leaves_the_old_project_whole(old, statement):
+def test_killed_upgrade_leaves_the_old_project_unchanged(old, statement):
     before = contents(old)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(old), statement], check=False, timeout=60)
     assert killed.returncode == -9
@@ -213,7 +213,7 @@ def test_a_kill_in_the_middle_leaves_the_old_project_whole(old, statement):
     assert contents(old) == before
 
 
-def test_a_project_whose_rows_point_at_nothing_is_told_and_left_as_it_was(old):
+def test_upgrade_refuses_a_project_with_dangling_references_and_changes_nothing(old):
     raw = sqlite_utils.Database(old / "project.db")
     with raw.conn:
         raw.execute("INSERT INTO label VALUES (999, 1, 1, 1)")

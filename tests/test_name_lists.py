@@ -20,11 +20,11 @@ from annotator.store.classes.name_lists import KEEP, SPLIT, find_lists, resolve_
         ("fox, fox", ["fox"]),
     ],
 )
-def test_a_list_has_names_between_its_commas(name, parts):
+def test_split_name_separates_names_at_commas_and_semicolons(name, parts):
     assert split_name(name) == parts
 
 
-def test_what_is_described_or_known_is_no_list():
+def test_name_lists_exclude_described_and_known_classes():
     pairs = [("a, b", ""), ("c, d", "described"), ("e, f", ""), ("g", "")]
     assert find_lists([("fox, fox", "")], set()) == ["fox, fox"]
     assert find_lists(pairs, {"e, f"}) == ["a, b"]

@@ -89,7 +89,7 @@ def guess_of(db):
     )
 
 
-def test_before_any_click_the_likely_classes_are_right_and_said_to_be_from_the_names_alone(db, annotator):
+def test_first_suggestions_come_from_class_names_and_are_reported_as_such(db, annotator):
     facts = json.loads(annotator("names", "project", "--now", "--json").stdout)
     assert facts["guessed"]["images"] == facts["guessed"]["patches"] == IMAGES and not facts["guessed"]["error"]
     assert mean_average_precision(guess_of(db), TRUTH) > 0.95
@@ -119,7 +119,7 @@ def test_before_any_click_the_likely_classes_are_right_and_said_to_be_from_the_n
     assert name == CLASS_NAMES_SOURCE and score == pytest.approx(one.probability, abs=0.01)
 
 
-def test_texts_and_templates_are_edited_and_guessed_anew(db, annotator):
+def test_editing_class_texts_and_templates_recomputes_the_class_name_predictions(db, annotator):
     annotator("names", "project", "--text", "deer=brown stag| brown stag ", "--now")
     assert name_texts.load_texts(db) == {3: ("brown stag",)}
     assert mean_average_precision(guess_of(db), TRUTH) > 0.95
@@ -140,7 +140,7 @@ def test_texts_and_templates_are_edited_and_guessed_anew(db, annotator):
     assert wording is not None and wording.prompts[2] == tuple(build_prompts(["deer"]))
 
 
-def test_bad_input_is_said_at_once_and_changes_nothing(db, annotator, tmp_path):
+def test_names_command_refuses_invalid_texts_templates_and_backbones_and_stores_nothing(db, annotator, tmp_path):
     wrong = annotator("names", "project", "--text", "hern=x", "--text", "fox", code=1).stderr
     assert "'heron'" in wrong and "'fox' is not of the form" in wrong
     assert "has no {}" in annotator("names", "project", "--template", "a photo", code=1).stderr
@@ -158,7 +158,7 @@ def test_bad_input_is_said_at_once_and_changes_nothing(db, annotator, tmp_path):
     assert "knows no texts" in json.loads(annotator("names", "project", "--json").stdout)["state"]
 
 
-def test_what_is_in_the_settings_by_accident_does_no_harm(db):
+def test_invalid_class_name_settings_are_ignored(db):
     for key, value in (
         (name_texts.TEXTS_SETTING, [1]),
         (name_texts.TEMPLATES_SETTING, "x"),
@@ -171,7 +171,7 @@ def test_what_is_in_the_settings_by_accident_does_no_harm(db):
     assert wording is not None and wording.prompts[0] == tuple(build_prompts(["fox"]))
 
 
-def test_a_tokenizer_that_is_missing_is_said_once_and_the_project_goes_on(db, monkeypatch):
+def test_missing_tokenizer_is_reported_once_and_adds_no_prediction_source(db, monkeypatch):
     from spmll.backbones.sources import open_clip_models
 
     def gone(open_clip, architecture):
@@ -186,7 +186,7 @@ def test_a_tokenizer_that_is_missing_is_said_once_and_the_project_goes_on(db, mo
     assert "tokenizer" in name_texts.describe_state(db) and not prediction_sources.load_sources(db)
 
 
-def test_whole_images_come_first_patches_when_all_are_there_and_new_images_are_added(db, drawings):
+def test_name_guesser_scores_images_before_patches_and_adds_new_images(db, drawings):
     worker = Worker(db.paths.project)
     worker.image_embedder.embed_missing()
     assert worker.name_guesser.publish_if_due(all_embedded=True)
@@ -220,7 +220,7 @@ def test_whole_images_come_first_patches_when_all_are_there_and_new_images_are_a
     )
 
 
-def test_switched_off_it_stays_off_and_another_network_keeps_the_guess(db, annotator):
+def test_name_guesser_stays_off_after_removal_and_keeps_its_source_for_another_backbone(db, annotator):
     annotator("names", "project", "--now")
     annotator("predictions", "project", "--remove", CLASS_NAMES_SOURCE)
     assert not name_texts.is_on(db) and "Switched off" in name_texts.describe_state(db)
@@ -236,7 +236,7 @@ def test_switched_off_it_stays_off_and_another_network_keeps_the_guess(db, annot
     assert not name_texts.has_source(db)
 
 
-def test_settings_show_the_texts_and_switch_the_guesses(db, annotator):
+def test_settings_page_edits_templates_and_turns_class_name_predictions_off(db, annotator):
     served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT, default_timeout=30)
     test.session_state["name"] = "Ann"
@@ -288,7 +288,7 @@ def hidden(db, told):
     return hidden_average_precision(scores, told.astype(np.int8), TRUTH).cells
 
 
-def test_a_method_that_weighs_names_learns_from_them_and_says_what_is_missing_without(db, annotator):
+def test_methods_using_class_names_beat_em_and_refuse_training_without_name_scores(db, annotator):
     told, found = told_one_label_an_image(db), {}
     for name in ("em", "vlpl", "gr+names"):
         annotator("train", "project", "--method", name)
@@ -309,15 +309,13 @@ def test_a_method_that_weighs_names_learns_from_them_and_says_what_is_missing_wi
     assert configuration.get_method(db) == "em"
 
 
-def test_a_new_project_is_not_made_for_a_method_that_its_network_cannot_serve(drawings, class_file, tmp_path):
+def test_project_creation_refuses_a_text_method_for_a_backbone_without_texts(drawings, class_file, tmp_path):
     with pytest.raises(AnnotatorError, match="knows no texts"):
         set_up_project(tmp_path / "other", images_folder=drawings, class_file=class_file, method="vlpl")
     assert not (tmp_path / "other").exists()
 
 
-def test_methods_are_compared_with_the_names_of_classes_where_the_network_knows_texts(
-    drawings, network, tmp_path, annotator
-):
+def test_bench_methods_ranks_methods_with_class_names_above_those_without(drawings, network, tmp_path, annotator):
     rows = [f"{number:02}.jpg,{'|'.join(shown(number))}" for number in range(IMAGES)]
     (tmp_path / "truth.csv").write_text("image,labels\n" + "\n".join(rows) + "\n")
     words = ("bench", "methods", "--images", drawings, "--truth", "truth.csv", "--seeds", "1", "--json")
@@ -327,7 +325,7 @@ def test_methods_are_compared_with_the_names_of_classes_where_the_network_knows_
     assert rows["gr+names"]["hidden_ap"] > rows["gr"]["hidden_ap"]
 
 
-def test_the_benchmark_says_what_names_bring(drawings, network, tmp_path, annotator):
+def test_bench_names_reports_accuracy_and_refuses_a_backbone_without_texts(drawings, network, tmp_path, annotator):
     rows = [f"{number:02}.jpg,{'|'.join(shown(number))}" for number in range(IMAGES)]
     (tmp_path / "truth.csv").write_text("image,labels\n" + "\n".join(rows) + "\n")
     words = ("bench", "names", "--images", drawings, "--truth", "truth.csv", "--backbone")
@@ -339,7 +337,7 @@ def test_the_benchmark_says_what_names_bring(drawings, network, tmp_path, annota
     assert "knows no texts" in refused
 
 
-def test_a_pickle_that_open_clip_would_read_beside_safetensors_is_refused(tmp_path):
+def test_load_refuses_a_pickle_that_open_clip_would_read_before_safetensors(tmp_path):
     for name in ("open_clip_config.json", "mine.safetensors", "open_clip_pytorch_model.bin"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ValueError, match=r"open_clip_pytorch_model.bin beside mine.safetensors.*Rename mine"):

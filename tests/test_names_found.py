@@ -96,7 +96,7 @@ FOUND = {  # images, name in the source: image and kind, or why it stands for no
 
 
 @over(kind=list(FOUND))
-def test_a_name_is_found_in_the_strictest_kind_in_which_it_means_one_image(tmp_path_factory, kind):
+def test_image_name_is_matched_by_the_strictest_rule_that_finds_one_image(tmp_path_factory, kind):
     names, wanted, image, how = FOUND[kind]
     db = of_names(tmp_path_factory.mktemp("names"), *names)
     results, problems = found(db, wanted)
@@ -112,14 +112,14 @@ LOOSEST = {  # name -> the strictest --match with which it is found
 
 
 @over(name=list(LOOSEST), match=MATCH_KINDS)
-def test_a_person_says_how_far_matching_goes(tmp_path_factory, name, match):
+def test_match_option_limits_how_loosely_an_image_name_is_matched(tmp_path_factory, name, match):
     db = of_names(tmp_path_factory.mktemp("names"), "a/1.jpg")
     results, problems = found(db, name, rules=NameRules({}, match=match))
     is_found = MATCH_KINDS.index(match) >= MATCH_KINDS.index(LOOSEST[name])
     assert results[name] == (("a/1.jpg", LOOSEST[name]) if is_found else (UNKNOWN, "")) and not problems
 
 
-def test_a_kind_that_does_not_exist_is_refused_with_those_that_do(tmp_path):
+def test_unknown_match_rule_is_refused_and_the_known_ones_are_listed(tmp_path):
     with pytest.raises(AnnotatorError, match=r"Names are not found by 'stm'.*stem"):
         found(of_names(tmp_path, "a.jpg"), "a", rules=NameRules({}, match="stm"))
 
@@ -134,18 +134,18 @@ RIVALS = {  # images, names of one source that cannot all be right: the name tha
 
 
 @over(kind=list(RIVALS))
-def test_two_names_that_end_at_one_image_are_a_problem_that_names_both(tmp_path_factory, kind):
+def test_two_names_that_match_one_image_are_reported_together(tmp_path_factory, kind):
     images, names, wrong = RIVALS[kind]
     _, problems = found(of_names(tmp_path_factory.mktemp("names"), *images), *names)
     assert len(problems) == 1 and f"{wrong!r} and {names[0]!r} (line 2) could both be the image 'a.jpg'" in problems[0]
 
 
-def test_names_that_differ_by_their_signature_only_are_one_image(tmp_path):
+def test_urls_that_differ_only_by_signature_match_the_same_image(tmp_path):
     results, problems = found(of_names(tmp_path, "a.jpg"), "http://h/a.jpg?sig=1", "http://h/a.jpg?sig=2")
     assert {image for image, _ in results.values()} == {"a.jpg"} and not problems
 
 
-def test_two_files_of_one_image_may_have_two_names(tmp_path):
+def test_image_with_two_files_is_matched_by_either_name(tmp_path):
     db = of_names(tmp_path, "S1/a.jpg", "S2/c.jpg")
     with db.writing() as sql:
         sql.execute("INSERT INTO file (folder_id, path, bytes, modified_ns, image_id) VALUES (1, 'S2/b.jpg', 1, 1, 1)")
@@ -153,7 +153,7 @@ def test_two_files_of_one_image_may_have_two_names(tmp_path):
     assert results["b.JPG"] == ("S1/a.jpg", "stem") and not problems
 
 
-def test_a_subset_of_a_table_is_found_and_its_other_stations_are_not_taken_for_it(tmp_path):
+def test_table_names_of_other_stations_are_not_matched_to_the_images_of_one(tmp_path):
     db = of_names(tmp_path, *(f"images/IMG_{number}.JPG" for number in range(4)))
     names = [f"{station}/IMG_{number}.JPG" for station in ("images", "S2") for number in range(4)]
     results, problems = found(db, *names)
@@ -163,7 +163,7 @@ def test_a_subset_of_a_table_is_found_and_its_other_stations_are_not_taken_for_i
     assert results["S1/IMG_1.JPG"] == results["S2/IMG_1.JPG"] == (UNKNOWN, ""), "it is one of them, and not both"
 
 
-def test_labels_of_another_station_are_refused_also_where_their_images_are_said(tmp_path):
+def test_import_refuses_labels_of_another_folder_unless_match_is_file(tmp_path):
     draw(tmp_path / "cards" / "S1" / "IMG_1.JPG", seed=1)
     table = tmp_path / "labels.csv"
     table.write_text("file,label\nS2/IMG_1.JPG,fox\n")
@@ -173,7 +173,7 @@ def test_labels_of_another_station_are_refused_also_where_their_images_are_said(
     assert labels(Database(tmp_path / "project")) == {"S1/IMG_1.JPG": {"fox"}}
 
 
-def test_an_image_of_the_same_name_in_another_folder_is_said_where_it_is_not_taken(tmp_path):
+def test_preview_names_an_unmatched_image_of_the_same_file_name_in_another_folder(tmp_path):
     db = of_names(tmp_path, "S1/a.jpg")
     problems = Problems()
     with Staging(db.paths.project, problems.add) as staged:
@@ -233,7 +233,7 @@ RENAMED = {  # members of a zip, and a table in it: name in the project -> class
 
 
 @over(kind=list(RENAMED))
-def test_names_that_an_archive_could_not_keep_are_found_under_the_old_ones(tmp_path_factory, kind):
+def test_archive_labels_match_renamed_images_by_their_original_names(tmp_path_factory, kind):
     folder = tmp_path_factory.mktemp("zip")
     names, table, where, expected = RENAMED[kind]
     members = {name: f"{number}.jpg" for number, name in enumerate(names)}
@@ -252,7 +252,7 @@ def splits(folder: Path, names: tuple[str, ...] = ("a.jpg", "b.jpg")) -> Path:
 
 
 @over(written=["a.jpg", "a", "A.JPG", "./a.jpg", "a.png?x=1"])
-def test_a_name_in_a_table_means_first_the_image_beside_it(tmp_path_factory, written):
+def test_table_name_matches_the_image_next_to_the_table_first(tmp_path_factory, written):
     folder = tmp_path_factory.mktemp("splits")
     data = splits(folder / "set")
     draw(folder / "other" / "a.jpg", seed=99)
@@ -265,7 +265,7 @@ def test_a_name_in_a_table_means_first_the_image_beside_it(tmp_path_factory, wri
 
 
 @over(written=["a.jpg", "a", "A.JPG"])
-def test_tables_of_splits_are_read_together_each_for_the_images_beside_it(tmp_path_factory, written):
+def test_split_tables_label_only_the_images_of_their_folders(tmp_path_factory, written):
     folder = tmp_path_factory.mktemp("splits")
     data = splits(folder / "set")
     (data / "train" / "_classes.csv").write_text(f"filename, fox, deer\n{written}, 1, 0\nb.jpg, 0, 1\n")
@@ -278,7 +278,7 @@ def test_tables_of_splits_are_read_together_each_for_the_images_beside_it(tmp_pa
     assert {name for (name,) in db.tuples(unknown)} == {"valid/a.jpg", "valid/b.jpg"}, "its table does not ask for deer"
 
 
-def test_a_table_that_comes_with_its_images_means_these_and_not_those_of_the_project(tmp_path):
+def test_table_in_a_new_image_folder_labels_the_new_images_and_not_those_of_the_project(tmp_path):
     draw(tmp_path / "old" / "a.jpg", seed=1)
     draw(tmp_path / "new" / "a.jpg", seed=2)
     set_up_project(tmp_path / "project", images_folder=tmp_path / "old")
@@ -289,7 +289,7 @@ def test_a_table_that_comes_with_its_images_means_these_and_not_those_of_the_pro
     assert name != "a.jpg" and name.endswith("a.jpg") and found_labels == {"fox"}
 
 
-def test_a_path_out_of_the_folder_of_the_table_is_followed(tmp_path):
+def test_relative_path_out_of_the_table_folder_is_followed(tmp_path):
     data = splits(tmp_path / "set")
     set_up_project(tmp_path / "project", images_folder=data)
     (data / "lists").mkdir()
@@ -298,7 +298,7 @@ def test_a_path_out_of_the_folder_of_the_table_is_followed(tmp_path):
     assert labels(Database(tmp_path / "project")) == {"train/a.jpg": {"fox"}, "valid/b.jpg": {"deer"}}
 
 
-def test_every_door_finds_the_same_names_and_says_how(tmp_path):
+def test_import_init_and_predictions_match_image_names_by_the_same_rules(tmp_path):
     photos = tmp_path / "photos"
     for number, name in enumerate(("IMG_0001.JPG", "IMG_0002.JPG", "IMG_0003.jpg")):
         draw(photos / name, seed=number)
@@ -323,7 +323,7 @@ def test_every_door_finds_the_same_names_and_says_how(tmp_path):
         find_image(db, "IMG_0001.jpeg")  # nobody would see that it was taken for another
 
 
-def test_only_exact_names_count_where_a_person_says_so(tmp_path):
+def test_match_by_name_accepts_only_exact_names(tmp_path):
     draw(tmp_path / "photos" / "a.jpg", seed=1)
     draw(tmp_path / "photos" / "b.jpg", seed=2)
     table = tmp_path / "labels.csv"
@@ -332,7 +332,7 @@ def test_only_exact_names_count_where_a_person_says_so(tmp_path):
     assert preview.images_unknown.count == 1 and not preview.found_by
 
 
-def test_names_of_a_program_that_could_be_one_image_are_left_to_it(tmp_path):
+def test_find_images_by_name_matches_only_the_first_of_two_names_for_one_image(tmp_path):
     db = of_names(tmp_path, "a.jpg", "x/b.jpg")
     results = name_matching.find_images_by_name(db, ["y/a.jpg", "z/a.jpg", "b.jpg"], "tail")
     assert results["b.jpg"].image_id == 2 and results["y/a.jpg"].image_id == 1

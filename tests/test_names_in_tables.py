@@ -109,7 +109,7 @@ LOOKED_UP: dict[str, tuple[Callable[[], Any], Iterable[str]]] = {
 
 
 @pytest.mark.parametrize("kind", LOOKED_UP)
-def test_a_wrong_name_is_told_with_all_the_right_ones(kind):
+def test_unknown_name_error_lists_all_known_names(kind):
     look_up, names = LOOKED_UP[kind]
     with pytest.raises((AnnotatorError, ValueError)) as caught:
         look_up()

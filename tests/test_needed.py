@@ -18,7 +18,7 @@ HIDE = "import sys\nsys.modules |= dict.fromkeys(['joserfc', 'playwright'])"  # 
 
 
 @pytest.mark.process
-def test_without_the_test_extra_pytest_says_in_one_line_what_to_install(tmp_path):
+def test_pytest_without_the_test_extra_prints_one_line_with_the_install_command(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(HIDE)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_shares.py"],
@@ -33,7 +33,7 @@ def test_without_the_test_extra_pytest_says_in_one_line_what_to_install(tmp_path
     assert (done.returncode, done.stderr, done.stdout) == (needed.USAGE_ERROR, said, "")
 
 
-def test_every_package_beyond_the_program_that_a_test_module_imports_at_once_is_looked_for():
+def test_test_extra_list_equals_the_extra_packages_imported_by_test_modules():
     """Of the program's own dependencies a few stand for all: `pip install` brings all of them or none."""
     imported = set()
     for path in TESTS.glob("*.py"):

@@ -63,7 +63,7 @@ class Patches(nn.Module):
 
 
 @pytest.mark.parametrize("pooling", ["token", "avg"])
-def test_regions_of_tokens_are_those_of_their_patches_and_registers_are_not_seen(pooling):
+def test_regions_of_token_networks_average_their_patches_and_ignore_registers(pooling):
     backbone = Backbone("patches", Pretrained(Patches(pooling), "timm", 96, (0.0,) * 3, (1.0,) * 3, "bilinear"))
     image = noise(1, 96)
     features, regions = backbone.features_and_regions(image)
@@ -77,7 +77,7 @@ def test_regions_of_tokens_are_those_of_their_patches_and_registers_are_not_seen
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_change_in_one_corner_is_seen_in_its_region_most(family, folders):
+def test_change_in_one_corner_changes_the_region_of_that_corner_most(family, folders):
     backbone = load_backbone(folders(family))
     size = backbone.input_size
     images = noise(1, size).repeat(2, 1, 1, 1)
@@ -92,7 +92,7 @@ def test_a_change_in_one_corner_is_seen_in_its_region_most(family, folders):
 
 
 @pytest.mark.parametrize("family", ["dinov2", "siglip", "pe", "mobileclip"])
-def test_heat_maps_of_transformers_lie_over_the_image(family, folders):
+def test_transformer_heatmaps_have_the_size_of_the_image(family, folders):
     backbone = load_backbone(folders(family))
     size = backbone.input_size
     weight = torch.randn(9, backbone.dimensions, generator=torch.Generator().manual_seed(1))
@@ -100,7 +100,7 @@ def test_heat_maps_of_transformers_lie_over_the_image(family, folders):
     assert heat.shape == (9, size, size) and heat.max() > 0.9
 
 
-def test_patches_after_class_and_register_tokens_come_in_rows(folders):
+def test_to_map_skips_class_and_register_tokens_and_orders_patches_by_row(folders):
     backbone = load_backbone(folders("dinov2"))
     tokens = torch.arange(5 + 36.0).view(1, 41, 1)
     places = backbone.to_map(tokens)[0, 0]
@@ -108,7 +108,7 @@ def test_patches_after_class_and_register_tokens_come_in_rows(folders):
 
 
 @pytest.mark.parametrize("family", ["dinov2", "siglip", "pe", "mobileclip", "swin", "convnext"])
-def test_what_timm_pools_is_in_the_features(family, folders):
+def test_backbone_normalization_and_embeddings_match_timm(family, folders):
     """Features are those of timm's own forward pass, on pixels prepared as it says."""
     backbone = load_backbone(folders(family))
     plain = timm.create_model(folders(family), pretrained=True, num_classes=0).eval()
@@ -132,7 +132,7 @@ def test_dinov2_takes_224_pixels_with_interpolated_positions(tmp_path):
     assert torch.allclose(backbone.whole.network.pos_embed, at_224, atol=1e-5)
 
 
-def test_every_family_that_is_used_otherwise_is_known_to_timm():
+def test_every_network_family_matches_timm_models_of_its_published_size():
     for family in families.NETWORK_FAMILIES:
         architectures = timm.list_models(family.architectures, pretrained=True)
         assert architectures
@@ -145,7 +145,7 @@ def test_every_family_that_is_used_otherwise_is_known_to_timm():
     assert families.find_family("vit_base_patch16_siglip_224") is families.find_family("convnext_tiny") is None
 
 
-def test_joined_networks_see_the_image_as_each_of_them_would_and_weigh_the_same(folders):
+def test_joined_backbones_match_their_parts_and_have_equal_norm(folders):
     small, large = (load_pretrained(folders(family)) for family in ("dinov2", "siglip"))
     name = f"{folders('dinov2')}+{folders('siglip')}"
     backbone = load_backbone(name)
@@ -167,7 +167,7 @@ def test_joined_networks_see_the_image_as_each_of_them_would_and_weigh_the_same(
 
 
 @pytest.mark.parametrize("family", CLIP)
-def test_images_texts_and_patches_lie_in_the_space_of_open_clip(family, tmp_path, monkeypatch):
+def test_text_image_network_matches_the_image_and_text_embeddings_of_open_clip(family, tmp_path, monkeypatch):
     open_clip = pytest.importorskip("open_clip")
     small_timm(monkeypatch)
     reference = f"local-dir:{save_clip(tmp_path / family, family)}"
@@ -191,7 +191,7 @@ def test_images_texts_and_patches_lie_in_the_space_of_open_clip(family, tmp_path
     assert both.encode_texts([]).shape == (0, both.dimensions)
 
 
-def test_siglip_without_word_of_its_preparation_gets_the_published_one(tmp_path, monkeypatch):
+def test_siglip_without_a_preprocessing_config_gets_the_published_one(tmp_path, monkeypatch):
     open_clip = pytest.importorskip("open_clip")
     small_timm(monkeypatch)
     folder = save_clip(tmp_path / "siglip", "siglip")
@@ -207,7 +207,7 @@ def test_siglip_without_word_of_its_preparation_gets_the_published_one(tmp_path,
     assert (source.mean, source.std, source.interpolation) == ((0.1,) * 3, (0.2,) * 3, "bilinear")
 
 
-def test_a_bare_file_of_an_architecture_is_prepared_as_published(tmp_path, monkeypatch):
+def test_weights_file_of_an_open_clip_architecture_gets_the_published_preprocessing(tmp_path, monkeypatch):
     open_clip = pytest.importorskip("open_clip")
     small = {"embed_dim": 16, "vision_cfg": CLIP["clip"][1], "text_cfg": {"width": 16, "heads": 2, "layers": 1}}
     monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-16-SigLIP2", small)  # the name, not the size
@@ -216,7 +216,7 @@ def test_a_bare_file_of_an_architecture_is_prepared_as_published(tmp_path, monke
     assert (source.mean, source.std, source.interpolation) == (HALF, HALF, "bicubic")
 
 
-def test_what_cannot_be_loaded_says_why(folders, tmp_path):
+def test_load_backbone_error_explains_why_a_network_cannot_be_loaded(folders, tmp_path):
     pytest.importorskip("open_clip")
     whole = folders("cnn").removeprefix("local-dir:")
     cut = tmp_path / "cut"
@@ -235,14 +235,14 @@ def test_what_cannot_be_loaded_says_why(folders, tmp_path):
             load_backbone(name)
 
 
-def test_a_network_whose_output_is_not_finite_is_refused():
+def test_backbone_with_non_finite_output_is_refused():
     network = timm.create_model("test_efficientnet").eval()
     nn.init.constant_(network.conv_stem.weight, float("nan"))
     with pytest.raises(ValueError, match="tiny makes numbers that are not finite of an image"):
         Backbone("tiny", Pretrained(network, "timm", 64, HALF, HALF, "bilinear"))
 
 
-def test_a_batch_without_room_is_halved_and_no_image_is_lost(folders):
+def test_backbone_halves_a_batch_that_runs_out_of_memory_without_losing_images(folders):
     backbone = load_backbone(folders("cnn"))
     images, sizes = noise(9, backbone.input_size), []
     expected, run = backbone.features(images), backbone._forward
@@ -266,7 +266,7 @@ def test_a_batch_without_room_is_halved_and_no_image_is_lost(folders):
         backbone.features(images)
 
 
-def test_a_tokenizer_that_cannot_be_had_is_named_and_images_go_on(tmp_path, monkeypatch):
+def test_missing_tokenizer_is_reported_while_image_embeddings_still_work(tmp_path, monkeypatch):
     """That of SigLIP 2 is a file on the hub, which transformers reads: here is neither, or no such file."""
     pytest.importorskip("open_clip")
     from huggingface_hub import constants
@@ -287,7 +287,7 @@ def test_a_tokenizer_that_cannot_be_had_is_named_and_images_go_on(tmp_path, monk
         prepare_backbone(name)
 
 
-def test_a_network_that_knows_no_texts_says_so(folders):
+def test_text_image_network_refuses_a_backbone_without_texts(folders):
     source = load_pretrained(folders("cnn"))
     with pytest.raises(ValueError, match="knows nothing of texts"):
         TextImageNetwork(Backbone("cnn", source), source)

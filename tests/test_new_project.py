@@ -66,7 +66,7 @@ def wait_for_label(person: Path) -> None:
     until(lambda: project_counts.count_labels_by_state(made(person))["present"] == 1, 20)
 
 
-def test_the_mouse_alone_leads_from_an_empty_machine_to_a_label(person, link, browser: Contexts):
+def test_first_project_can_be_created_and_labeled_by_mouse_alone(person, link, browser: Contexts):
     page = browser.new_page(viewport={"width": 1366, "height": 768})
     page.goto(link)
     expect(page.get_by_role("heading", name="No projects yet")).to_be_visible()
@@ -91,7 +91,7 @@ def test_the_mouse_alone_leads_from_an_empty_machine_to_a_label(person, link, br
     expect(page.get_by_role("heading", name="Projects")).to_be_visible(timeout=60_000)
 
 
-def test_the_keyboard_alone_does_the_same(person, link, browser: Contexts):
+def test_first_project_can_be_created_and_labeled_by_keyboard_alone(person, link, browser: Contexts):
     page = browser.new_page(viewport={"width": 1366, "height": 768})
     page.goto(link)
     page.keyboard.press("Tab")
@@ -120,7 +120,7 @@ def test_the_keyboard_alone_does_the_same(person, link, browser: Contexts):
     wait_for_label(person)
 
 
-def test_the_demo_begins_with_new_project_filled_in_and_goes_on_with_the_list(person, browser: Contexts):
+def test_demo_opens_a_filled_in_new_project_page_and_later_the_project_list(person, browser: Contexts):
     port = free_port()
     with at_home("--port", port, command="demo", HOME=person) as demo:
         page = browser.new_page(viewport={"width": 1366, "height": 768})
@@ -139,7 +139,7 @@ def test_the_demo_begins_with_new_project_filled_in_and_goes_on_with_the_list(pe
         assert f"127.0.0.1:{port}/?key=" in until(lambda: next((line for line in demo.stdout if "?key=" in line), None))
 
 
-def test_a_folder_that_was_allowed_may_lie_in_a_hidden_folder_of_another_that_was(tmp_path):
+def test_allowed_root_inside_a_hidden_folder_is_readable(tmp_path):
     (tmp_path / ".venv" / "sample" / "images").mkdir(parents=True)
     roots = AllowedRoots([tmp_path], [tmp_path / ".venv" / "sample"])
     assert roots.resolve_folder(f"{tmp_path}/.venv/sample/images").name == "images"
@@ -188,7 +188,7 @@ class Asking(Browser):
         return until(lambda: (state := self.ask("state")) and not state["is_at_work"] and state, 30)
 
 
-def test_what_cannot_become_a_project_is_refused_with_what_to_do(person, link):
+def test_project_creation_refuses_invalid_folders_names_and_classes_with_a_reason(person, link):
     asking = Asking(link)
     photos, outside = person / "photos" / "summer", person.parent / "secret"
     (person / "shortcut").symlink_to(outside)
@@ -228,7 +228,7 @@ def test_what_cannot_become_a_project_is_refused_with_what_to_do(person, link):
     assert status == 200
 
 
-def test_nobody_makes_a_project_without_the_pass_of_the_page_or_from_another_site(person, link):
+def test_project_creation_refuses_requests_without_a_token_or_from_another_site(person, link):
     asking = Asking(link)
     make = {"name": "x", "path": str(person / "photos"), "text": "fox"}
     assert asking.post("make", make, {})[0] == 401
@@ -245,7 +245,7 @@ def test_nobody_makes_a_project_without_the_pass_of_the_page_or_from_another_sit
     assert not (person / "annotator-projects" / "x").exists()
 
 
-def test_labels_that_lie_in_the_folder_come_with_the_project(person, link):
+def test_project_creation_imports_the_labels_found_in_the_image_folder(person, link):
     asking = Asking(link)
     photos = person / "photos" / "summer"
     (photos / "classes.txt").unlink()
@@ -268,7 +268,7 @@ def test_labels_that_lie_in_the_folder_come_with_the_project(person, link):
     assert "0 of 6 images complete" in asking.get(f"{asking.address}/")[1]
 
 
-def test_a_project_is_renamed_and_moved_to_the_trash_by_its_name(person, link, browser: Contexts):
+def test_project_is_renamed_and_moved_to_the_trash_after_typing_its_name(person, link, browser: Contexts):
     asking = Asking(link)
     assert asking.make(name="birds", path=str(person / "photos"))["error"] == ""
     page = browser.new_page(viewport={"width": 390, "height": 844})
@@ -295,7 +295,7 @@ def test_a_project_is_renamed_and_moved_to_the_trash_by_its_name(person, link, b
     assert asking.post("trash", {"project": "summer", "typed": "summer"}, own)[0] == 401, "the pass of another page"
 
 
-def test_a_cancelled_project_leaves_nothing_and_a_second_one_waits(tmp_path):
+def test_canceled_project_creation_leaves_no_folder_and_only_one_runs_at_a_time(tmp_path):
     for number in range(60):
         draw(tmp_path / "photos" / f"{number}.jpg", (), seed=number)
     making = ProjectCreator(lambda project, by: "")
@@ -314,7 +314,7 @@ def test_a_cancelled_project_leaves_nothing_and_a_second_one_waits(tmp_path):
     )
 
 
-def test_the_day_of_the_last_answer_is_said_in_words():
+def test_last_worked_on_date_is_formatted_in_words():
     now, day = time.time(), 24 * 3600
     assert markup.format_last_worked_on(None) == ""
     assert markup.format_last_worked_on(now) == "Last worked on today"
@@ -322,7 +322,7 @@ def test_the_day_of_the_last_answer_is_said_in_words():
     assert re.fullmatch(r"Last worked on [0-9]+ [A-Z][a-z]+ [0-9]{4}", markup.format_last_worked_on(now - 90 * day))
 
 
-def test_annotator_alone_opens_the_start_page_of_the_folder_that_was_opened_last(annotator, tmp_path, monkeypatch):
+def test_annotator_without_arguments_opens_the_last_used_projects_folder(annotator, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "ann"))
     monkeypatch.setenv("ANNOTATOR_HOME", str(tmp_path / "machine"))
     (tmp_path / "ann").mkdir()
@@ -342,7 +342,7 @@ def test_annotator_alone_opens_the_start_page_of_the_folder_that_was_opened_last
     assert "--roots" in annotator("home", "--roots", "nowhere", code=1).stderr
 
 
-def test_where_people_are_members_owners_make_projects_and_nobody_else(tmp_path):
+def test_only_owners_can_create_projects_on_a_server_with_members(tmp_path):
     draw(tmp_path / "photos" / "a.jpg", (), seed=1)
     (tmp_path / "classes.txt").write_text("fox\n")
     set_up_project(tmp_path / "all" / "birds", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")

@@ -43,7 +43,7 @@ def image():
     return torch.from_numpy(made()).permute(2, 0, 1)
 
 
-def test_a_heat_map_that_lies_on_another_class_loses_where_that_one_is_seen_alone(colors, image):
+def test_heatmap_that_shows_another_class_is_explained_by_the_confused_class(colors, image):
     heats = compute_heat_map(colors, WEIGHT, torch.zeros(3), image, [0, 1, 2])
     assert np.unravel_index(heats[2].argmax(), heats[2].shape) == np.unravel_index(heats[1].argmax(), heats[1].shape)
     gained = compute_logit_gains(colors, WEIGHT, torch.zeros(3), image, heats)
@@ -55,7 +55,7 @@ def test_a_heat_map_that_lies_on_another_class_loses_where_that_one_is_seen_alon
     assert find_confused_class(gained[2], 2, {0, 2}) is None, "there is no heron here, and the fox falls as well"
 
 
-def test_a_class_that_is_seen_better_alone_or_without_a_model_is_explained_by_none():
+def test_find_confused_class_returns_none_within_the_margin_or_without_a_model():
     assert find_confused_class(np.array([0.1, 9.0]), 0, {1}) is None
     assert find_confused_class(np.array([-0.1, 9.0]), 0, {1}) == 1
     assert find_confused_class(np.array([-0.1, 0.5]), 0, {1}) is None, "within the margin"
@@ -66,7 +66,7 @@ def test_a_class_that_is_seen_better_alone_or_without_a_model_is_explained_by_no
     assert find_confused_class(np.array([-2.0, 0.5, 0.7]), 0, {0, 1, 2}) == 2
 
 
-def test_the_spot_is_half_the_side_around_the_hottest_place_and_within_the_image(image):
+def test_crop_hottest_spot_returns_half_the_side_around_the_maximum_inside_the_image(image):
     for place in ((44, 44), (0, 0), (63, 20)):
         heat = np.zeros((SIDE, SIDE), np.float32)
         heat[place] = 1
@@ -94,7 +94,7 @@ def herons(tmp_path) -> Database:
     return db
 
 
-def test_the_worker_keeps_what_it_finds_beside_each_heat_map_and_counts_it_by_class(herons, colors):
+def test_explainer_stores_the_confused_class_per_heatmap_and_counts_it_per_class(herons, colors):
     run_id = publish_run(herons, np.full((3, 3), 0.1))
     head = Head(3, 3)
     head.weight, head.bias = WEIGHT, torch.zeros(3)
@@ -112,7 +112,7 @@ def test_the_worker_keeps_what_it_finds_beside_each_heat_map_and_counts_it_by_cl
     assert load_finding(herons, run_id, HERON, 1) == HeatmapFinding(None, 0, 1)
 
 
-def test_what_the_model_sees_on_an_image_counts_where_nobody_has_answered(herons, colors):
+def test_heatmap_finding_uses_predictions_only_for_unanswered_labels(herons, colors):
     run_id = publish_run(herons, np.array([[0.1, 0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.9, 0.1]]))
     head = Head(3, 3)
     head.weight, head.bias = WEIGHT, torch.zeros(3)
@@ -127,7 +127,7 @@ def test_what_the_model_sees_on_an_image_counts_where_nobody_has_answered(herons
     )
 
 
-def test_a_damaged_file_of_findings_says_nothing(db):
+def test_damaged_heatmap_findings_file_is_read_as_empty(db):
     path = db.paths.heatmap_findings(1, DEER)
     path.parent.mkdir(parents=True)
     for content in ("", "[1]", '{"1": "x"}'):

@@ -186,14 +186,14 @@ def published(db: Database, words: str) -> str:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_whatever_is_in_a_row_a_training_publishes_a_run_and_says_what_it_left_out(db, name):
+def test_training_with_invalid_rows_publishes_a_model_and_reports_what_it_skipped(db, name):
     statements, words = ROWS[name]
     put(db, *statements)
     published(db, words)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_whatever_is_in_a_file_a_training_publishes_a_run_and_says_what_it_left_out(db, name):
+def test_training_with_damaged_files_publishes_a_model_and_reports_what_it_skipped(db, name):
     path, content, words = FILES[name]
     path = db.paths.project / path
     path.unlink(missing_ok=True)

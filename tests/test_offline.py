@@ -41,7 +41,7 @@ def stored(served: Served, name: str) -> list[tuple[int, int]]:
     return [(row["image_id"], row["class_id"]) for row in decided(served, name)]
 
 
-def test_a_minute_without_a_server_is_worked_through_and_everything_arrives_in_order(browser, many):
+def test_decisions_made_offline_are_stored_in_order_after_reconnecting(browser, many):
     page = open_page(browser, many, "Minute", clock=True)
     wait_for_picture(page)
     given = press(page, "1", "2")
@@ -58,7 +58,7 @@ def test_a_minute_without_a_server_is_worked_through_and_everything_arrives_in_o
     assert page.troubles == []
 
 
-def test_two_tabs_of_one_person_label_different_images_and_lose_none(browser, many):
+def test_two_tabs_of_one_annotator_show_different_images_and_lose_no_decisions(browser, many):
     first = open_page(browser, many, "Tabs")
     second = first.context.new_page()
     second.goto(f"{many.address}/annotate")
@@ -73,7 +73,7 @@ def test_two_tabs_of_one_person_label_different_images_and_lose_none(browser, ma
     assert len({image_id for image_id, _ in given}) == 12
 
 
-def test_what_a_closed_tab_could_not_send_is_sent_by_the_other(browser, many):
+def test_unsent_decisions_of_a_closed_tab_are_sent_by_another_tab(browser, many):
     first = open_page(browser, many, "Heir", clock=True)
     wait_for_picture(first)
     first.wait_for_load_state("networkidle")

@@ -26,7 +26,7 @@ def saved(path, text):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(names=file_names(), classes=class_names(), seed=st.integers(0, 99), block=st.integers(1, 3))
-def test_written_by_us_pandas_and_we_read_the_same_cells(tmp_path, names, classes, seed, block):
+def test_open_images_export_is_read_alike_by_pandas_and_by_the_reader(tmp_path, names, classes, seed, block):
     cells = np.random.default_rng(seed).integers(-1, 3, (len(names), len(classes)))
     path = write(OPENIMAGES, view_of(cells, classes, names, block=block), tmp_path)
     expected = np.where(cells == UNSURE_CELL, -1, cells)  # unsure has no place in it, which Format.lost says
@@ -44,7 +44,7 @@ def test_written_by_us_pandas_and_we_read_the_same_cells(tmp_path, names, classe
     assert [name for name, _ in read(OPENIMAGES, path)[0].classes] == classes
 
 
-def test_files_of_the_owner_are_read_with_the_names_of_classes(tmp_path):
+def test_open_images_files_are_read_with_class_names_labels_and_machine_scores(tmp_path):
     path = saved(
         tmp_path / "train-annotations-human-imagelabels.csv",
         f"{HEADER}000026e7,verification,/m/014j1m,0\n000026e7,verification,/m/014sv8,1\n"
@@ -68,7 +68,7 @@ def test_files_of_the_owner_are_read_with_the_names_of_classes(tmp_path):
     assert not problems.count
 
 
-def test_what_nobody_answered_comes_back_as_a_score(tmp_path):
+def test_open_images_export_of_model_and_assumed_labels_is_read_back_as_scores(tmp_path):
     sources = np.array([[ALL_SOURCES.index(name) for name in ("click", "model", "assumed")]])
     path = write(OPENIMAGES, view_of(np.array([[1, 1, 0]]), sources=sources), tmp_path)
     (item,) = read(OPENIMAGES, path)[0].items
@@ -76,7 +76,7 @@ def test_what_nobody_answered_comes_back_as_a_score(tmp_path):
     assert item.scores == {"class 1": 1.0, "class 2": 0.0}
 
 
-def test_machine_labels_are_predictions_of_another_model(tmp_path):
+def test_open_images_machine_labels_are_read_as_predictions(tmp_path):
     path = saved(tmp_path / "machine.csv", f"{HEADER}a,machine,cat,0.7\nb,machine,dog,1.0\n")
     file = read_scores(path, Problems())
     (block,) = file.blocks
@@ -93,7 +93,7 @@ def test_machine_labels_are_predictions_of_another_model(tmp_path):
         (",verification,x,1\n", ["line 2: ImageID and LabelName must not be empty"]),
     ]
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path, rows, sentences):
+def test_open_images_reader_reports_invalid_rows_by_line(tmp_path, rows, sentences):
     contents, problems = read(OPENIMAGES, saved(tmp_path / "labels.csv", HEADER + rows))
     list(contents.items)
     assert problems.sentences == sentences
@@ -109,7 +109,7 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, rows, sentences):
         (b"image,class\na,b\n", "no column ImageID"),
     ]
 )
-def test_what_is_no_table_is_refused_with_its_line(tmp_path, content, words):
+def test_open_images_reader_refuses_a_malformed_table(tmp_path, content, words):
     path = saved(tmp_path / "labels.csv", content)
     with pytest.raises(AnnotatorError, match=words):
         list(read(OPENIMAGES, path)[0].items)

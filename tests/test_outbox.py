@@ -73,7 +73,7 @@ def label_on_screen(page: Page, key: str) -> int:
     return image
 
 
-def test_what_can_never_be_stored_is_set_aside_shown_exported_and_dismissed(browser: Contexts, served):
+def test_decisions_that_cannot_be_stored_are_shown_exported_and_dismissed(browser: Contexts, served):
     page = open_page(browser, served, "Ann", accept_downloads=True)
     wait_for_picture(page)
     half = entry("half-a-letter", action="flag", note="odd \ud83d")
@@ -121,7 +121,7 @@ def test_what_can_never_be_stored_is_set_aside_shown_exported_and_dismissed(brow
     assert page.troubles == []
 
 
-def test_a_request_that_cannot_be_read_is_taken_apart_until_the_culprit_is_alone(browser: Contexts, served):
+def test_refused_request_is_split_until_only_the_invalid_decision_is_unsaved(browser: Contexts, served):
     """As an older server would answer that reads a request as a whole."""
     page = open_page(browser, served, "Eve")
     wait_for_picture(page)
@@ -150,7 +150,7 @@ def test_a_request_that_cannot_be_read_is_taken_apart_until_the_culprit_is_alone
     expect(page.locator(".foot")).to_contain_text("All saved")
 
 
-def test_what_waits_stays_with_the_name_it_was_given_under(browser: Contexts, served):
+def test_unsent_decision_keeps_its_annotator_after_a_name_change(browser: Contexts, served):
     page = open_page(browser, served, "Ida")
     wait_for_picture(page)
     page.context.set_offline(True)
@@ -168,7 +168,7 @@ def test_what_waits_stays_with_the_name_it_was_given_under(browser: Contexts, se
     assert decided(served, "Jon") == []
 
 
-def test_half_a_letter_in_a_note_becomes_the_sign_for_it(browser: Contexts, served):
+def test_lone_surrogate_in_a_note_becomes_the_replacement_character(browser: Contexts, served):
     page = open_page(browser, served, "Kim")
     wait_for_picture(page)
     page.keyboard.press(",")

@@ -73,7 +73,9 @@ def reader():
 )
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_the_tool_reads_each_cell_and_what_it_writes_again_is_the_same(reader, tmp_path_factory, command, data):
+def test_external_tool_reads_every_exported_label_and_writes_back_the_same_labels(
+    reader, tmp_path_factory, command, data
+):
     name, tool = command[0], reader(*command[1:])
     classes, names = data.draw(class_names()), data.draw(file_names())
     cells = all_cells(max(len(names), 4), max(len(classes), 4), data.draw(st.integers(0, 9)))
@@ -95,7 +97,7 @@ def test_the_tool_reads_each_cell_and_what_it_writes_again_is_the_same(reader, t
         assert_same(cells_of(FORMATS[name], written, names, classes), cells)
 
 
-def test_of_a_cvat_file_datumaro_reads_the_tags_and_what_it_writes_we_read(reader, tmp_path):
+def test_datumaro_reads_the_tags_of_a_cvat_export_and_its_output_is_read_back(reader, tmp_path):
     tool, format_ = reader("read_datumaro.py", "cvat"), FORMATS["cvat"]
     classes = ["dog", "dog (absent)", "a,b", "<b>&amp;</b>", 'say "x"', "🦊 fox", "אב", "=1+2", "x" * 200]
     names = ["a.jpg", "folder/b c.jpg", "<&>'\".png", "🦊/é.jpg", "]]>.jpg"]
@@ -122,7 +124,7 @@ def test_of_a_cvat_file_datumaro_reads_the_tags_and_what_it_writes_we_read(reade
     assert not problems.count
 
 
-def test_cvat_takes_the_labels_that_stand_beside_its_file(reader, tmp_path):
+def test_cvat_accepts_the_label_file_next_to_the_export(reader, tmp_path):
     classes = ["dog", "dog (absent)", "a,b", "🦊 fox"]
     path = write(FORMATS["cvat"], view_of(all_cells(2, 4), classes), tmp_path)
     labels = reader("read_cvat_labels.py").read(path.with_name("labels.labels.json"))

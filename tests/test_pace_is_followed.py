@@ -54,7 +54,7 @@ def share_asked_in_whole_images(session: Session) -> float:
 @pytest.mark.slow
 @pytest.mark.training
 @pytest.mark.parametrize(("kind", "least", "most"), [("slow at tiles", 0.4, 1.0), ("slow at images", 0.0, 0.05)])
-def test_within_ten_minutes_a_person_is_asked_in_the_way_that_is_quick_for_them(tmp_path, kind, least, most):
+def test_autopilot_prefers_the_faster_task_of_an_annotator_within_ten_minutes(tmp_path, kind, least, most):
     shown = effort_measurement.make_project(
         tmp_path / "project", SAMPLE_DATA_FOLDER / "images", SAMPLE_DATA_FOLDER / "truth.csv", "efficientnet_lite0"
     )

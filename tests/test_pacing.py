@@ -44,7 +44,7 @@ def rerun(page: str) -> bytes:
 
 
 @pytest.mark.process
-def test_others_are_answered_while_one_page_sends_without_end(served):
+def test_server_answers_other_requests_while_one_page_floods_its_websocket(served):
     is_over, sent = threading.Event(), []
     with page_of(served) as page:
 
@@ -68,7 +68,7 @@ def test_others_are_answered_while_one_page_sends_without_end(served):
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_an_owner_works_on_while_a_guest_has_twenty_sockets_that_send_without_end(tmp_path, monkeypatch):
+def test_owner_is_served_while_a_guest_floods_twenty_websockets(tmp_path, monkeypatch):
     monkeypatch.setattr(socket_flood, "SECONDS", 8.0)
     answers, runs, sent = socket_flood.measured(tmp_path, 20, 20)
     assert sent > 2000
@@ -76,7 +76,7 @@ def test_an_owner_works_on_while_a_guest_has_twenty_sockets_that_send_without_en
 
 
 @pytest.mark.process
-def test_a_message_that_no_page_sends_closes_its_socket(served):
+def test_oversized_websocket_message_closes_the_socket(served):
     with page_of(served) as page, pytest.raises(websockets.ConnectionClosedError) as closed:
         page.send(bytes(MAX_MESSAGE_BYTES + 1))
         while True:
@@ -123,7 +123,7 @@ def carried(pace: WebSocketThrottle, who: object, messages: list[bytes]) -> tupl
     return app, sent
 
 
-def test_what_comes_while_others_wait_goes_on_together_and_nothing_is_lost(monkeypatch):
+def test_throttled_websocket_messages_are_delivered_together_and_in_order(monkeypatch):
     for name, value in (("SOCKET_BURST_RUNS", 1), ("SOCKET_RUNS_PER_SECOND", 20), ("MERGE_SECONDS", 0.01)):
         monkeypatch.setattr(websocket_throttle, name, value)
     messages = [b"%d" % number for number in range(2000)]
@@ -134,7 +134,7 @@ def test_what_comes_while_others_wait_goes_on_together_and_nothing_is_lost(monke
     assert groups < 100, "each message waited by itself"
 
 
-def test_a_socket_that_is_late_all_the_time_is_closed_to_try_later(monkeypatch):
+def test_socket_with_too_many_delayed_messages_is_closed_with_try_again_later(monkeypatch):
     for name, value in (
         ("SOCKET_BURST_RUNS", 1),
         ("SOCKET_RUNS_PER_SECOND", 25),
@@ -147,7 +147,7 @@ def test_a_socket_that_is_late_all_the_time_is_closed_to_try_later(monkeypatch):
     assert sent == [{"type": "websocket.close", "code": TRY_AGAIN_LATER_CODE}]
 
 
-def test_all_sockets_of_a_person_share_what_the_person_may_cause_and_others_have_their_own():
+def test_websocket_limit_is_shared_by_the_sockets_of_a_member_but_not_between_members():
     pace = WebSocketThrottle()
     sockets = [object() for _ in range(20)]
 
@@ -162,7 +162,7 @@ def test_all_sockets_of_a_person_share_what_the_person_may_cause_and_others_have
         assert seconds[-1] > 10
 
 
-def test_a_large_message_counts_as_many(monkeypatch):
+def test_large_websocket_message_is_charged_as_several(monkeypatch):
     pace = WebSocketThrottle()
 
     async def wait(size: int) -> float:
@@ -172,7 +172,7 @@ def test_a_large_message_counts_as_many(monkeypatch):
     assert ran(wait(MAX_MESSAGE_BYTES)) > 5
 
 
-def test_a_person_has_so_many_sockets_and_gets_others_for_those_that_ended(monkeypatch):
+def test_socket_limit_per_member_counts_only_open_sockets(monkeypatch):
     monkeypatch.setattr(websocket_throttle, "MAX_SOCKETS_PER_PERSON", 2)
     pace, over = WebSocketThrottle(), asyncio.Event()
     closed: list[int] = []
@@ -199,7 +199,7 @@ def test_a_person_has_so_many_sockets_and_gets_others_for_those_that_ended(monke
     ran(play())
 
 
-def test_what_is_done_in_any_case_is_owed():
+def test_rate_limiter_charges_accumulate_per_member():
     owed = RateLimiter(burst=2, per_second=10)
     assert [owed.charge("Ann", 1), owed.charge("Ann", 1)] == [0, 0]
     assert 0 < owed.charge("Ann", 5) <= 0.5 < owed.charge("Ann", 5) <= 1.0

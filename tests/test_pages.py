@@ -38,13 +38,13 @@ def show(project):
 
 
 @pytest.mark.parametrize("name", [page.name for page in navigation.PAGES])
-def test_a_page_of_a_new_project_shows_no_exception(show, name):
+def test_every_page_of_a_new_project_shows_no_error(show, name):
     test = show(name)
     assert not test.exception and not test.error
 
 
 @pytest.mark.parametrize("name", ["assignment", "certificate", "export", "map", "progress", "review"])
-def test_a_page_leads_to_the_images_and_then_to_the_classes_that_a_project_lacks(show, db, tmp_path, name):
+def test_pages_link_to_images_or_classes_when_the_project_has_none(show, db, tmp_path, name):
     with db.writing() as sql:
         sql.execute("DELETE FROM class")
     links = [link.proto.page for link in show(name).page_link]
@@ -54,32 +54,32 @@ def test_a_page_leads_to_the_images_and_then_to_the_classes_that_a_project_lacks
     assert link.proto.page == "images"
 
 
-def test_settings_fold_parameters_away(show):
+def test_settings_page_collapses_expert_parameters(show):
     [folded] = [one for one in show("settings").expander if one.label == "For experts"]
     assert any("Parameters" in text.value for text in folded.markdown)
 
 
-def test_progress_says_what_to_do_while_there_is_nothing(show):
+def test_progress_page_of_an_unlabeled_project_suggests_next_steps(show):
     texts = [info.value for info in show("progress").info]
     assert any("Start with Autopilot" in text for text in texts)
     assert any("Review shows them" in text for text in texts)
 
 
-def test_progress_counts_what_was_decided(show, db):
+def test_progress_page_counts_labeled_images_and_present_labels(show, db):
     decisions.save(db, [Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=1, class_id=1, state=1)])
     metrics = {metric.label: metric.value for metric in show("progress").metric}
     assert metrics["Labeled images"] == "1 of 24"
     assert metrics["Present"] == "1"
 
 
-def test_settings_change_the_method_and_ask_for_a_run(show, db):
+def test_settings_page_changes_the_method_and_requests_a_training(show, db):
     test = show("settings")
     test.selectbox(key="method").select("em_apl").run()
     assert configuration.get_method(db) == "em_apl"
     assert jobs.is_training_requested(db)
 
 
-def test_what_another_owner_has_set_meanwhile_is_shown_and_not_overwritten(show, db):
+def test_settings_page_keeps_and_shows_settings_changed_by_another_owner(show, db):
     test = show("settings")
     configuration.set_method(db, "em_apl")
     query_order.set_default(db, "uncertainty")
@@ -88,7 +88,7 @@ def test_what_another_owner_has_set_meanwhile_is_shown_and_not_overwritten(show,
     assert query_order.get_default_name(db) == test.selectbox(key="order").value == "uncertainty"
 
 
-def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
+def test_settings_page_lists_every_project_method_and_shows_its_parameters(show, db):
     configuration.set_method(db, "role+linear_init", {"k": 2.5})
     test = show("settings")
     box = test.selectbox(key="method")
@@ -107,7 +107,7 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     assert any(frame.escape_markdown("alpha = 0.2") in text.value for text in test.markdown)
 
 
-def test_settings_ask_for_an_adapted_network_show_how_far_it_is_and_pause_it(show, db):
+def test_settings_page_estimates_starts_and_pauses_backbone_adaptation(show, db):
     test = show("settings")
     test.button(key="adapt_estimate").click().run()
     assert adaptation.get_request(db) == "estimate"
@@ -126,7 +126,7 @@ def test_settings_ask_for_an_adapted_network_show_how_far_it_is_and_pause_it(sho
     adaptation.release(db)
 
 
-def test_settings_say_how_to_set_up_a_login_provider_and_the_file_is_what_serve_takes(show, tmp_path, monkeypatch):
+def test_settings_page_shows_a_login_provider_file_that_serve_accepts(show, tmp_path, monkeypatch):
     monkeypatch.setattr(
         served_project,
         "_configured_access",
@@ -142,24 +142,24 @@ def test_settings_say_how_to_set_up_a_login_provider_and_the_file_is_what_serve_
     assert with_it.provider and with_it.provider.keys() >= set(serving_modes.REQUIRED_PROVIDER_KEYS)
 
 
-def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(show):
+def test_settings_page_names_the_base_method_of_a_method_without_a_paper(show):
     texts = [one.value for one in show("settings").markdown]
     assert any("[This project's own (2026), built on gr: Chen et al." in text for text in texts), texts
 
 
-def test_export_by_the_model_without_a_run_says_what_to_do(show):
+def test_export_page_disables_model_export_without_a_model(show):
     test = show("export")
     test.radio(key="unknown").set_value("model").run()
     assert "No model yet" in test.error[0].value and test.button(key="export_start").disabled
 
 
-def test_a_page_without_a_name_asks_for_it(project):
+def test_page_asks_for_a_missing_annotator_name(project):
     served_project.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     assert test.text_input(key="name_given").label == "Your name"
 
 
-def test_a_name_in_other_capitals_is_asked_about_and_one_click_takes_the_known_one(project, db):
+def test_name_that_resembles_a_known_annotator_requires_a_choice(project, db):
     decisions.save(db, [Decision(str(uuid.uuid4()), "label", "Dana Lee", "click", image_id=1, class_id=1, state=1)])
     served_project.open_project(project)
     for given, button, name in (
@@ -178,7 +178,7 @@ def test_a_name_in_other_capitals_is_asked_about_and_one_click_takes_the_known_o
         assert not test.exception and test.session_state["name"] == name
 
 
-def test_a_blank_name_is_asked_for_again(project):
+def test_empty_annotator_name_is_refused_with_a_warning(project):
     served_project.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     test.button[0].click().run()

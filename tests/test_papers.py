@@ -43,7 +43,7 @@ def figures(table: str, row: str, regime: str = "finetune") -> list[float | None
     return [cell.paper for cell in load_tables()[table].cells if (cell.row, cell.regime) == (row, regime)]
 
 
-def test_tables_that_quote_each_other_have_the_same_figures():
+def test_paper_tables_that_quote_each_other_have_equal_figures():
     for row in ("AN", "AN-LS"):
         for regime in ("linear", "finetune"):
             assert figures("cole-a1", row, regime) == figures("cole-1", row, regime)[:2]
@@ -63,7 +63,7 @@ def test_tables_that_quote_each_other_have_the_same_figures():
     assert figures("lagc-3", "AN, PLC, LAC, two stages, queue (LAGC)", "lem") == figures("lagc-2", "LAGC", "lem")[:2]
 
 
-def test_an_open_row_says_why_and_has_no_command():
+def test_open_paper_row_has_a_reason_and_no_command():
     is_open = {
         (cell.table, cell.row, cell.regime) for table in load_tables().values() for cell in table.cells if cell.open
     }
@@ -76,7 +76,7 @@ def test_an_open_row_says_why_and_has_no_command():
         next(cell for cell in load_tables()["gr-2"].cells if cell.row == "MIME").make_options()
 
 
-def test_the_page_lists_the_command_of_every_row():
+def test_papers_page_contains_the_current_command_of_every_row():
     page = PAGE.read_text(encoding="utf-8")
     assert page == replace_commands(page), "write it anew: python -m annotator.benchmark.papers docs/papers.md"
 
@@ -106,14 +106,14 @@ def run(line: str, name: str, root: Path, work: Path) -> dict:
 
 @pytest.mark.slow
 @over(row__line=distinct())
-def test_every_command_of_the_page_parses_and_trains(sets, kept, row, line):
+def test_every_command_of_the_papers_page_parses_and_trains(sets, kept, row, line):
     found = run(line, "voc", sets["voc"], kept)
     assert 0 < found["test_map"] <= 1 and found["epoch"] == [1]
 
 
 @pytest.mark.slow
 @over(name=MAKERS)
-def test_every_set_is_trained_end_to_end_with_the_settings_of_the_paper(sets, kept, name):
+def test_gr_trains_on_every_benchmark_set_with_the_published_settings(sets, kept, name):
     (cell,) = (cell for cell in load_tables()["gr-2"].cells if (cell.row, cell.dataset) == ("GR", name))
     assert 0 < run(format_command(cell.make_options(), "SET", "ROOT"), name, sets[name], kept)["test_map"] <= 1
 
@@ -124,7 +124,7 @@ def papers(root: Path, work: Path, *words: str):
 
 
 @pytest.mark.slow
-def test_a_table_sets_print_and_measurement_side_by_side_and_goes_on_where_it_was_stopped(sets, tmp_path):
+def test_bench_papers_compares_published_and_measured_figures_and_resumes(sets, tmp_path):
     work, page = tmp_path / "work", tmp_path / "cole-2.md"
     first = papers(sets["voc"], work, "--table", "cole-2", "--row", "AN", "--json")
     assert first.exit_code == 0, (first.output, first.exception)
@@ -138,14 +138,14 @@ def test_a_table_sets_print_and_measurement_side_by_side_and_goes_on_where_it_wa
 
 
 @pytest.mark.slow
-def test_a_plan_says_how_long_the_rows_take_and_trains_none(sets, tmp_path):
+def test_bench_papers_plan_estimates_the_time_and_trains_no_rows(sets, tmp_path):
     done = papers(sets["voc"], tmp_path, "--table", "gr-2", "--row", "GR", "--row", "MIME", "--batch", 2, "--plan")
     assert done.exit_code == 0, (done.output, done.exception)
     assert "at most about" in done.stderr and "MIME (finetune), open: MIME is not built" in done.stdout
     assert not list(tmp_path.glob("result*"))
 
 
-def test_expected_seconds_are_epochs_times_images_by_the_pace(sets, tmp_path):
+def test_duration_estimate_equals_epochs_times_images_divided_by_pace(sets, tmp_path):
     dataset = load_dataset("voc", sets["voc"])
     train, val, test = (len(part) for part in (dataset.train, dataset.val, dataset.test))
     rows = {cell.row: cell for cell in load_tables()["em-1"].cells if cell.dataset == "voc"}
@@ -177,7 +177,7 @@ def test_expected_seconds_are_epochs_times_images_by_the_pace(sets, tmp_path):
         (["--table", "gr-fig3", "--markdown", "nowhere/a.md"], "there is no folder"),
     ],
 )
-def test_what_a_table_has_not_is_told(sets, tmp_path, words, told):
+def test_bench_papers_refuses_unknown_tables_rows_and_options(sets, tmp_path, words, told):
     done = papers(sets["voc"], tmp_path, *words)
     assert isinstance(done.exception, AnnotatorError) and told in str(done.exception)
     listed = CliRunner().invoke(app, ["bench", "papers"])

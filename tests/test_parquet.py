@@ -46,7 +46,7 @@ def contents_of(path):
     return FORMATS["parquet"].read(path, Problems())
 
 
-def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
+def test_parquet_reader_reads_exactly_the_labels_and_fields_of_each_layout(tmp_path):
     for shape, columns in SHAPES.items():
         pd.DataFrame(columns).to_parquet(tmp_path / f"{shape}.parquet")
         items, problems = read(tmp_path / f"{shape}.parquet")
@@ -65,7 +65,7 @@ def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
             assert items[0].labels[0][2:] == ("Ann", 1767323045.0, "") and items[1].labels[0].decided_at == 1767323045.0
 
 
-def test_what_is_wrong_is_named_by_row_and_a_broken_file_is_refused(tmp_path):
+def test_parquet_reader_reports_invalid_rows_and_refuses_a_damaged_file(tmp_path):
     fox = [1.0] * 20 + [3.0]
     pd.DataFrame({"image": [*map(str, range(20)), "x"], "fox": fox}).to_parquet(tmp_path / "wrong.parquet")
     (question,) = (one for one in contents_of(tmp_path / "wrong.parquet").interpretations if not one.is_sure)

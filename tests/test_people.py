@@ -32,7 +32,7 @@ def served(tmp_path_factory):
         yield served
 
 
-def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_all_pages(browser, served):
+def test_header_figures_follow_decisions_and_undo_on_all_pages(browser, served):
     page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})
     figures, measure = page.locator(".figures"), page.locator(".measure")
     expect(figures).to_have_text("today 0 min · 0 images · 0 labels")
@@ -74,7 +74,7 @@ def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_
     assert page.troubles == []
 
 
-def test_the_history_tells_who_said_what_and_takes_comments_that_undo_and_their_author_take_away(browser, served):
+def test_image_history_shows_decisions_and_comments_can_be_undone_or_removed(browser, served):
     page = open_page(browser, served, "Cy")
     wait_for_picture(page)
     image_id, db = on_screen(page), Database(served.project)
@@ -126,7 +126,7 @@ TOLD = """(midnight) => window.dispatchEvent(new CustomEvent("annotator:today", 
   ahead: { milliseconds: 0, images: 0, labels: 0 } } }))"""
 
 
-def test_after_midnight_the_day_is_counted_anew_and_no_count_of_the_day_before_takes_its_place(browser, served):
+def test_daily_figures_restart_after_midnight_and_ignore_outdated_counts(browser, served):
     page = open_page(browser, served, "Dee", "/settings", clock=True)
     figures = page.locator(".figures")
     expect(figures).to_contain_text("0 images", timeout=60_000)
@@ -141,7 +141,7 @@ def test_after_midnight_the_day_is_counted_anew_and_no_count_of_the_day_before_t
     assert page.troubles == []
 
 
-def test_progress_that_is_open_follows_what_another_person_does_and_undoes(browser, tmp_path):
+def test_open_progress_page_follows_decisions_and_undo_of_another_annotator(browser, tmp_path):
     with served_photos(tmp_path, 6, ["fox", "heron"]) as served:
         watching = open_page(browser, served, "Ben", "/progress")
         metrics = watching.locator("[data-testid=stMain] [data-testid=stMetric]")

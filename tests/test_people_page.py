@@ -45,7 +45,7 @@ def look(browser, served: Served, name: str) -> Page:
     return page
 
 
-def test_an_annotator_sees_themselves_and_nobody_else(browser, team):
+def test_people_page_shows_annotators_only_themselves(browser, team):
     page = look(browser, team, "Ben")
     expect(page.get_by_text("77.7 %")).to_be_visible()
     expect(page.get_by_text("0 of 36", exact=True)).to_be_visible()  # they differ on 8, and nobody has settled it
@@ -54,7 +54,7 @@ def test_an_annotator_sees_themselves_and_nobody_else(browser, team):
     assert page.troubles == []
 
 
-def test_a_reviewer_sees_everybody_and_may_choose_one(browser, team):
+def test_people_page_shows_reviewers_all_annotators_and_a_csv_download(browser, team):
     page = look(browser, team, "Rita")
     table = page.get_by_role("region", name="Everybody")
     expect(table).to_contain_text("Ann")

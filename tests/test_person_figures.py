@@ -16,7 +16,7 @@ from annotator.store.labels import decisions
 from spmll.statistics import intervals
 
 
-def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, project, annotator, tmp_path):
+def test_annotator_figures_reveal_a_careless_annotator_and_count_changes_by_others(db, project, annotator, tmp_path):
     assert "Nobody" in annotator("people", project).stdout
     for image_id in range(1, 13):
         say(db, "A+", "b+", "c-" if image_id <= 6 else "c+", image_id=image_id)
@@ -36,14 +36,14 @@ def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, p
     assert float(rows[9]["sensitivity_low"]) < 0.6 and rows[9]["same"] == "0.5"
 
 
-def test_without_evidence_there_is_no_figure(db, project, annotator):
+def test_annotator_figures_are_empty_without_a_comparison(db, project, annotator):
     say(db, "A+", "I-")
     (ann,) = compute_annotator_figures(db)  # a file is not a person
     assert ann.answers == 1 and ann.compared == 0 and ann.classes == []
     assert annotator("people", project).stdout.count("nothing says how often") == 1
 
 
-def test_pace_agreement_and_what_others_changed_are_those_of_the_class_and_of_the_week_of_the_answer(
+def test_annotator_figures_report_pace_agreement_and_changes_by_class_and_week(
     db, monkeypatch, annotator, project, tmp_path
 ):
     monday = datetime(2026, 3, 2, 0, 30, tzinfo=UTC).timestamp()
@@ -92,7 +92,7 @@ def test_pace_agreement_and_what_others_changed_are_those_of_the_class_and_of_th
 
 
 @pytest.mark.parametrize("count", [6, 15, 60])
-def test_the_interval_of_a_median_holds_it_as_often_as_it_says_whatever_the_shape_of_times(count):
+def test_median_interval_covers_the_true_median_at_its_confidence_level(count):
     """1,000 samples of a skewed distribution whose median is 1: at least 95 %, less 2.5 sigma."""
     rng = np.random.default_rng(0)
     found = [intervals.estimate_median(rng.lognormal(0, 1, count).tolist()) for _ in range(1000)]
@@ -100,7 +100,7 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_says_whatever_the_shap
     assert math.isnan(intervals.estimate_median([1.0] * 5).low) and math.isnan(intervals.estimate_median([]).value)
 
 
-def test_a_person_of_many_at_one_cell_is_compared_with_each_of_the_others(db):
+def test_annotator_is_compared_with_each_other_annotator_of_a_label(db):
     say(db, "A+", "b+", "c-")
     assert [(person.compared, person.same.value) for person in compute_annotator_figures(db)] == [
         (2, 0.5),

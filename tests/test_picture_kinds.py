@@ -90,7 +90,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_is_read_as_the_picture_that_it_holds_also_where_its_name_lies(tmp_path, kind):
+def test_every_image_format_is_decoded_despite_a_wrong_file_ending(tmp_path, kind):
     if kind == "avif" and not features.check("avif"):
         pytest.skip("this Pillow was built without AVIF")
     path = tmp_path / "picture.jpg"
@@ -101,7 +101,7 @@ def test_each_kind_is_read_as_the_picture_that_it_holds_also_where_its_name_lies
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_truncated_file_of_each_kind_is_refused(kind):
+def test_truncated_file_of_every_image_format_is_refused(kind):
     content = KINDS[kind]()
     for kept in (1, 20, 140, 300, len(content) // 2, len(content) * 4 // 5):
         for read in (check_image, open_rgb):
@@ -110,7 +110,7 @@ def test_a_truncated_file_of_each_kind_is_refused(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_flipped_bytes_of_each_kind_never_raise_anything_but_bad_image(kind):
+def test_corrupt_bytes_of_every_image_format_raise_only_bad_image(kind):
     content = KINDS[kind]()
     chance = np.random.default_rng(0)
     for _ in range(60):
@@ -124,13 +124,13 @@ def test_flipped_bytes_of_each_kind_never_raise_anything_but_bad_image(kind):
                 assert str(refused)
 
 
-def test_jfif_is_a_jpeg_and_is_registered(tmp_path):
+def test_jfif_file_is_registered_as_an_image(tmp_path):
     draw(tmp_path / "photos" / "a.jpg", seed=1).rename(tmp_path / "photos" / "a.jfif")
     set_up_project(tmp_path / "project", images_folder=tmp_path / "photos")
     assert Database(tmp_path / "project").value("SELECT name FROM image") == "a.jfif"
 
 
-def test_a_jpeg_2000_that_lost_its_low_bits_or_does_not_name_its_fourth_band_is_refused():
+def test_jpeg_2000_with_lost_bits_or_an_unknown_fourth_band_is_refused():
     imagecodecs = pytest.importorskip("imagecodecs")
     dark = (smooth().astype(np.uint16)) * 11
     with pytest.raises(BadImage, match=r"of 16 bits, of which this decoder keeps the upper 8, and the brightest value"):
@@ -140,7 +140,7 @@ def test_a_jpeg_2000_that_lost_its_low_bits_or_does_not_name_its_fourth_band_is_
         check_image(io.BytesIO(imagecodecs.jpeg2k_encode(four, level=0, codecformat="jp2")))
 
 
-def test_the_window_of_a_dicom_is_applied_after_its_rescale_and_monochrome1_is_inverted():
+def test_dicom_window_applies_after_rescale_and_monochrome1_is_inverted():
     values = np.arange(64 * 48, dtype=np.int16).reshape(48, 64)
     window = {"RescaleSlope": 2, "RescaleIntercept": -1000, "WindowCenter": [1000, 5], "WindowWidth": [1001, 9]}
     x = values * 2.0 - 1000
@@ -158,7 +158,7 @@ def test_the_window_of_a_dicom_is_applied_after_its_rescale_and_monochrome1_is_i
     assert black[0].max() == 0 and black[-1, -1].min() == 255
 
 
-def test_a_dicom_of_frames_or_without_an_image_or_packed_is_refused_with_words():
+def test_dicom_with_several_frames_too_many_pixels_or_deflated_is_refused():
     values = np.zeros((4, 5), np.uint16)
     with pytest.raises(BadImage, match="a DICOM of 12 frames"):
         check_image(io.BytesIO(dicom(values, NumberOfFrames=12)))
@@ -169,7 +169,7 @@ def test_a_dicom_of_frames_or_without_an_image_or_packed_is_refused_with_words()
         check_image(io.BytesIO(packed))
 
 
-def test_a_raw_file_is_developed_and_never_its_preview():
+def test_raw_file_is_developed_at_full_size_and_refused_when_truncated():
     content = raw()
     facts = check_image(io.BytesIO(content))
     assert facts.format == "RAW" and (facts.width, facts.height) == (96, 64)
@@ -197,7 +197,7 @@ def without_extras(tmp_path, *words: object, code: int = 0) -> str:
 
 
 @pytest.mark.process
-def test_without_the_extra_pictures_are_counted_by_their_endings_with_the_line_that_reads_them(tmp_path):
+def test_import_without_an_extra_counts_unread_files_and_names_the_install_command(tmp_path):
     photos = tmp_path / "photos"
     draw(photos / "a.jpg", seed=1)
     for name in ("b.heic", "c.HEIC", "d.mp4", "e.dcm", "f.cr2", "notes.txt"):
@@ -220,7 +220,7 @@ def test_without_the_extra_pictures_are_counted_by_their_endings_with_the_line_t
     assert "1 skipped: not an image that is read here, but one of photos of phones (HEIC)" in said
 
 
-def test_files_that_an_extra_reads_are_found_by_the_same_command_once_it_is_there(tmp_path, monkeypatch):
+def test_adding_a_folder_again_registers_newly_supported_formats(tmp_path, monkeypatch):
     photos = tmp_path / "photos"
     draw(photos / "a.jpg", seed=1)
     (photos / "b.avif").write_bytes(saved("AVIF"))
@@ -235,7 +235,7 @@ def test_files_that_an_extra_reads_are_found_by_the_same_command_once_it_is_ther
     assert (done.added, done.bad) == (1, [])
 
 
-def test_every_ending_belongs_to_one_kind():
+def test_every_file_ending_belongs_to_one_image_format():
     endings = [ending for kind in picture_kinds.PICTURE_KINDS for ending in kind.endings]
     assert len(endings) == len(set(endings))
     assert not set(endings) & {".jpg", ".png", ".tif", ".avif", ".jfif"}

@@ -33,7 +33,7 @@ def _png_header(width, height):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
-def test_every_format_is_read_with_its_size(tmp_path, suffix):
+def test_every_image_format_is_read_with_its_size_and_mode(tmp_path, suffix):
     path = tmp_path / f"image.{suffix}"
     Image.fromarray(_noise()).save(path)
     assert check_image(path) == ImageFacts(64, 48, {"jpg": "JPEG", "tiff": "TIFF"}.get(suffix, suffix.upper()))
@@ -41,7 +41,7 @@ def test_every_format_is_read_with_its_size(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
-def test_a_file_cut_off_anywhere_is_refused_or_read_but_never_crashes(tmp_path, suffix):
+def test_truncated_file_of_every_format_is_refused(tmp_path, suffix):
     whole = tmp_path / f"whole.{suffix}"
     Image.fromarray(_noise(200, 150)).save(whole)
     content = whole.read_bytes()
@@ -55,7 +55,7 @@ def test_a_file_cut_off_anywhere_is_refused_or_read_but_never_crashes(tmp_path, 
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
-def test_flipped_bytes_never_raise_anything_but_bad_image(tmp_path, suffix):
+def test_corrupt_bytes_raise_only_bad_image(tmp_path, suffix):
     whole = tmp_path / f"whole.{suffix}"
     Image.fromarray(_noise(40, 30)).save(whole)
     chance = np.random.default_rng(1)
@@ -72,26 +72,26 @@ def test_flipped_bytes_never_raise_anything_but_bad_image(tmp_path, suffix):
                 assert str(error)
 
 
-def test_an_empty_file_says_so(tmp_path):
+def test_empty_image_file_is_refused_as_empty(tmp_path):
     (tmp_path / "empty.jpg").touch()
     with pytest.raises(BadImage, match=r"empty file \(0 bytes\)"):
         check_image(tmp_path / "empty.jpg")
 
 
-def test_a_text_file_named_jpg_is_not_an_image(tmp_path):
+def test_text_file_named_jpg_is_refused(tmp_path):
     (tmp_path / "notes.jpg").write_text("not a photo at all")
     with pytest.raises(BadImage, match="not an image, or a format that is not read"):
         check_image(tmp_path / "notes.jpg")
 
 
-def test_a_format_outside_the_list_is_not_even_tried(tmp_path):
+def test_unsupported_format_with_a_supported_ending_is_refused(tmp_path):
     Image.fromarray(_noise()).save(tmp_path / "really.ppm")
     (tmp_path / "really.ppm").rename(tmp_path / "named.png")
     with pytest.raises(BadImage, match="not an image, or a format that is not read"):
         check_image(tmp_path / "named.png")
 
 
-def test_a_truncated_jpeg_is_called_truncated(tmp_path):
+def test_truncated_jpeg_error_says_truncated(tmp_path):
     path = tmp_path / "cut.jpg"
     Image.fromarray(_noise(300, 300)).save(path, quality=95)
     path.write_bytes(path.read_bytes()[:-2000])
@@ -100,13 +100,13 @@ def test_a_truncated_jpeg_is_called_truncated(tmp_path):
 
 
 @pytest.mark.parametrize("side", [60_000, 13_400])
-def test_a_decompression_bomb_is_judged_by_its_header(tmp_path, side):
+def test_decompression_bomb_is_refused_by_its_header(tmp_path, side):
     (tmp_path / "bomb.png").write_bytes(_png_header(side, side))
     with pytest.raises(BadImage, match=f"{side:,} x {side:,} pixels is more than the limit of 179 million pixels"):
         check_image(tmp_path / "bomb.png")
 
 
-def test_a_missing_file_and_a_folder_have_their_reasons(tmp_path):
+def test_missing_file_and_folder_errors_name_the_reason(tmp_path):
     with pytest.raises(BadImage, match="no such file"):
         open_rgb(tmp_path / "gone.jpg")
     with pytest.raises(BadImage, match="not a file"):
@@ -131,7 +131,7 @@ def test_exif_orientation_is_applied_to_size_and_pixels(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tiff"])
-def test_an_orientation_that_stands_in_xmp_only_is_applied_to_size_and_pixels(tmp_path, suffix):
+def test_orientation_in_xmp_only_is_applied_to_the_size(tmp_path, suffix):
     path = tmp_path / f"turned.{suffix}"
     xmp = b'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="6"/>'
     info = PngImagePlugin.PngInfo()
@@ -142,7 +142,7 @@ def test_an_orientation_that_stands_in_xmp_only_is_applied_to_size_and_pixels(tm
     assert (facts.width, facts.height) == open_rgb(path).size == (48, 64)
 
 
-def test_colors_are_those_that_the_profile_says(tmp_path):
+def test_color_profile_is_applied_to_the_pixels(tmp_path):
     def read(name, picture, **options):
         picture.save(tmp_path / name, **options)
         return open_rgb(tmp_path / name).getpixel((5, 5))
@@ -169,13 +169,13 @@ def test_colors_are_those_that_the_profile_says(tmp_path):
     assert read("clear.png", clear, icc_profile=profiles.wide()) == (255, 255, 255)
 
 
-def test_sixteen_bits_are_stretched_not_clipped(tmp_path):
+def test_sixteen_bit_pixels_are_stretched_and_not_clipped(tmp_path):
     Image.fromarray(np.linspace(1000, 3000, 100, dtype=np.uint16).reshape(10, 10)).save(tmp_path / "xray.png")
     values = np.asarray(open_rgb(tmp_path / "xray.png"))
     assert values.min() == 0 and values.max() == 255 and len(np.unique(values)) > 80
 
 
-def test_float_pixels_with_holes_and_flat_ones_are_read(tmp_path):
+def test_float_image_with_nan_and_infinity_and_constant_image_are_read(tmp_path):
     depth = np.linspace(-5, 5, 100, dtype=np.float32).reshape(10, 10)
     depth[0, 0] = np.nan
     depth[0, 1] = np.inf
@@ -199,35 +199,35 @@ def test_cmyk_palette_gray_and_bilevel_become_rgb(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
-def test_what_is_transparent_is_white(tmp_path, mode):
+def test_transparent_pixels_become_white(tmp_path, mode):
     picture = Image.new("RGBA", (16, 16), (0, 0, 0, 0)).convert(mode)
     options = {"transparency": picture.getpixel((0, 0))} if mode == "P" else {}
     picture.save(tmp_path / "clear.png", **options)
     assert np.asarray(open_rgb(tmp_path / "clear.png")).min() == 255
 
 
-def test_the_first_frame_of_an_animation_is_taken(tmp_path):
+def test_first_frame_of_an_animation_is_read(tmp_path):
     frames = [Image.new("RGB", (20, 20), colour) for colour in ("red", "blue")]
     frames[0].save(tmp_path / "moving.gif", save_all=True, append_images=frames[1:])
     assert open_rgb(tmp_path / "moving.gif").getpixel((5, 5)) == (255, 0, 0)
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png"])
-def test_at_least_may_reduce_but_never_below(tmp_path, suffix):
+def test_open_rgb_reduces_large_images_but_never_below_at_least(tmp_path, suffix):
     Image.fromarray(_noise(1000, 700)).save(tmp_path / f"large.{suffix}")
     reduced = open_rgb(tmp_path / f"large.{suffix}", at_least=(100, 100))
     assert 100 <= min(reduced.size) < 350
     assert open_rgb(tmp_path / f"large.{suffix}", at_least=(2000, 2000)).size == (1000, 700)
 
 
-def test_an_open_file_will_do_instead_of_a_path():
+def test_open_rgb_accepts_an_open_file():
     buffer = io.BytesIO()
     Image.fromarray(_noise()).save(buffer, "PNG")
     buffer.seek(0)
     assert open_rgb(buffer).size == (64, 48)
 
 
-def test_the_display_copy_is_never_enlarged_and_leaves_nothing_behind_when_it_fails(tmp_path):
+def test_display_copy_is_never_enlarged_and_a_failed_copy_leaves_no_file(tmp_path):
     Image.fromarray(_noise()).save(tmp_path / "small.png")
     shown = tmp_path / "shown"
     shown.mkdir()
@@ -240,7 +240,7 @@ def test_the_display_copy_is_never_enlarged_and_leaves_nothing_behind_when_it_fa
 
 
 @pytest.mark.parametrize("read", [check_image, open_rgb, browser_formats.find_media_type, compute_sha256, open_file])
-def test_a_named_pipe_is_never_waited_for(tmp_path, read):
+def test_named_pipe_never_blocks_the_reader(tmp_path, read):
     os.mkfifo(tmp_path / "pipe.jpg")
     answers = []
 

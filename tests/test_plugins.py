@@ -63,7 +63,7 @@ def declare(site: Path, package: str, named: dict[str, str]) -> None:
 
 
 @pytest.mark.process
-def test_an_installed_plugin_reads_writes_and_trains(installed, annotator, project):
+def test_installed_plugin_imports_exports_and_trains(installed, annotator, project):
     assert [row["name"] for row in json.loads(annotator("formats", "--json").stdout)][-1] == "tag-list"
     sources = {row["name"]: row["source"] for row in json.loads(annotator("backbones", "--json").stdout)}
     assert sources["random-colors"] == "plug-in: annotator-example 1.0"
@@ -80,7 +80,7 @@ def test_an_installed_plugin_reads_writes_and_trains(installed, annotator, proje
 
 
 @pytest.mark.process
-def test_an_installed_tool_enters_the_benchmark_of_finishing_by_its_name(installed, annotator_process):
+def test_installed_tool_joins_the_finish_benchmark_by_its_name(installed, annotator_process):
     words = [
         "bench",
         "finish",
@@ -99,7 +99,7 @@ def test_an_installed_tool_enters_the_benchmark_of_finishing_by_its_name(install
 
 
 @pytest.mark.process
-def test_a_plugin_that_cannot_be_used_is_named_and_breaks_nothing(installed, annotator_process):
+def test_unusable_plugin_is_reported_and_left_out(installed, annotator_process):
     declare(installed, "broken", BROKEN)
     declare(installed, "other", {"twice": "elsewhere:FORMAT"})
     done = annotator_process("formats", "--json")
@@ -111,7 +111,7 @@ def test_a_plugin_that_cannot_be_used_is_named_and_breaks_nothing(installed, ann
         assert sum(repr(name) in line and "broken 1.0" in line for line in warned) == 1, name
 
 
-def test_a_plugin_that_fails_while_it_recognizes_does_not_stop_an_import(tmp_path, monkeypatch, project):
+def test_plugin_that_fails_to_recognize_a_file_does_not_stop_the_import(tmp_path, monkeypatch, project):
     (tmp_path / "confused_plugin.py").write_text(
         "from annotator.exchange.formats.format import Format\nFORMAT = Format('mine', 'confused', recognize=lambda "
         "path: 1 / 0, read=lambda path, problems: None)\n"
@@ -126,7 +126,7 @@ def test_a_plugin_that_fails_while_it_recognizes_does_not_stop_an_import(tmp_pat
         assert opened.import_(tmp_path / "labels.csv").imported.answers == 1
 
 
-def test_a_plugin_whose_code_fails_is_left_out(tmp_path, monkeypatch):
+def test_plugin_that_fails_to_load_is_left_out_with_a_warning(tmp_path, monkeypatch):
     (tmp_path / "failing_plugin.py").write_text("raise RuntimeError('no licence')")
     declare(tmp_path, "failing", {"fails": "failing_plugin:FORMAT"})
     monkeypatch.syspath_prepend(tmp_path)

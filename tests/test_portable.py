@@ -48,7 +48,7 @@ def trained(answered: int, marked: int = 200):
 
 
 @pytest.mark.parametrize("answered", [0, 60])
-def test_the_portable_model_gives_the_probabilities_of_the_training(answered, tmp_path):
+def test_portable_model_returns_the_probabilities_of_the_training(answered, tmp_path):
     model, codes, features, regions, unanswered = trained(answered)
     assert model.calibrated == bool(answered)
     assert model.model is not None and model.probabilities is not None
@@ -68,7 +68,7 @@ def test_the_portable_model_gives_the_probabilities_of_the_training(answered, tm
     assert float(np.nanstd(wanted)) > 0.1
 
 
-def test_a_second_model_takes_part_in_the_portable_form():
+def test_portable_model_includes_the_second_model():
     model, codes, features, _, _ = trained(0)
     second = model.ensemble.second
     if second is None:  # the marks of made-up images are easy to tell apart: it is fitted as if they were not
@@ -86,7 +86,7 @@ def test_a_second_model_takes_part_in_the_portable_form():
     np.testing.assert_allclose(torch.sigmoid(built.forward_codes(features, codes)).numpy(), wanted, atol=5e-4)
 
 
-def test_a_file_that_was_not_written_whole_is_no_model(tmp_path):
+def test_truncated_or_missing_portable_model_loads_as_none(tmp_path):
     model, codes, *_ = trained(0)
     built = PortableEnsemble.build(model.model, codes.basis)
     built.save(tmp_path / "model")

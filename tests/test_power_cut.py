@@ -120,7 +120,7 @@ def halves(root: Path, acknowledged: list[list[str]]) -> list[str]:
 @pytest.mark.process
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.slow
-def test_whenever_the_power_is_cut_all_that_was_acknowledged_is_there_and_every_array_is_whole(recording, tmp_path):
+def test_power_cut_keeps_acknowledged_data_and_complete_arrays(recording, tmp_path):
     disk = Disk(recording / "before")
     disk.root = recording / "disk"
     disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}

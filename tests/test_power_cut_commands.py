@@ -128,7 +128,7 @@ def _upgrade(older: Path, done: dict[str, int]) -> list[str]:
 @pytest.mark.process
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.slow
-def test_whenever_the_power_is_cut_backups_exports_and_upgrades_are_whole_or_not_there(recording, tmp_path):
+def test_power_cut_leaves_backups_exports_and_upgrades_complete_or_absent(recording, tmp_path):
     disk = Disk(recording / "before")
     disk.root = recording / "disk"
     disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}

@@ -48,7 +48,7 @@ def add(db, tmp_path, text=WIDE, name="yolo", **choices):
         return plan.apply()
 
 
-def test_every_format_says_the_same(db, tmp_path, annotator):
+def test_every_prediction_format_stores_the_same_scores(db, tmp_path, annotator):
     """A wide and a long CSV, Parquet, .npy, COCO results and Label Studio; names and hashes."""
     names = ["00.jpg", "01.jpg", "deep/23.png"]
     scores = np.array([[0.9, 0.1], [0.2, np.nan], [np.nan, 0.75]])
@@ -101,7 +101,7 @@ def test_every_format_says_the_same(db, tmp_path, annotator):
     assert listed["covered"] == 3 / 24 and not listed["used"]
 
 
-def test_what_is_wrong_is_said_together_and_stores_nothing(db, tmp_path, annotator):
+def test_prediction_errors_are_reported_together_and_store_nothing(db, tmp_path, annotator):
     text = "image,fox,hern\n00.jpg,1.5,0.1\n01.jpg,x,inf\nnobody.jpg,0.1,0.2\n"
     (tmp_path / "bad.csv").write_text(text)
     done = annotator("predictions", "project", "bad.csv", "--name", "bad", code=1)
@@ -124,7 +124,7 @@ def test_what_is_wrong_is_said_together_and_stores_nothing(db, tmp_path, annotat
     assert "Python objects" in annotator("predictions", "project", "objects.npy", "--name", "x", *more, code=1).stderr
 
 
-def test_unknown_images_and_unwanted_classes_are_left_out_and_counted(db, tmp_path, annotator):
+def test_predictions_for_unknown_images_and_classes_are_left_out_and_counted(db, tmp_path, annotator):
     (tmp_path / "more.csv").write_text("image,fox,wolf,Heron \n00.jpg,3,4,-1\nnobody.jpg,1,1,1\n")
     words = ("predictions", "project", "more.csv", "--name", "more", "--scale", "score", "--only-known")
     tried = json.loads(annotator(*words, "--dry-run", "--json").stdout)
@@ -139,9 +139,7 @@ def test_unknown_images_and_unwanted_classes_are_left_out_and_counted(db, tmp_pa
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_several_scores_of_a_cell_the_highest_counts_and_they_are_counted(
-    db, tmp_path, annotator, monkeypatch, order
-):
+def test_highest_of_repeated_scores_is_stored_and_repeats_are_counted(db, tmp_path, annotator, monkeypatch, order):
     """In one block of rows and in several, whatever the order."""
     monkeypatch.setattr(score_files, "CSV_BLOCK_BYTES", 64)
     rows = [
@@ -161,7 +159,7 @@ def test_of_several_scores_of_a_cell_the_highest_counts_and_they_are_counted(
     assert said_of(db, "00.jpg", "fox") == {"a": 0.75} and said_of(db, "01.jpg", "fox") == {"a": 0.5}
 
 
-def test_a_later_file_adds_to_a_source_and_replaces_what_it_says_again(db, tmp_path):
+def test_later_prediction_file_adds_to_its_source_and_replaces_repeated_scores(db, tmp_path):
     add(db, tmp_path)
     before = prediction_sources.find(db, "yolo")
     source = add(db, tmp_path, "image,class,score\n00.jpg,fox,0.25\n05.jpg,deer,0.5\n00.jpg,fox,0.125\n")
@@ -177,7 +175,7 @@ def test_a_later_file_adds_to_a_source_and_replaces_what_it_says_again(db, tmp_p
         add(db, tmp_path, scale="score")
 
 
-def test_a_removed_source_says_nothing_and_its_log_stays(db, tmp_path, annotator):
+def test_removed_prediction_source_gives_no_scores_but_keeps_its_log(db, tmp_path, annotator):
     add(db, tmp_path)
     images, named = ids(db)
     decisions.save(
@@ -190,7 +188,7 @@ def test_a_removed_source_says_nothing_and_its_log_stays(db, tmp_path, annotator
     assert said_of(db, "00.jpg", "fox") == {"yolo": 0.9}, "the name can be used again"
 
 
-def test_every_answer_is_logged_with_what_the_sources_said_of_its_cell(db, tmp_path):
+def test_every_decision_is_logged_with_the_scores_of_its_label(db, tmp_path):
     add(db, tmp_path)
     add(db, tmp_path, "image,fox\n00.jpg,-7\n", name="clip", scale="score")
     images, named = ids(db)
@@ -205,7 +203,7 @@ def test_every_answer_is_logged_with_what_the_sources_said_of_its_cell(db, tmp_p
     assert logged == [(images["00.jpg"], 1, -7), (images["00.jpg"], 1, 0.9), (images["01.jpg"], 1, 0.2)]
 
 
-def test_scores_of_a_merged_class_count_for_the_class_that_it_became(db, tmp_path):
+def test_scores_of_a_merged_class_count_for_the_target_class(db, tmp_path):
     add(db, tmp_path, "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.25,\n02.jpg,,0.5\n")
     images, named = ids(db)
     class_changes.merge(db, "Ann", [named["fox"]], named["heron"], same=True)
@@ -221,7 +219,7 @@ def test_scores_of_a_merged_class_count_for_the_class_that_it_became(db, tmp_pat
     assert np.array_equal(column[:, 0], np.array([0.5, 0.25, np.nan], np.float16), equal_nan=True)
 
 
-def test_a_writer_that_was_killed_leaves_the_version_before(db, tmp_path):
+def test_interrupted_prediction_import_keeps_the_previous_version(db, tmp_path):
     add(db, tmp_path)
 
     def dies():
@@ -253,7 +251,7 @@ def probability_of(db, image, class_name):
 
 
 @pytest.mark.training
-def test_the_first_guess_is_there_before_any_label_and_gone_with_its_source(db, cache, tmp_path):
+def test_training_without_labels_uses_predictions_until_their_source_is_removed(db, cache, tmp_path):
     due = Schedule(None).is_due
     add(db, tmp_path, "image,fox\n00.jpg,5\n", name="clip", scale="score")
     assert not due(db, 24), "scores have an order and nothing to begin with"
@@ -283,7 +281,7 @@ def test_the_first_guess_is_there_before_any_label_and_gone_with_its_source(db, 
 
 
 @pytest.mark.training
-def test_a_program_that_sends_all_the_time_is_not_followed_at_every_step(db, cache, tmp_path):
+def test_retraining_waits_until_prediction_updates_pause(db, cache, tmp_path):
     now = [100.0]
     schedule = Schedule(lambda: now[0])
     add(db, tmp_path)
@@ -298,7 +296,7 @@ def test_a_program_that_sends_all_the_time_is_not_followed_at_every_step(db, cac
 
 
 @pytest.mark.training
-def test_a_run_notes_what_it_believed_and_published_methods_use_no_predictions(db, cache, tmp_path, annotator):
+def test_model_reports_its_prediction_weights_and_published_methods_use_none(db, cache, tmp_path, annotator):
     rng = np.random.default_rng(1)
     images, named = ids(db)
     truth = rng.random((24, 3)) < 0.4
@@ -327,7 +325,7 @@ def test_a_run_notes_what_it_believed_and_published_methods_use_no_predictions(d
 
 
 @pytest.mark.training
-def test_pages_are_told_what_sources_say_but_never_where_predictions_are_hidden(db, cache, tmp_path):
+def test_queues_return_prediction_scores_unless_predictions_are_hidden(db, cache, tmp_path):
     add(db, tmp_path)
     train(db, cache, "auto", {}, "x")
     images, named = ids(db)

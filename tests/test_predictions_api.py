@@ -30,7 +30,7 @@ def send(served: Served, body, secret=None, path="/api/predictions", method="POS
     return answer.status, json.loads(text) if text.startswith(b"{") else text.decode()
 
 
-def test_a_program_sends_predictions_and_its_token_does_nothing_else(project, annotator):
+def test_predictions_token_sends_predictions_and_allows_nothing_else(project, annotator):
     secret = annotator("tokens", "make", "project", "tagger", "--for", "predictions").stdout.strip()
     db = Database(project)
     assert secret not in str(db.tuples("SELECT * FROM access_token")) and len(secret) > 40

@@ -37,7 +37,7 @@ def streams(monkeypatch):
     return guard
 
 
-def test_a_table_through_a_pipe_is_aligned_and_whole_and_plain_however_narrow_the_terminal_was(streams):
+def test_piped_table_is_aligned_complete_and_without_control_characters(streams):
     out, _ = streams(tty=False)
     printing.print_table(("", "cells"), [("fox", "1,200"), (HOSTILE, "3")])
     title, fox, hostile = out.getvalue().splitlines()
@@ -48,7 +48,7 @@ def test_a_table_through_a_pipe_is_aligned_and_whole_and_plain_however_narrow_th
     assert "\x1b" not in out.getvalue()
 
 
-def test_a_table_on_a_terminal_is_as_wide_as_it_and_interprets_nothing_of_a_name(streams):
+def test_terminal_table_wraps_long_names_and_escapes_control_characters(streams):
     out, _ = streams(tty=True)
     printing.print_table(("name", "cells"), [(HOSTILE, "3")])
     text = out.getvalue()
@@ -57,7 +57,7 @@ def test_a_table_on_a_terminal_is_as_wide_as_it_and_interprets_nothing_of_a_name
     assert text.count("long") == 40 and len(text.splitlines()) > 4
 
 
-def test_progress_is_shown_with_its_numbers_on_a_terminal_and_not_through_a_pipe(streams):
+def test_progress_bar_is_shown_on_a_terminal_but_not_through_a_pipe(streams):
     for tty in (True, False):
         out, err = streams(tty=tty)
         with printing.show_progress("Looking at images") as show:
@@ -69,7 +69,7 @@ def test_progress_is_shown_with_its_numbers_on_a_terminal_and_not_through_a_pipe
         assert tty or not err.getvalue()
 
 
-def test_a_terminal_that_fails_midway_gets_its_cursor_back(streams):
+def test_progress_bar_restores_the_cursor_after_an_error(streams):
     _, err = streams(tty=True)
     with pytest.raises(OSError), printing.show_progress("Looking at images") as show:
         show(1, 2)

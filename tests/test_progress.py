@@ -48,7 +48,7 @@ def titles(test: AppTest) -> list[str]:
     return [one.value.removeprefix("#### ") for one in test.markdown if one.value.startswith("####")]
 
 
-def test_a_young_project_says_what_each_chart_waits_for(project):
+def test_progress_page_of_a_new_project_explains_what_each_chart_needs(project):
     told = " ".join(one.value for one in shown(project).info)
     for words in (
         "Start with Autopilot",
@@ -58,7 +58,7 @@ def test_a_young_project_says_what_each_chart_waits_for(project):
         assert words in told
 
 
-def test_a_cluster_that_embeds_is_shown_with_its_speed_and_the_time_left(project, db):
+def test_progress_page_shows_the_speed_and_time_left_of_cluster_embedding(project, db):
     claim = embedding_claim.claim(db, "ray://head:10001")
     nodes = (("big", 30.0), ("small", 10.0))
     state = replace(claim, done=1200, of=10000, images_a_second=40.0, workers=3, nodes=nodes, note="old is left out: x")
@@ -70,7 +70,7 @@ def test_a_cluster_that_embeds_is_shown_with_its_speed_and_the_time_left(project
     assert not any("annotator embed" in bar.proto.text for bar in shown(project).get("progress"))
 
 
-def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
+def test_progress_page_charts_and_figures_match_the_decisions(project, db):
     for image_id in range(1, 9):
         say(db, image_id, 1, 1)
         say(db, image_id, 2, -1 if image_id % 2 else 1, source="suggestion", score=0.3 + image_id / 20, run_id=1)
@@ -93,7 +93,7 @@ def test_charts_and_numbers_come_with_the_decisions_they_are_about(project, db):
     assert curve[["present", "absent"]].sum().tolist() == [4, 4]
 
 
-def test_flags_come_first_and_open_their_image_with_comments_beside_them(project, db):
+def test_progress_page_lists_flags_and_comments_first_with_links_to_their_images(project, db):
     for image_id, action, note in ((3, "flag", "blurred | <b>"), (5, "comment", "tail\nonly"), (3, "comment", "no")):
         one = Decision(str(uuid.uuid4()), action, "<i>Ann", "click", image_id=image_id, note=note)
         assert not decisions.save(db, [one]).refused
@@ -107,7 +107,7 @@ def test_flags_come_first_and_open_their_image_with_comments_beside_them(project
     assert "thumb" not in flags  # nobody has given a name: no token
 
 
-def test_files_that_cannot_be_used_are_counted_and_listed_on_the_images_page(project, db, photos):
+def test_progress_page_counts_missing_and_skipped_files_and_links_to_images(project, db, photos):
     assert [link.page for link in shown(project).page_link] == ["autopilot"]
     (photos / "notes.txt").write_text("no image")
     (photos / "03.jpg").unlink()
@@ -116,7 +116,7 @@ def test_files_that_cannot_be_used_are_counted_and_listed_on_the_images_page(pro
     assert (link.label, link.page) == ("1 missing image and 1 skipped file: see Images", "images")
 
 
-def test_the_reliability_table_is_a_count_of_the_answers_in_each_tenth(project, db):
+def test_reliability_table_counts_the_answers_in_each_tenth_of_the_score(project, db):
     chance = np.random.default_rng(0)
     answers = [(round(float(score), 3), int(chance.random() < score)) for score in chance.uniform(0, 0.999, 72)]
     for number, (score, found) in enumerate(answers):
@@ -132,7 +132,7 @@ def test_the_reliability_table_is_a_count_of_the_answers_in_each_tenth(project, 
     assert table[["present", "absent"]].to_numpy().sum() == 72
 
 
-def test_wilsons_interval_is_that_of_the_tables_and_stays_within_0_and_1():
+def test_wilson_interval_matches_published_values_and_stays_within_0_and_1():
     # Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3.
     for (successes, of), (low, high) in {
         (81, 263): (0.2553, 0.3662),
@@ -144,7 +144,7 @@ def test_wilsons_interval_is_that_of_the_tables_and_stays_within_0_and_1():
     assert all(wilson_interval(0, of)[0] == 0.0 and wilson_interval(of, of)[1] == 1.0 for of in range(1, 50))
 
 
-def test_unsure_answers_count_for_no_share_and_empty_bins_are_left_out():
+def test_reliability_table_excludes_unsure_from_shares_and_omits_empty_bins():
     bins = [
         {"low": 0.05 * step, "high": 0.05 * step + 0.05, "present": 0, "absent": 0, "unsure": 4} for step in range(20)
     ]
@@ -155,7 +155,7 @@ def test_unsure_answers_count_for_no_share_and_empty_bins_are_left_out():
     assert table["unsure"].tolist() == [8]
 
 
-def test_classes_seen_together_are_shares_of_the_class_at_the_left():
+def test_cooccurrence_shares_are_relative_to_the_first_class():
     counts = np.array([[10, 4, 0], [4, 5, 1], [0, 1, 2]])
     table = progress_charts.build_cooccurrence_table(counts, ["fox", "heron", "deer"]).set_index(["class", "with"])
     assert table.loc[("fox", "heron"), "share"] == 0.4 and table.loc[("heron", "fox"), "share"] == 0.8
@@ -163,7 +163,7 @@ def test_classes_seen_together_are_shares_of_the_class_at_the_left():
     assert progress_charts.build_cooccurrence_table(np.zeros((2, 2), int), ["fox", "heron"]).empty
 
 
-def test_of_a_thousand_classes_those_with_most_labels_are_drawn():
+def test_charts_of_many_classes_show_those_with_the_most_labels():
     table = pd.DataFrame({"class": [f"c{n}" for n in range(1000)], "present": range(1000), "absent": 0, "unsure": 0})
     drawn = progress_charts.build_label_chart(table, theme.LIGHT_PALETTE).to_dict()
     rows = next(iter(drawn["datasets"].values()))
@@ -176,7 +176,7 @@ def test_of_a_thousand_classes_those_with_most_labels_are_drawn():
 
 
 @pytest.mark.parametrize("colors", [theme.LIGHT_PALETTE, theme.DARK_PALETTE], ids=["light", "dark"])
-def test_states_differ_in_lightness_and_stand_out_from_the_ground(colors):
+def test_state_colors_contrast_with_each_other_and_with_the_background(colors):
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
@@ -193,7 +193,7 @@ def test_states_differ_in_lightness_and_stand_out_from_the_ground(colors):
     assert contrast(colors.text, colors.background) >= 7 and contrast(colors.muted, colors.background) >= 4.5
 
 
-def test_every_kind_of_decision_has_a_name_and_every_name_a_color_of_its_own():
+def test_every_decision_source_has_a_title_and_every_title_its_own_color():
     assert set(progress_charts.SOURCE_TITLES) == set(SOURCES) - {"import"} | {"skip", "flag", "clear", "comment"}
     for colors in (theme.LIGHT_PALETTE, theme.DARK_PALETTE):
         assert (

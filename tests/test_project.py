@@ -48,7 +48,7 @@ def best(project) -> int:
     return find_missing_positives(project.db, limit=1)[0].image_id
 
 
-def test_two_open_projects_never_mix_and_closing_one_frees_its_caches_alone(two):
+def test_two_open_projects_share_no_caches_and_closing_one_frees_only_its_own(two):
     first, second = two
     assert [best(project) for project in (first, second, first)] == [1, 2, 1]
     assert first.db.caches.count() == second.db.caches.count() > 0
@@ -60,7 +60,7 @@ def test_two_open_projects_never_mix_and_closing_one_frees_its_caches_alone(two)
     first.close()
 
 
-def test_closing_ends_the_connections_of_all_threads(two):
+def test_closing_a_project_closes_the_connections_of_all_threads(two):
     connections, (first, _) = [two[0].db.sql], two
     thread = threading.Thread(target=lambda: connections.append(first.db.sql))
     thread.start()
@@ -72,7 +72,7 @@ def test_closing_ends_the_connections_of_all_threads(two):
             connection.execute("SELECT 1")
 
 
-def test_a_project_is_a_context_manager_and_knows_its_path_and_configuration(two):
+def test_project_is_a_context_manager_with_path_and_configuration(two):
     first, _ = two
     configuration.set_method(first.db, "em_apl", {"alpha": 0.3})
     with open(str(first.path)) as project:
@@ -83,13 +83,13 @@ def test_a_project_is_a_context_manager_and_knows_its_path_and_configuration(two
         _ = project.configuration
 
 
-def test_there_is_no_project_in_an_empty_folder(tmp_path):
+def test_opening_an_empty_folder_as_a_project_raises(tmp_path):
     with pytest.raises(AnnotatorError, match="There is no project"):
         open(tmp_path)
 
 
 @pytest.mark.process
-def test_importing_the_package_imports_nothing_heavy():
+def test_importing_the_package_does_not_load_numpy_torch_or_sqlite3():
     said = (
         "import sys, annotator; annotator.open; print([n for n in sys.modules if n in ('numpy', 'torch', 'sqlite3')])"
     )
@@ -97,7 +97,7 @@ def test_importing_the_package_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-def test_a_value_is_made_once_by_however_many_threads_and_again_after_an_error():
+def test_cache_computes_a_value_once_across_threads_and_again_after_an_error():
     caches, made, go = Caches(), [], threading.Barrier(8)
 
     def ask():
@@ -115,7 +115,7 @@ def test_a_value_is_made_once_by_however_many_threads_and_again_after_an_error()
     assert caches.get("table", "other", lambda: "sound", 4) == "sound"
 
 
-def test_a_table_keeps_the_values_that_were_used_last():
+def test_cache_table_keeps_the_most_recently_used_values():
     caches = Caches()
     for key in (1, 2, 1, 3):
         caches.get("table", key, lambda key=key: key, 2)

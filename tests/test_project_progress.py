@@ -28,7 +28,7 @@ progress.page()
 NOTHING = Progress(0, 72, 0, 0, 0, 24, None)
 
 
-def test_pairs_that_people_answered_count_unsure_included_and_a_full_bar_needs_all_of_them(db):
+def test_progress_counts_unsure_labels_and_is_full_only_when_all_labels_are_answered(db):
     assert load_progress(db) == NOTHING
     for image_id in range(1, 25):
         say(db, "A+" if image_id % 2 else "A?", image_id=image_id)
@@ -48,7 +48,7 @@ def test_pairs_that_people_answered_count_unsure_included_and_a_full_bar_needs_a
     assert load_progress(db).sentence() == "72 of 72 pairs answered · 24 of 24 images complete"
 
 
-def test_archived_classes_have_no_pairs_and_new_ones_open_what_was_complete(db):
+def test_progress_ignores_archived_classes_and_new_classes_reopen_complete_images(db):
     for image_id in range(1, 25):
         say(db, "A.", image_id=image_id)
     class_changes.archive(db, "Ann", [2])
@@ -57,14 +57,14 @@ def test_archived_classes_have_no_pairs_and_new_ones_open_what_was_complete(db):
     assert load_progress(db) == Progress(48, 72, 0, 0, 24, 24, None)
 
 
-def test_images_without_a_file_keep_their_answers_and_their_open_pairs(db):
+def test_progress_counts_answered_and_open_labels_of_images_without_a_file(db):
     say(db, "A+")
     with db.writing() as sql:
         sql.execute("UPDATE image SET problem = 'missing: gone' WHERE id IN (1, 2)")
     assert load_progress(db) == replace(NOTHING, pairs_answered=1, images_labeled=1)
 
 
-def test_blind_answers_to_what_is_answered_add_nothing(db):
+def test_second_blind_answer_to_a_label_adds_no_progress(db):
     image_overlap.set_overlap(db, 2, 1.0)
     cells = [(1, class_id, 1, None) for class_id in (1, 2, 3)]
     for who in ("Ann", "Ben"):
@@ -72,7 +72,7 @@ def test_blind_answers_to_what_is_answered_add_nothing(db):
         assert load_progress(db).pairs_answered == 3
 
 
-def test_what_the_model_accepted_is_counted_apart(db):
+def test_progress_counts_labels_accepted_by_the_model_separately(db):
     with db.writing() as sql:
         sql.execute("INSERT INTO tally VALUES ('accepted', 1, 1, 5)")
     found = load_progress(db)
@@ -80,7 +80,7 @@ def test_what_the_model_accepted_is_counted_apart(db):
     assert "5 accepted by the model" in found.sentence()
 
 
-def test_what_was_accepted_or_ruled_out_is_no_grid_to_go(db):
+def test_labels_accepted_or_marked_absent_everywhere_reduce_the_grids_to_go(db):
     cells = [(image_id, 1, -1, None) for image_id in range(1, 25)]
     assert not decisions.save(db, [Batch("all", "Ann", "grid", cells, None, 24_000)]).refused
     assert "2 grids to go" in load_progress(db, "Ann").sentence()
@@ -92,7 +92,7 @@ def test_what_was_accepted_or_ruled_out_is_no_grid_to_go(db):
     assert load_progress(db, "Ann").seconds_left == 0 and "to go" not in load_progress(db, "Ann").sentence()
 
 
-def test_the_time_left_is_that_of_the_open_pairs_at_the_persons_pace_and_unknown_without_any(db):
+def test_time_left_follows_the_measured_pace_and_is_unknown_without_one(db):
     assert load_progress(db, "Ann").seconds_left is None and "to go" not in load_progress(db, "Ann").sentence()
     cells = [(image_id, 1, -1, None) for image_id in range(1, 25)]
     assert not decisions.save(db, [Batch(f"g{uuid.uuid4()}", "Ann", "grid", cells, None, 24_000)]).refused
@@ -103,7 +103,7 @@ def test_the_time_left_is_that_of_the_open_pairs_at_the_persons_pace_and_unknown
     assert load_progress(db, "Ben").seconds_left == slow.seconds_left, "whose times are unknown has those of all"
 
 
-def test_every_place_shows_the_same_figures(db, project, annotator):
+def test_status_python_api_queues_and_progress_page_show_the_same_progress(db, project, annotator):
     for image_id in range(1, 13):
         say(db, "A+", image_id=image_id)
     say(db, "A.", image_id=1)
@@ -133,7 +133,7 @@ def test_every_place_shows_the_same_figures(db, project, annotator):
     assert bar.proto.value == 19 and "14 of 72 pairs answered" in bar.proto.text.replace("\\", "")
 
 
-def test_autopilot_claims_that_everything_is_answered_only_when_it_is(db):
+def test_autopilot_reports_every_class_answered_only_when_all_images_are_complete(db):
     publish(db, np.full((24, 3), 0.5))
     run, wanted = runs.load_current_run(db), WantedActions("c", "Ann", (), 1)
     counts = {"all": 24, "complete": 23, "incomplete": 1, "without_decision": 0, "skipped": 0}

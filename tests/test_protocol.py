@@ -30,28 +30,28 @@ def one_of_each(columns: list, value: int) -> np.ndarray:
     return labels
 
 
-def test_the_draw_is_the_published_one():
+def test_single_positive_sampling_matches_the_published_draw():
     labels = sample_single_positives(TRUTH)
     assert labels.dtype == np.int8
     assert np.array_equal(labels, one_of_each(POSITIVE, 1))
 
 
-def test_keeping_a_negative_does_not_change_the_positives():
+def test_sampling_negatives_does_not_change_the_positives():
     assert np.array_equal(
         sample_single_positives(TRUTH, negatives=1), one_of_each(POSITIVE, 1) + one_of_each(NEGATIVE, -1)
     )
 
 
-def test_minus_one_keeps_all():
+def test_sampling_with_minus_one_keeps_all_labels_and_with_zero_none():
     assert np.array_equal(sample_single_positives(TRUTH, -1, -1), np.where(TRUTH, 1, -1))
     assert not sample_single_positives(TRUTH, 0).any()
 
 
-def test_more_than_there_are_is_all_there_are():
+def test_sampling_more_positives_than_exist_keeps_all_of_them():
     assert np.array_equal(sample_single_positives(TRUTH.astype(bool), 99) == 1, TRUTH == 1)
 
 
-def test_another_seed_gives_other_labels():
+def test_sampling_with_another_seed_gives_other_labels():
     assert not np.array_equal(sample_single_positives(TRUTH, seed=1201), sample_single_positives(TRUTH))
 
 
@@ -63,18 +63,18 @@ def test_another_seed_gives_other_labels():
         (np.array([1, 0]), r"\(2,\)"),
     ],
 )
-def test_what_is_no_truth_is_refused(truth, message):
+def test_sampling_refuses_an_invalid_truth_array(truth, message):
     with pytest.raises(ValueError, match=message):
         sample_single_positives(truth)
 
 
-def test_fewer_than_none_are_refused():
+def test_sampling_refuses_a_count_below_minus_one():
     with pytest.raises(ValueError, match="negatives = -2"):
         sample_single_positives(TRUTH, negatives=-2)
 
 
 @pytest.mark.parametrize("n", SPLITS)
-def test_the_split_is_the_published_one(n):
+def test_train_validation_split_matches_the_published_one(n):
     train, val = split_train_validation(n)
     size, digest = SPLITS[n]
     assert len(val) == size
@@ -83,13 +83,13 @@ def test_the_split_is_the_published_one(n):
     assert (np.diff(train) > 0).all()
 
 
-def test_a_share_of_no_image_holds_nothing_back():
+def test_split_of_two_images_has_an_empty_validation_set():
     train, val = split_train_validation(2)
     assert train.tolist() == [0, 1]
     assert len(val) == 0
 
 
 @pytest.mark.parametrize(("n", "share"), [(0, 0.2), (5, 1.0), (5, -0.1)])
-def test_a_split_that_makes_no_sense_is_refused(n, share):
+def test_split_refuses_an_invalid_size_or_share(n, share):
     with pytest.raises(ValueError, match=f"n = {n}, share = {share}"):
         split_train_validation(n, share)

@@ -27,7 +27,7 @@ def opened(project):
         yield opened
 
 
-def test_the_blocks_of_the_python_page_run_and_give_what_it_says(tmp_path, monkeypatch):
+def test_code_blocks_of_the_python_page_run_and_return_the_shown_values(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "sample_data", "sample_data")
     set_up_project(Path("birds"), images_folder=Path("sample_data/images"), class_file=Path("sample_data/classes.txt"))
@@ -74,7 +74,7 @@ DECIDE = f"(image: {ONE} | DataFrame, class_: {ONE} | None = None, "
 
 
 @pytest.mark.process
-def test_a_type_checker_knows_the_type_of_everything_that_the_python_page_uses(tmp_path):
+def test_strict_type_checker_infers_every_type_used_on_the_python_page(tmp_path):
     """Strict, as a user's script may be checked; pandas itself has no complete types."""
     script = "\n".join(block.replace("  # -> ", "  # ") for block in BLOCKS)
     script = script.replace("    problems = ", "    reveal_type(error)\n    problems = ")
@@ -91,7 +91,7 @@ def test_a_type_checker_knows_the_type_of_everything_that_the_python_page_uses(t
     assert not [one for one in found if "Cannot access attribute" in one or "No parameter named" in one]
 
 
-def test_answers_of_a_script_say_so_and_are_one_step(opened):
+def test_script_decisions_have_source_script_and_are_undone_in_one_step(opened):
     assert opened.decide(["00.jpg", 2, np.int64(3)], ["fox", "heron", 3], ["present", "absent", "unsure"]) == 3
     labels = opened.labels().set_index(["image", "class"])
     assert labels["state"].tolist() == ["present", "absent", "unsure"] and set(labels["source"]) == {"script"}
@@ -116,14 +116,14 @@ def test_answers_of_a_script_say_so_and_are_one_step(opened):
         ((True, "fox", "present"), ["True is no name"]),
     ],
 )
-def test_a_bad_answer_is_refused_with_all_reasons_and_nothing_is_stored(opened, given, said):
+def test_decide_refuses_invalid_input_with_all_reasons_and_stores_nothing(opened, given, said):
     with pytest.raises(AnnotatorError) as refused:
         opened.decide(*given)
     assert all(words in str(refused.value) for words in said), refused.value
     assert opened.labels().empty
 
 
-def test_a_table_has_the_same_columns_and_types_whatever_the_project_holds(opened):
+def test_tables_have_the_same_columns_and_types_with_and_without_labels(opened):
     empty = [opened.labels(), opened.labels(wide=True), opened.images(), opened.suggestions()]
     for number, image in enumerate(("00.jpg", "01.jpg", "deep/23.png"), start=1):
         opened.decide(image, ["fox", "heron", "deer"], "absent" if number % 2 else "present")
@@ -137,7 +137,7 @@ def test_a_table_has_the_same_columns_and_types_whatever_the_project_holds(opene
     assert full[2].loc[full[2]["complete"], "name"].tolist() == ["00.jpg", "01.jpg", "deep/23.png"]
 
 
-def test_an_imported_answer_says_who_gave_it_where_it_comes_from(opened, tmp_path, photos, class_file):
+def test_imported_labels_keep_their_original_source_and_annotator(opened, tmp_path, photos, class_file):
     opened.decide("00.jpg", "fox", "present", annotator="Ann")
     opened.export(tmp_path / "labels.jsonl", "jsonl")
     set_up_project(tmp_path / "second", images_folder=photos, class_file=class_file)
@@ -154,14 +154,14 @@ def state(db, facts) -> None:
         sql.conn.executemany("INSERT INTO attribute (image_id, name, value) VALUES (?, ?, ?)", facts)
 
 
-def test_an_attribute_called_like_a_column_takes_no_columns_place(opened):
+def test_field_named_like_a_table_column_gets_a_prefix(opened):
     state(opened.db, [(1, "path", "elsewhere"), (1, "split", "val")])
     first = opened.images().iloc[0]
     assert (first["attribute.path"], first["split"]) == ("elsewhere", "val") and first["path"].endswith("00.jpg")
 
 
 @pytest.mark.process
-def test_a_dataset_has_each_image_with_its_own_labels_in_the_workers_of_a_loader_too(opened):
+def test_dataset_returns_each_image_with_its_labels_also_in_data_loader_workers(opened):
     from torch.utils.data import DataLoader
 
     opened.decide("00.jpg", ["fox", "deer"], ["present", "absent"])
@@ -179,7 +179,7 @@ def test_a_dataset_has_each_image_with_its_own_labels_in_the_workers_of_a_loader
         opened.dataset(split="tset")
 
 
-def test_a_dataset_never_gives_a_picture_that_replaced_another(opened, photos):
+def test_dataset_refuses_replaced_and_missing_image_files(opened, photos):
     data = opened.dataset(size=None)
     draw(photos / "00.jpg", seed=99)
     (photos / "01.jpg").unlink()
@@ -190,7 +190,7 @@ def test_a_dataset_never_gives_a_picture_that_replaced_another(opened, photos):
     assert data[2][0].size == (96, 72)
 
 
-def test_scores_of_a_table_belong_to_the_cells_that_it_names(opened):
+def test_predictions_accept_long_and_wide_tables_and_refuse_invalid_ones(opened):
     from annotator.store.runs import prediction_sources
 
     long = pd.DataFrame(
@@ -211,7 +211,7 @@ def test_scores_of_a_table_belong_to_the_cells_that_it_names(opened):
     assert [source.name for source in prediction_sources.load_sources(opened.db)] == ["long", "wide"]
 
 
-def test_suggestions_of_a_run_are_open_cells_that_can_be_decided(opened):
+def test_suggestions_are_the_most_likely_unanswered_labels_and_can_be_decided(opened):
     from test_project import publish
 
     probabilities = np.full((24, 3), 0.1)

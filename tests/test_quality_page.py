@@ -53,7 +53,7 @@ def shown(page: Page, *names: str) -> None:
     expect(page.locator(".thumb[data-image] .name")).to_have_text(list(names))
 
 
-def test_a_defect_is_a_filter_that_says_its_threshold_and_the_order_shows_its_number(browser, looked_at):
+def test_gallery_filters_by_a_defect_threshold_and_sorts_by_its_value(browser, looked_at):
     page = open_gallery(browser, looked_at, "Quality")
     page.get_by_role("button", name="More").click()
     page.get_by_label("Picture quality").select_option("very dark: mean brightness below 20%")
@@ -67,12 +67,12 @@ def test_a_defect_is_a_filter_that_says_its_threshold_and_the_order_shows_its_nu
     expect(page.locator(".thumb[data-image] .name").first).to_have_text("dark.png")
 
 
-def test_an_address_with_an_unknown_defect_shows_all(browser, looked_at):
+def test_gallery_url_with_an_unknown_defect_shows_all_images(browser, looked_at):
     page = open_gallery(browser, looked_at, "Unknown", "/gallery?quality=ugly&sort=beauty")
     shown(page, *NAMES)
 
 
-def test_one_of_twins_is_kept_and_the_others_are_set_aside_in_one_step(browser, looked_at):
+def test_keeping_one_near_duplicate_excludes_the_others_in_one_step(browser, looked_at):
     page = open_gallery(browser, looked_at, "Keeper", "/gallery?twins=has&sort=twins")
     shown(page, "copy.jpg", "original.png", "small copy.png")
     page.get_by_role("option", name="original.png").click()
@@ -95,7 +95,7 @@ def test_one_of_twins_is_kept_and_the_others_are_set_aside_in_one_step(browser, 
     assert excluded_images.count(Database(looked_at.project)) == 0
 
 
-def test_selected_images_are_set_aside_with_a_reason_found_by_a_filter_and_brought_back(browser, looked_at):
+def test_gallery_excludes_an_image_with_a_reason_filters_and_restores_it(browser, looked_at):
     page = open_gallery(browser, looked_at, "Sorter")
     page.get_by_role("option", name="dark.png").click()
     page.keyboard.press(",")
@@ -115,7 +115,7 @@ def test_selected_images_are_set_aside_with_a_reason_found_by_a_filter_and_broug
     assert excluded_images.count(Database(looked_at.project)) == 0
 
 
-def test_ones_answers_go_to_all_twins_and_come_back_in_one_step(browser, looked_at):
+def test_labels_are_copied_to_all_near_duplicates_and_undone_in_one_step(browser, looked_at):
     page = open_gallery(browser, looked_at, "Answerer")
     page.get_by_role("option", name="alone.png").click()
     page.keyboard.press("t")

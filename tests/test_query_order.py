@@ -50,7 +50,7 @@ def by_chance(db) -> list[int]:
 
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "random"])
-def test_images_come_in_the_order_the_run_left(db, trained, name):
+def test_annotate_shows_images_in_the_order_stored_by_the_training(db, trained, name):
     order = query_order.load(db, name).tolist()
     free = [image_id for image_id in range(1, 25) if image_id % 3 != 1 and image_id != 2]
     assert sorted(order) == free
@@ -60,11 +60,11 @@ def test_images_come_in_the_order_the_run_left(db, trained, name):
     assert set(taken(db, "other", order=name)).isdisjoint(order[:7])
 
 
-def test_the_likeliest_to_hold_something_come_first_when_that_is_asked_for(db, trained):
+def test_expected_missing_order_shows_the_likeliest_images_first(db, trained):
     assert sorted(taken(db, order="expected_missing")) == [3, 5, 6]  # of one class with a model, foxes first
 
 
-def test_another_order_is_there_at_once_and_what_it_replaces_is_free(db, trained):
+def test_changed_order_applies_immediately_and_releases_the_previous_images(db, trained):
     before = taken(db, order="diversity")
     now = taken(db, have=(), order="expected_missing")
     assert now == query_order.load(db, "expected_missing").tolist()[:3]
@@ -72,17 +72,17 @@ def test_another_order_is_there_at_once_and_what_it_replaces_is_free(db, trained
     assert {row[0] for row in db.tuples("SELECT image_id FROM lease")} == set(now)
 
 
-def test_a_reloaded_page_goes_on_where_it_was_in_any_order(db, trained):
+def test_reloaded_page_keeps_its_images(db, trained):
     before = taken(db, order="diversity")
     assert set(taken(db, "tab-2", instead="tab", order="diversity")) == set(before)
 
 
-def test_without_a_run_every_order_is_the_random_one(db):
+def test_every_order_is_random_without_a_model(db):
     for name in STRATEGIES:
         assert taken(db, name, want=1, order=name) == [next(one for one in by_chance(db) if not held(db, one, name))]
 
 
-def test_before_the_first_run_representative_images_come_once_there_are_features(db):
+def test_representative_order_is_published_from_embeddings_before_the_first_training(db):
     rng = np.random.default_rng(0)
     features = rng.random((24, 6)).astype(np.float16)
     add_features(db, configuration.get_backbone(db), np.arange(1, 13), features[:12], np.zeros((12, 1, 6), np.float16))
@@ -108,7 +108,7 @@ def held(db, image_id: int, but: str) -> bool:
     return (image_id, leases.WHOLE_IMAGE) in db.tuples("SELECT image_id, class_id FROM lease WHERE holder != ?", [but])
 
 
-def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_up(db, trained):
+def test_reopened_and_skipped_images_follow_after_the_order_is_used_up(db, trained):
     first, *others = query_order.load(db, "mix").tolist()
     decide(db, "skip", first)
     # The run knew it as labeled.
@@ -122,7 +122,7 @@ def test_images_that_came_since_and_skipped_ones_follow_when_the_order_is_used_u
     assert taken(db, want=1, order="mix") == [first]
 
 
-def test_the_project_s_order_holds_until_a_page_asks_for_another(db, trained):
+def test_project_order_applies_unless_a_page_requests_another(db, trained):
     query_order.set_default(db, "expected_missing")
     assert taken(db) == query_order.load(db, "expected_missing").tolist()[:3]
     assert taken(db, "other", order="random", want=1) == [
@@ -130,7 +130,7 @@ def test_the_project_s_order_holds_until_a_page_asks_for_another(db, trained):
     ]
 
 
-def test_an_unknown_order_lists_the_known_ones(db):
+def test_unknown_order_is_refused_with_a_suggestion(db):
     with pytest.raises(AnnotatorError, match=r"Did you mean.*diversity"):
         taken(db, order="diversty")
     with pytest.raises(AnnotatorError, match="expected_missing"):
@@ -138,7 +138,7 @@ def test_an_unknown_order_lists_the_known_ones(db):
     assert query_order.get_default_name(db) == "random"
 
 
-def test_of_very_many_images_a_fresh_sample_is_ordered(db, monkeypatch):
+def test_order_of_many_images_is_built_from_a_new_random_sample(db, monkeypatch):
     monkeypatch.setattr(query_order, "MAX_ORDER_IMAGES", 5)
     arrays = (np.ones((24, 2), np.float16), np.full((24, 3), 0.5), np.zeros((24, 3), np.int8))
     samples = [query_order.build(db, np.arange(1, 25), *arrays, seed)["mix"].tolist() for seed in range(2)]

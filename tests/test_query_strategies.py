@@ -30,7 +30,7 @@ def rows(name: str, arrays: dict, seed: int = 0, **other) -> list[int]:
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_every_candidate_comes_once_whatever_is_missing(name, arrays):
+def test_every_strategy_returns_each_candidate_once_despite_missing_inputs(name, arrays):
     nothing = np.full((ROWS, CLASSES), np.nan)
     one_class = {"probabilities": arrays["probabilities"][:, :1], "labels": arrays["labels"][:, :1]}
     no_class = {"probabilities": np.zeros((ROWS, 0)), "labels": np.zeros((ROWS, 0), np.int8)}
@@ -41,7 +41,7 @@ def test_every_candidate_comes_once_whatever_is_missing(name, arrays):
 
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name not in ("random", "mix")])
-def test_the_order_follows_the_images_wherever_they_stand(name, arrays):
+def test_strategy_order_does_not_depend_on_the_row_order(name, arrays):
     places = np.random.default_rng(1).permutation(ROWS)
     moved = {key: arrays[key][places] for key in ("features", "probabilities", "labels")}
     moved["candidates"] = np.flatnonzero(places >= 5)
@@ -49,7 +49,7 @@ def test_the_order_follows_the_images_wherever_they_stand(name, arrays):
 
 
 @pytest.mark.parametrize("name", [name for name, one in STRATEGIES.items() if one.needs])
-def test_what_is_lacking_is_said_and_the_order_is_random_then(name, arrays):
+def test_strategy_without_its_input_falls_back_to_random_and_reports_it(name, arrays):
     assert order_candidates(name, **arrays, rng=np.random.default_rng(0)).fallback == ""
     lacking = {"model": {"probabilities": None}, "features": {"features": None}}[STRATEGIES[name].needs]
     found = order_candidates(name, **{**arrays, **lacking}, rng=np.random.default_rng(0))
@@ -57,7 +57,7 @@ def test_what_is_lacking_is_said_and_the_order_is_random_then(name, arrays):
     assert found.rows.tolist() == rows("random", arrays)
 
 
-def test_random_puts_every_image_first_as_often_as_any_other():
+def test_random_strategy_ranks_every_image_first_equally_often():
     labels = np.zeros((8, 1), np.int8)
     rng = np.random.default_rng(0)
     firsts = [order_candidates("random", None, None, labels, np.arange(8), rng).rows[0] for _ in range(4000)]
@@ -65,14 +65,14 @@ def test_random_puts_every_image_first_as_often_as_any_other():
     assert np.abs(np.bincount(firsts, minlength=8) - 500).max() < 125
 
 
-def test_a_class_without_a_model_changes_no_order(arrays):
+def test_class_without_a_model_does_not_change_the_order(arrays):
     without = {key: np.delete(arrays[key], 3, 1) for key in ("probabilities", "labels")}
     arrays["labels"][:, 3] = 0
     for name in ("uncertainty", "expected_missing", "class_balance", "diversity", "representative"):
         assert rows(name, arrays) == rows(name, arrays, **without), name
 
 
-def test_answered_cells_are_neither_doubtful_nor_missing():
+def test_answered_labels_count_neither_as_uncertain_nor_as_missing():
     probabilities = np.array([[0.5, 0.01], [0.4, 0.01], [0.1, 0.2]])
     labels = np.array([[ABSENT, 0], [0, 0], [0, 0]], np.int8)
     for name in ("uncertainty", "expected_missing"):
@@ -83,7 +83,7 @@ def test_answered_cells_are_neither_doubtful_nor_missing():
     assert count_expected_missing(probabilities, labels) == pytest.approx([0.01, 0.41, 0.3])
 
 
-def test_uncertainty_asks_where_a_complete_answer_tells_most():
+def test_uncertainty_ranks_images_by_the_sum_over_their_classes():
     # One even chance: 0.69 nats; three cells of 0.8: 1.50; four of 0.99: 0.22.
     probabilities = np.array([[0.5, 0, 0, 0], [0.8, 0.8, 0.8, 0], [0.99, 0.99, 0.99, 0.99]])
     found = order_candidates(
@@ -92,7 +92,7 @@ def test_uncertainty_asks_where_a_complete_answer_tells_most():
     assert found.rows.tolist() == [1, 0, 2]
 
 
-def test_rare_classes_come_first_until_they_are_not_rare_any_more():
+def test_class_balance_ranks_a_rare_class_first_until_it_is_no_longer_rare():
     # Class 0 was seen nine times, class 1 never; ten images of each wait.
     probabilities = np.repeat(np.array([[0.9, 0.0], [0.0, 0.9]]), [20, 10], 0)
     labels = np.zeros((30, 2), np.int8)
@@ -104,7 +104,7 @@ def test_rare_classes_come_first_until_they_are_not_rare_any_more():
     assert set(found[:14] >= 20) == {True, False}
 
 
-def test_k_center_visits_every_cluster_before_it_returns_to_one():
+def test_diversity_visits_every_cluster_without_labels_before_repeating_one():
     rng = np.random.default_rng(2)
     middles = rng.standard_normal((6, 100)) * 5
     sizes = (200, 100, 50, 10, 3, 1)
@@ -118,7 +118,7 @@ def test_k_center_visits_every_cluster_before_it_returns_to_one():
     assert sorted(of[found[:4]]) == [2, 3, 4, 5], "clusters with answers were visited again"
 
 
-def test_representatives_come_from_the_largest_groups_first_and_from_none_that_has_answers():
+def test_representative_ranks_the_largest_groups_without_labels_first():
     rng = np.random.default_rng(2)
     middles = rng.standard_normal((6, 100)) * 5
     of = np.repeat(np.arange(6), (100, 80, 60, 40, 20, 1))
@@ -131,7 +131,7 @@ def test_representatives_come_from_the_largest_groups_first_and_from_none_that_h
     assert of[order_candidates("representative", features, None, labels, left, rng).rows[:4]].tolist() == [1, 3, 4, 5]
 
 
-def test_a_representative_adds_most_to_how_well_all_images_are_represented():
+def test_representative_maximizes_the_added_coverage_at_each_step():
     rng = np.random.default_rng(0)
     features = rng.random((80, 12)).astype(np.float16)
     found = order_candidates("representative", features, None, np.zeros((80, 1), np.int8), np.arange(80), rng).rows
@@ -146,7 +146,7 @@ def test_a_representative_adds_most_to_how_well_all_images_are_represented():
 
 
 @pytest.mark.parametrize(("name", "most"), [("representative", MAX_SAMPLED_IMAGES), ("diversity", MAX_CENTERS)])
-def test_more_images_than_are_chosen_one_by_one_all_come(name, most):
+def test_strategy_orders_all_images_beyond_its_sampling_limit(name, most):
     many = most + 50
     features = np.random.default_rng(0).standard_normal((many, 4)).astype(np.float16)
     labels = np.zeros((many, 1), np.int8)
@@ -154,7 +154,7 @@ def test_more_images_than_are_chosen_one_by_one_all_come(name, most):
     assert sorted(found.rows.tolist()) == list(range(many))
 
 
-def test_a_fifth_of_the_mix_is_random():
+def test_mix_strategy_draws_a_fifth_of_its_images_at_random():
     """As many of its images as turns would give to chance are drawn evenly, whatever the model says."""
     rng = np.random.default_rng(3)
     images = 4000
@@ -175,7 +175,7 @@ def test_a_fifth_of_the_mix_is_random():
     assert abs(probabilities[blind].sum(1).mean() - 1.5) < 0.25  # one of 0.05
 
 
-def test_wrong_arrays_and_names_are_refused_with_what_is_wrong(arrays):
+def test_order_candidates_refuses_invalid_arrays_and_names(arrays):
     with pytest.raises(ValueError, match="There is: random, uncertainty"):
         rows("random_", arrays)
     with pytest.raises(ValueError, match=r"\(60, 4\).*\(60, 5\)"):
@@ -190,7 +190,7 @@ def test_wrong_arrays_and_names_are_refused_with_what_is_wrong(arrays):
         count_expected_missing(np.zeros((2, 3)), np.zeros((2, 4)))
 
 
-def test_every_strategy_says_where_it_is_from():
+def test_every_strategy_has_a_description_and_a_reference():
     for one in STRATEGIES.values():
         assert one.about.endswith(".") and one.title and one.paper
         assert one.url.startswith("https://") or one.paper.startswith("None: ")

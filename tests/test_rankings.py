@@ -49,7 +49,7 @@ def best_first(chances: np.ndarray) -> list[int]:
     return sorted((row for row in range(len(chances)) if chances[row] >= 0), key=lambda row: (-chances[row], row))
 
 
-def test_rankings_are_what_a_full_sort_gives(db):
+def test_rankings_equal_a_full_sort(db):
     chances, states = made_up(), answers(db)
     ranked = built(db, chances)
     still_open = np.where(np.isnan(states), chances.astype(float), np.nan)
@@ -63,7 +63,7 @@ def test_rankings_are_what_a_full_sort_gives(db):
     assert ranked.expected == pytest.approx(np.nansum(still_open, 0))
 
 
-def test_decisions_the_run_has_not_seen_change_nothing(db):
+def test_rankings_ignore_decisions_made_after_the_training(db):
     answers(db, 10)
     seen = decisions.get_newest_decision_id(db)
     before = built(db, made_up())
@@ -76,7 +76,7 @@ def test_decisions_the_run_has_not_seen_change_nothing(db):
     assert after.by_class.tolist() == before.by_class.tolist() and after.expected.tolist() == before.expected.tolist()
 
 
-def test_disagreements_are_the_decisions_furthest_from_the_model_and_never_unsure_ones(db):
+def test_disagreements_rank_decisions_by_distance_from_the_model_and_exclude_unsure(db):
     chances, states = made_up(), answers(db)
     apart = np.where(np.isin(states, (1, -1)), np.abs(chances.astype(float) - (states == 1)), np.nan)
     expected = sorted(
@@ -87,7 +87,7 @@ def test_disagreements_are_the_decisions_furthest_from_the_model_and_never_unsur
     assert len(expected) > 3
 
 
-def test_classes_seen_together_are_counted_on_every_image(db):
+def test_cooccurrence_counts_classes_present_on_the_same_image(db):
     states = answers(db, 60)
     present = (states == 1).astype(int)
     together = built(db, made_up()).cooccurrence
@@ -95,7 +95,7 @@ def test_classes_seen_together_are_counted_on_every_image(db):
     assert together.sum() > np.trace(together)
 
 
-def test_of_more_cells_than_are_kept_the_likeliest_are_whole_and_the_others_are_sampled_to_the_end(db, monkeypatch):
+def test_ranking_over_its_limit_keeps_the_likeliest_images_and_samples_the_rest(db, monkeypatch):
     monkeypatch.setattr(rankings, "MAX_RANKED_PER_CLASS", 10)
     chances = made_up()
     ranked = built(db, chances)
@@ -105,12 +105,12 @@ def test_of_more_cells_than_are_kept_the_likeliest_are_whole_and_the_others_are_
     assert rankings.get_gapless_length(ranked) == 8
 
 
-def test_where_falling_probabilities_cross_a_limit():
+def test_find_first_below_returns_the_first_position_below_the_limit():
     scores = np.array([0.9, 0.5, 0.5, 0.2], np.float16)
     assert [rankings.find_first_below(scores, low) for low in (1.0, 0.9, 0.5, 0.3, 0.0)] == [0, 0, 3, 3, 4]
 
 
-def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
+def test_training_stores_rankings_that_load_unchanged(db):
     add_features(db, "x", np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     cache = open_features(db, "x")
     answers(db, 40)
@@ -127,7 +127,7 @@ def test_a_training_leaves_rankings_that_are_read_back_as_they_were(db):
     assert grid_queue.load_class_counts(db)[3].expected_positives is None
 
 
-def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
+def test_unpublished_model_of_a_killed_worker_is_not_used(db):
     def begin() -> int:
         facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
         run_id = runs.begin(db, **facts, last_decision_id=0, threshold=0.5)
@@ -148,7 +148,7 @@ def test_a_run_whose_worker_died_before_it_was_published_is_nobodys(db):
     assert [tile.image.id - 1 for tile in tiles] == best_first(made_up(first)[:, 0].astype(float))[:12]
 
 
-def test_a_run_shows_nothing_of_one_that_had_its_id_before_an_older_project_db_was_put_back(db):
+def test_new_run_deletes_leftover_files_of_an_earlier_run_with_the_same_id(db):
     left = [db.paths.heatmap(1, 3, 2), db.paths.run(1, 4) / "probabilities.npy", db.paths.run(1) / "by_class.npy"]
     others = [db.paths.heatmap(2, 3, 2), db.paths.run(12) / "probabilities.npy"]
     for path in left + others:
@@ -159,7 +159,7 @@ def test_a_run_shows_nothing_of_one_that_had_its_id_before_an_older_project_db_w
     assert not any(path.exists() for path in left) and all(path.exists() for path in others)
 
 
-def test_suggestions_from_rankings_are_those_from_all_probabilities(db):
+def test_suggestions_from_rankings_equal_those_from_all_probabilities(db):
     chances = made_up()
     facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
     run_id = runs.begin(db, **facts, last_decision_id=0, threshold=0.5)

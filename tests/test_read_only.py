@@ -88,7 +88,7 @@ def medium(db, tmp_path):
     unlock(tmp_path / "CD #1?%20")
 
 
-def test_everything_that_only_reads_works_and_writes_nothing(medium, tmp_path):
+def test_read_only_project_allows_reading_commands_and_refuses_writing_ones(medium, tmp_path):
     before = contents(medium)
     target = tmp_path / "labels.csv"
     told = run(
@@ -118,7 +118,7 @@ def test_everything_that_only_reads_works_and_writes_nothing(medium, tmp_path):
     assert contents(medium) == before and not list(medium.glob("*-wal")) and not list(medium.glob("*-shm"))
 
 
-def test_changes_that_lie_beside_the_file_are_read_or_named_never_passed_over(db, tmp_path):
+def test_read_only_project_reads_pending_wal_changes_or_refuses_with_a_reason(db, tmp_path):
     decisions.save(db, [Decision("a", "label", "Ann", "click", 1, 1, 1)])
     with_index, without = tmp_path / "with", tmp_path / "without"
     shutil.copytree(db.paths.project, with_index)
@@ -137,7 +137,7 @@ def test_changes_that_lie_beside_the_file_are_read_or_named_never_passed_over(db
     assert refused[0] == 1 and "project.db-wal holds changes" in refused[2]
 
 
-def test_an_older_project_is_told_in_words(medium):
+def test_read_only_project_of_an_older_version_is_refused_with_a_reason(medium):
     unlock(medium)
     older = Database(medium)
     with older.writing() as sql:
@@ -149,7 +149,7 @@ def test_an_older_project_is_told_in_words(medium):
     assert code == 1 and "is from an older annotator" in error and "may not be written" in error
 
 
-def test_a_project_that_may_not_even_be_looked_at_is_told_in_words(medium):
+def test_project_without_read_permission_is_refused_with_a_reason(medium):
     (medium / "project.db").chmod(0o000)
     [unreadable] = run(["status", medium])
     medium.chmod(0o444)

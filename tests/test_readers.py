@@ -45,7 +45,7 @@ async def told(reader: ReaderPool, path: Path, function=read) -> str:
         return str(problem)
 
 
-def test_a_stalled_file_is_given_up_not_begun_again_and_read_once_the_disk_answers(files):
+def test_stalled_file_read_times_out_is_not_restarted_and_succeeds_after_recovery(files):
     begun = []
 
     def counted(path: Path) -> bytes:
@@ -86,7 +86,7 @@ def test_a_stalled_file_is_given_up_not_begun_again_and_read_once_the_disk_answe
     assert results == [{}]
 
 
-def test_decoding_may_take_longer_than_the_deadline_of_reading(files):
+def test_decoding_may_exceed_the_read_deadline(files):
     go_on = threading.Event()
 
     def slow(path: Path) -> bytes:
@@ -107,7 +107,7 @@ def test_decoding_may_take_longer_than_the_deadline_of_reading(files):
     assert run(story()) == ["whole", "whole"]
 
 
-def test_a_picture_of_another_disk_does_not_wait_until_a_stalled_one_is_given_up(files):
+def test_reader_pool_reads_another_image_while_a_read_is_stalled(files):
     go_on = threading.Event()
 
     async def story():
@@ -122,7 +122,7 @@ def test_a_picture_of_another_disk_does_not_wait_until_a_stalled_one_is_given_up
     assert run(story()) == "late"
 
 
-def test_what_waits_in_the_queue_is_refused_when_nothing_gets_on(files):
+def test_queued_reads_are_refused_when_all_readers_are_stalled(files):
     go_on = threading.Event()
 
     def hangs(path: Path) -> bytes:
@@ -143,7 +143,7 @@ def test_what_waits_in_the_queue_is_refused_when_nothing_gets_on(files):
 
 
 @pytest.mark.process
-def test_a_decision_does_not_wait_for_45_pictures_on_a_stalled_disk(tmp_path, class_file):
+def test_decisions_are_saved_while_45_image_reads_are_stalled(tmp_path, class_file):
     from conftest import draw
 
     from annotator.exchange.project_setup import set_up_project

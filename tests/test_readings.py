@@ -62,7 +62,7 @@ def given(db: Database, who: str) -> set[int]:
     return shown
 
 
-def test_an_image_is_asked_of_so_many_people_and_of_nobody_twice(db):
+def test_overlap_asks_two_annotators_about_an_image_and_each_only_once(db):
     image_overlap.set_overlap(db, 2, 1.0)
     assert 1 in asked(db, "Ann")
     say(db, 1, "Ann", (1,))
@@ -72,7 +72,7 @@ def test_an_image_is_asked_of_so_many_people_and_of_nobody_twice(db):
     assert image_overlap.load_progress(db) == image_overlap.OverlapProgress(24, 23, 2)
 
 
-def test_who_answers_some_of_it_elsewhere_is_not_asked(db):
+def test_annotator_who_labeled_an_image_elsewhere_is_not_asked_blind_even_after_undo(db):
     image_overlap.set_overlap(db, 2, 1.0)
     assert not decisions.save(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
     assert 1 not in asked(db, "Ann") and 1 in asked(db, "Ben")
@@ -80,7 +80,7 @@ def test_who_answers_some_of_it_elsewhere_is_not_asked(db):
     assert 1 not in asked(db, "Ann") and 1 in asked(db, "Ben"), "meanwhile she could see what others said"
 
 
-def test_an_image_that_somebody_has_begun_is_not_chosen(db):
+def test_overlap_skips_images_labeled_by_an_annotator_but_not_imported_ones(db):
     assert not decisions.save(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
     assert not decisions.save(db, [Decision("i", "label", "a file", "import", 2, 1, 1)]).refused
     image_overlap.set_overlap(db, 2, 1.0)
@@ -88,14 +88,14 @@ def test_an_image_that_somebody_has_begun_is_not_chosen(db):
     assert 1 in given(db, "Ben")
 
 
-def test_an_image_that_is_open_again_is_given_although_all_others_wait(db):
+def test_regular_queues_give_a_cleared_image_while_all_others_wait_for_overlap(db):
     assert not decisions.save(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
     assert not decisions.save(db, [Decision("v", "clear", "Ann", "click", 1, 1)]).refused
     image_overlap.set_overlap(db, 2, 1.0)
     assert given(db, "Ben") == {1}
 
 
-def test_a_blind_answer_corrects_what_was_imported(db):
+def test_blind_answer_replaces_an_imported_label(db):
     assert not decisions.save(db, [Decision("i", "label", "a file", "import", 1, 1, 1)]).refused
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
@@ -104,7 +104,7 @@ def test_a_blind_answer_corrects_what_was_imported(db):
     assert consistency.find_problems(db) == []
 
 
-def test_a_second_answer_changes_no_label_and_differing_ones_are_a_disagreement(db):
+def test_second_blind_answer_keeps_the_label_and_records_a_disagreement(db):
     image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     say(db, 1, "Ben", (1, 2))
@@ -119,7 +119,7 @@ def test_a_second_answer_changes_no_label_and_differing_ones_are_a_disagreement(
     assert consistency.find_problems(db) == []
 
 
-def test_what_is_taken_back_is_asked_of_others_and_the_other_answer_is_the_label(db):
+def test_undo_of_a_blind_answer_makes_the_other_one_the_label_and_asks_a_third_annotator(db):
     image_overlap.set_overlap(db, 2, 1.0)
     first = say(db, 1, "Ann", (1,))
     say(db, 1, "Ben", (2,))
@@ -129,7 +129,7 @@ def test_what_is_taken_back_is_asked_of_others_and_the_other_answer_is_the_label
     assert consistency.find_problems(db) == []
 
 
-def test_no_other_queue_gives_an_image_that_waits(db):
+def test_regular_queues_skip_images_that_wait_for_overlap(db):
     publish(db, np.full((24, 3), 0.6))
     image_overlap.set_overlap(db, 2, 0.5)
     kept = waiting(db)
@@ -143,7 +143,7 @@ def test_no_other_queue_gives_an_image_that_waits(db):
     assert given(db, "Ann") == set(range(1, 25)) - {one}
 
 
-def test_autopilot_asks_them_without_anything_that_is_known(db):
+def test_autopilot_offers_overlap_images_without_labels_or_suggestions(db):
     publish(db, np.full((24, 3), 0.9))
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", (1,))
@@ -155,7 +155,7 @@ def test_autopilot_asks_them_without_anything_that_is_known(db):
     assert other.item.image.id != 1, "no image is in two hands"
 
 
-def test_only_some_of_its_actions_are_blind_while_only_some_images_are(db):
+def test_autopilot_mixes_blind_and_regular_actions_under_partial_overlap(db):
     publish(db, np.full((24, 3), 0.9))
     image_overlap.set_overlap(db, 2, 0.5)
     kinds = [
@@ -167,7 +167,7 @@ def test_only_some_of_its_actions_are_blind_while_only_some_images_are(db):
     assert 0 < kinds.count("reading") < 12
 
 
-def test_a_class_that_comes_later_is_asked_of_everybody_when_the_blind_answers_are_there(db):
+def test_class_added_after_the_blind_answers_returns_the_image_to_regular_queues(db):
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     say(db, 1, "Ben", ())
@@ -176,7 +176,7 @@ def test_a_class_that_comes_later_is_asked_of_everybody_when_the_blind_answers_a
     assert given(db, "Cid") == {1}, "all others wait"
 
 
-def test_a_larger_share_keeps_the_images_of_a_smaller_one_and_new_images_join(db):
+def test_larger_overlap_share_keeps_the_chosen_images_and_includes_new_ones(db):
     image_overlap.set_overlap(db, 2, 0.3)
     few = waiting(db)
     image_overlap.set_overlap(db, 2, 0.8)
@@ -190,7 +190,7 @@ def test_a_larger_share_keeps_the_images_of_a_smaller_one_and_new_images_join(db
     assert 100 in waiting(db) and 101 not in waiting(db)
 
 
-def test_changing_the_number_of_people_counts_what_is_there(db):
+def test_changed_overlap_count_keeps_the_existing_answers(db):
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     say(db, 1, "Ben", ())
@@ -201,7 +201,7 @@ def test_changing_the_number_of_people_counts_what_is_there(db):
 
 
 @pytest.mark.parametrize(("people", "share"), [(0, 0.5), (21, 0.5), (2, -0.1), (2, 1.1), (2, float("nan"))])
-def test_numbers_out_of_bounds_change_nothing(db, people, share):
+def test_overlap_settings_out_of_bounds_are_refused_and_change_nothing(db, people, share):
     image_overlap.set_overlap(db, 2, 0.5)
     before = waiting(db)
     with pytest.raises(AnnotatorError):
@@ -209,7 +209,7 @@ def test_numbers_out_of_bounds_change_nothing(db, people, share):
     assert waiting(db) == before
 
 
-def test_an_image_with_known_answers_is_asked_once_and_tells_about_the_person_only(db):
+def test_reference_image_is_asked_once_and_scores_only_the_annotator(db):
     for image_id in (1, 2):
         say(db, image_id, "Olga", (1,), "suggestion")
     reference_answers.choose_images(db, [name_of(db, 1), name_of(db, 2)], 0.5)
@@ -231,7 +231,7 @@ def test_an_image_with_known_answers_is_asked_once_and_tells_about_the_person_on
     assert kinds and kinds <= {("reading", "known", 1), ("reading", "known", 2)}
 
 
-def test_known_answers_are_hidden_from_whoever_is_still_to_be_asked_and_not_given_to_them_in_review(db):
+def test_reference_images_are_hidden_from_unasked_annotators_and_absent_from_their_review(db):
     for image_id in (1, 2):
         say(db, image_id, "Olga", (1,), "suggestion")
     publish(db, np.full((24, 3), 0.01), decisions.get_newest_decision_id(db))  # the model doubts that class 1 is there
@@ -254,7 +254,7 @@ def test_known_answers_are_hidden_from_whoever_is_still_to_be_asked_and_not_give
     assert blindness.find_hidden_images(db, "Ann", [1, 2, 3]) == set(), "nobody is asked any more"
 
 
-def test_only_complete_images_can_have_known_answers(db):
+def test_reference_images_must_be_complete_and_known(db):
     assert not decisions.save(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
     with pytest.raises(AnnotatorError, match="2 of 2 images are not complete"):
         reference_answers.choose_images(db, [name_of(db, 1), name_of(db, 2)], 0.1)
@@ -267,7 +267,7 @@ def name_of(db: Database, image_id: int) -> str:
     return images.load_images(db, [image_id])[image_id].name
 
 
-def test_the_certificate_allows_for_what_people_missed_of_what_others_found(db):
+def test_certificate_recall_allows_for_errors_found_by_overlap(db):
     image_overlap.set_overlap(db, 2, 1.0)
     for image_id in range(1, 25):
         truth = tuple(class_id for class_id in CLASSES if image_id >> (class_id - 1) & 1)
@@ -292,7 +292,7 @@ def test_the_certificate_allows_for_what_people_missed_of_what_others_found(db):
     assert "Reached allowing for their mistakes: 0" in settled.sentence(0.98)
 
 
-def test_mistakes_are_measured_on_first_answers_that_hold_and_on_no_other_source(db):
+def test_first_blind_answers_exclude_undone_answers_and_other_sources(db):
     image_overlap.set_overlap(db, 2, 1.0)
     taken_back = say(db, 1, "Cid", (1,))
     assert not decisions.save(db, [Decision("u", "undo", "Cid", "reading", undoes=taken_back)]).refused

@@ -21,7 +21,7 @@ def app(tmp_path) -> Served:
         yield served
 
 
-def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts, app: Served):
+def test_two_annotators_answer_one_image_without_seeing_each_others_labels(browser: Contexts, app: Served):
     db = Database(app.project)
     image_overlap.set_overlap(db, 2, 1.0)
     ann = fly(browser, app, "Ann")
@@ -52,7 +52,7 @@ def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts
     assert ann.troubles == ben.troubles == []
 
 
-def test_an_owner_chooses_on_the_page_and_sees_how_far_it_is(browser: Contexts, app: Served):
+def test_owner_sets_overlap_assignments_and_reference_images_on_the_assignment_page(browser: Contexts, app: Served):
     db = Database(app.project)
     page = open_page(browser, app, "Olga", "/assignment")
     page.get_by_role("spinbutton", name="People for each image").fill("2")

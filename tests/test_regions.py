@@ -29,7 +29,7 @@ def rebuilt(region_codes):
     [(40, 24, None), (60, 300, 40), (1, 300, None), (3, 300, None)],
     ids=["fewer dimensions than directions", "few directions hold all", "one image", "fewer regions than directions"],
 )
-def test_codes_give_the_regions_back_where_256_directions_are_enough(images, dimensions, rank):
+def test_region_codes_reconstruct_the_regions_when_256_directions_suffice(images, dimensions, rank):
     features, regions = seen(images, dimensions, rank)
     region_codes = encode_regions(learn_region_basis(features, regions), regions)
     kept = min(dimensions, MAX_AXES)
@@ -40,7 +40,7 @@ def test_codes_give_the_regions_back_where_256_directions_are_enough(images, dim
 
 
 @pytest.mark.parametrize("images", [1, 3, 12])
-def test_a_basis_is_found_for_a_few_images_in_which_most_channels_say_nothing(images):
+def test_region_basis_is_orthonormal_for_few_images_with_sparse_channels(images):
     rng = np.random.default_rng(0)
     regions = np.maximum(rng.normal(size=(images, 9, 640)) - 1.5, 0) * (rng.random(640) < 0.5)
     basis = learn_region_basis(regions.mean(1), regions)
@@ -49,7 +49,7 @@ def test_a_basis_is_found_for_a_few_images_in_which_most_channels_say_nothing(im
     assert (rebuilt(encode_regions(basis, regions)) - basis.centre - there).norm() < ROUNDING * there.norm()
 
 
-def test_what_is_dropped_are_the_directions_in_which_the_regions_differ_least():
+def test_region_basis_drops_the_directions_of_least_variance():
     features, regions = seen(60, 300)
     basis = learn_region_basis(features, regions)
     centred = (signed_sqrt(torch.from_numpy(regions)) - basis.centre).flatten(0, 1).double()
@@ -60,7 +60,7 @@ def test_what_is_dropped_are_the_directions_in_which_the_regions_differ_least():
     assert float(lost) == pytest.approx(float(values[MAX_AXES:].sum()), rel=1e-3)
 
 
-def test_lengths_are_those_of_the_regions_and_not_of_their_codes():
+def test_region_lengths_are_those_of_the_regions_and_not_of_the_codes():
     features, regions = seen(60, 600)
     region_codes = encode_regions(learn_region_basis(features, regions), regions)
     exact = (signed_sqrt(torch.from_numpy(regions)) - region_codes.basis.centre).norm(dim=-1, keepdim=True)
@@ -69,7 +69,7 @@ def test_lengths_are_those_of_the_regions_and_not_of_their_codes():
     assert ((region_codes.codes * region_codes.basis.scales).norm(dim=-1, keepdim=True) < 0.999 * exact).all()
 
 
-def test_products_are_those_of_the_centred_roots():
+def test_region_code_products_approximate_products_of_centered_signed_roots():
     features, regions = seen(20, 24)
     region_codes = encode_regions(learn_region_basis(features, regions), regions)
     weight = torch.randn(24, 5, generator=torch.Generator().manual_seed(1))
@@ -77,7 +77,7 @@ def test_products_are_those_of_the_centred_roots():
     assert (region_codes.products(weight) - exact).norm() < ROUNDING * exact.norm()
 
 
-def test_rows_keep_their_order_when_region_codes_are_cut_chosen_and_joined():
+def test_region_codes_keep_row_order_when_sliced_indexed_and_joined():
     features, regions = seen(2 * IMAGES_PER_CHUNK + 7, 12)
     basis = learn_region_basis(features, regions)
     whole = encode_regions(basis, regions)
@@ -93,7 +93,7 @@ def test_rows_keep_their_order_when_region_codes_are_cut_chosen_and_joined():
     assert len(whole[np.zeros(0, np.int64)]) == 0
 
 
-def test_no_images_have_no_region_codes():
+def test_encoding_no_images_returns_empty_region_codes():
     features, regions = seen(5, 12)
     region_codes = encode_regions(learn_region_basis(features, regions), regions[:0])
     assert len(region_codes) == 0 and isinstance(region_codes, RegionCodes)
@@ -101,14 +101,14 @@ def test_no_images_have_no_region_codes():
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
-def test_the_largest_features_a_cache_can_hold_do_not_overflow(kind):
+def test_region_codes_of_the_largest_float16_features_are_finite(kind):
     regions = np.random.default_rng(0).choice([-65504, 65504], (6, 9, 1280)).astype(kind)
     region_codes = encode_regions(learn_region_basis(regions[:, 0], regions), regions)
     assert torch.isfinite(region_codes.codes).all() and torch.isfinite(region_codes.lengths).all()
     assert float(region_codes.lengths.max()) > 5000
 
 
-def test_a_region_like_the_average_image_has_a_length_to_divide_by():
+def test_region_equal_to_the_center_has_a_positive_length():
     regions = np.ones((4, 9, 12), np.float32)
     region_codes = encode_regions(learn_region_basis(regions[:, 0], regions), regions)
     assert (region_codes.lengths > 0).all() and torch.isfinite(
@@ -116,7 +116,7 @@ def test_a_region_like_the_average_image_has_a_length_to_divide_by():
     ).all()
 
 
-def test_regions_are_read_a_few_images_at_a_time_and_by_rows_of_the_sample_alone():
+def test_region_encoding_reads_at_most_one_chunk_of_images_at_a_time():
     features, regions = seen(3 * IMAGES_PER_CHUNK, 6)
 
     class OnDisk:
@@ -136,18 +136,18 @@ def test_regions_are_read_a_few_images_at_a_time_and_by_rows_of_the_sample_alone
 
 
 @pytest.mark.parametrize("where", ["features", "regions"])
-def test_what_is_not_finite_is_said_so(where):
+def test_non_finite_features_or_regions_are_refused(where):
     features, regions = seen(5, 12)
     {"features": features, "regions": regions[:, 4]}[where][2, 7] = np.nan
     with pytest.raises(ValueError, match="some of 5 images are not finite"):
         learn_region_basis(features, regions)
 
 
-def test_the_same_images_give_the_same_basis():
+def test_region_basis_is_deterministic():
     features, regions = seen(30, 40)
     first, second = learn_region_basis(features, regions), learn_region_basis(features, regions)
     assert torch.equal(first.axes, second.axes) and torch.equal(first.centre, second.centre)
 
 
-def test_roots_keep_the_sign():
+def test_signed_sqrt_keeps_the_sign():
     assert signed_sqrt(torch.tensor([-4.0, 0.0, 9.0])).tolist() == [-2.0, 0.0, 3.0]

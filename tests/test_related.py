@@ -25,7 +25,7 @@ PETS = ClassRelations(
 
 
 @given(arrays.arrays(np.float32, (5, 6), elements=st.floats(0, 1, width=32)))
-def test_no_class_is_less_likely_than_a_kind_of_it_and_groups_sum_to_one(table: np.ndarray):
+def test_enforced_probabilities_obey_class_hierarchy_and_group_relations(table: np.ndarray):
     found = PETS.enforce(table)
     for kind, whole in PETS.pairs:
         assert (found[:, kind] <= found[:, whole] + ROUNDED).all()
@@ -35,7 +35,7 @@ def test_no_class_is_less_likely_than_a_kind_of_it_and_groups_sum_to_one(table: 
     assert ((found >= 0) & (found <= 1 + ROUNDED)).all()
 
 
-def test_what_obeys_already_stays_and_a_class_without_a_model_takes_part_in_nothing():
+def test_enforce_keeps_consistent_probabilities_and_ignores_classes_without_a_model():
     obeying = np.array([[0.9, 0.5, 0.2, 0.3, 0.75, 0.25]], np.float32)
     assert np.array_equal(PETS.enforce(obeying), obeying)
     unknown = np.array([[np.nan, 0.9, 0.2, 0.9, 0.4, np.nan]], np.float32)
@@ -44,7 +44,7 @@ def test_what_obeys_already_stays_and_a_class_without_a_model_takes_part_in_noth
     assert found[1] == pytest.approx(0.5) and found[2] == pytest.approx(0.2 * 0.5 / 0.9)
 
 
-def test_a_training_and_the_versions_after_it_obey(trained):  # noqa: F811
+def test_published_probabilities_obey_relations_after_an_update_and_a_training(trained):  # noqa: F811
     db, before = trained, np.array(read_predictions(trained).probabilities)
     declared_relations.declare(db, [Declaration(IS_A, (1, 2)), Declaration(EXACTLY_ONE, (2, 3), "kind")], "Ann")
 

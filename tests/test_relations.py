@@ -77,7 +77,7 @@ def stage(db: Database, image_id: int = 1) -> int:
     return db.value("SELECT stage FROM image WHERE id = ?", [image_id])
 
 
-def test_a_spaniel_is_a_dog_and_an_animal_and_no_cat_until_the_answer_is_taken_back(pets: Database):
+def test_implied_labels_follow_an_answer_and_disappear_with_its_undo(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     uuid = answer(pets, "spaniel", 1)
     assert follow(pets) == {"dog": 1, "animal": 1, "cat": -1}
@@ -92,7 +92,7 @@ def test_a_spaniel_is_a_dog_and_an_animal_and_no_cat_until_the_answer_is_taken_b
     assert follow(pets) == {} and stage(pets) == 0
 
 
-def test_a_persons_own_answer_goes_before_what_others_imply(pets: Database):
+def test_explicit_answer_overrides_implied_labels_and_is_listed_as_a_contradiction(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "animal", -1)
     assert follow(pets) == {"dog": -1, "spaniel": -1, "cat": -1}
@@ -106,7 +106,7 @@ def test_a_persons_own_answer_goes_before_what_others_imply(pets: Database):
     assert follow(pets) == {"dog": 1, "cat": -1} and declared_relations.find_contradictions(pets, 10) == []
 
 
-def test_nothing_else_here_spares_what_is_implied_and_asks_for_the_one_of_a_group(pets: Database):
+def test_nothing_else_here_skips_implied_classes_and_leaves_exactly_one_groups_open(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)
     done(pets)
@@ -120,7 +120,7 @@ def test_nothing_else_here_spares_what_is_implied_and_asks_for_the_one_of_a_grou
     assert consistency.find_problems(pets) == []
 
 
-def test_an_image_is_empty_when_every_class_is_absent_and_never_where_one_of_a_group_is_left(pets: Database):
+def test_empty_filter_requires_all_classes_absent_and_no_unanswered_exactly_one_group(pets: Database):
     def empty() -> list[int]:
         return gallery_listing.get_listing(pets, GalleryFilter.build(empty=True), Sorting()).get_ids(0, 3)
 
@@ -136,7 +136,7 @@ def test_an_image_is_empty_when_every_class_is_absent_and_never_where_one_of_a_g
     assert empty() == [1], "what a person says goes before what a relation has it"
 
 
-def test_a_batch_names_the_older_answers_that_it_contradicts_and_no_others(pets: Database):
+def test_batch_lists_the_older_answers_that_it_contradicts(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "cat", 1, 1)
     answer(pets, "animal", -1, 2)
@@ -151,7 +151,7 @@ def test_a_batch_names_the_older_answers_that_it_contradicts_and_no_others(pets:
     assert len(implied_cells.find_answers_contradicted_by(pets, ["spaniels"])) == 2, "that answer is newer"
 
 
-def test_what_holds_already_is_previewed_and_a_removed_relation_takes_back_what_it_implied(pets: Database):
+def test_relation_preview_matches_its_declaration_and_removal_drops_implied_labels(pets: Database):
     answer(pets, "spaniel", 1)
     done(pets)
     answer(pets, "cat", 1, image_id=2)
@@ -170,7 +170,7 @@ def test_what_holds_already_is_previewed_and_a_removed_relation_takes_back_what_
     assert consistency.find_problems(pets) == []
 
 
-def test_circles_and_classes_that_could_never_be_are_refused_all_at_once(pets: Database):
+def test_circular_and_impossible_relations_are_refused(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     wrong = (IS_A, ("animal", "spaniel"), ""), (IS_A, ("cat", "cat"), ""), (AT_MOST_ONE, ("day",), "alone")
     with pytest.raises(AnnotatorError) as refused:
@@ -184,7 +184,7 @@ def test_circles_and_classes_that_could_never_be_are_refused_all_at_once(pets: D
     assert len(declared_relations.load_relations(pets).made) == len(PETS)
 
 
-def test_an_archived_class_implies_nothing_and_is_not_implied(pets: Database):
+def test_archived_class_neither_implies_nor_is_implied_until_restored(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)
     class_changes.archive(pets, "Ann", [ids(pets)["dog"]])
@@ -206,7 +206,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, min_size=3, max_size=14))
-def test_any_sequence_of_answers_undos_and_relations_ends_as_if_derived_from_scratch(pets: Database, steps: list):
+def test_implied_labels_equal_a_full_derivation_after_any_sequence_of_changes(pets: Database, steps: list):
     _empty(pets)
     for step in steps:
         _play(pets, *step)
@@ -253,7 +253,7 @@ def _empty(db: Database) -> None:
             return
 
 
-def test_hierarchies_of_other_tools_are_read_as_they_say(tmp_path: Path):
+def test_hierarchy_reader_supports_indented_coco_open_images_and_taxonomy_files(tmp_path: Path):
     texts = {
         "indented.txt": "animal\n  dog\n    spaniel\n  cat\nday\n",
         "coco.json": json.dumps(
@@ -276,7 +276,7 @@ def test_hierarchies_of_other_tools_are_read_as_they_say(tmp_path: Path):
         read_hierarchy(tmp_path / "flat.txt")
 
 
-def test_an_indented_list_is_one_of_classes_and_init_says_how_to_declare_the_kinds(annotator, photos, tmp_path: Path):
+def test_indented_class_list_creates_classes_and_init_prints_the_relations_command(annotator, photos, tmp_path: Path):
     (tmp_path / "classes.txt").write_text("animal\n\tdog\ta good dog\n\t\tspaniel\n  cat\n")
     project = str(tmp_path / "pets")
     made = annotator("init", project, "--images", str(photos), "--classes", str(tmp_path / "classes.txt"))
@@ -295,7 +295,7 @@ def test_an_indented_list_is_one_of_classes_and_init_says_how_to_declare_the_kin
     assert kinds == [("dog", "animal"), ("spaniel", "dog"), ("cat", "animal")]
 
 
-def test_an_export_calls_them_implied_and_names_who_gave_the_answer(pets: Database, annotator, tmp_path: Path):
+def test_export_marks_implied_labels_and_names_their_annotator(pets: Database, annotator, tmp_path: Path):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)
     annotator("export", tmp_path / "pets", tmp_path / "pets.csv")

@@ -31,7 +31,7 @@ def press(test: AppTest, label: str) -> AppTest:
     return test
 
 
-def test_a_relation_is_looked_at_declared_removed_and_brought_back(db: Database):
+def test_relation_is_previewed_declared_removed_and_undone_on_the_page(db: Database):
     served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT, default_timeout=30)
     test.session_state["name"] = "Ann"
@@ -53,7 +53,7 @@ def test_a_relation_is_looked_at_declared_removed_and_brought_back(db: Database)
 
 
 @pytest.mark.browser
-def test_a_class_that_is_dragged_onto_another_is_declared_a_kind_of_it_only_by_a_press(browser: Contexts, project):
+def test_dragging_a_class_onto_another_declares_a_relation_only_after_confirmation(browser: Contexts, project):
     db = Database(project)
     fox, heron = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron"))
     with serving(project) as served:
@@ -76,7 +76,7 @@ def test_a_class_that_is_dragged_onto_another_is_declared_a_kind_of_it_only_by_a
 
 
 @pytest.mark.browser
-def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(browser: Contexts, project):
+def test_annotate_shows_implied_labels_and_f8_undoes_a_contradicted_answer(browser: Contexts, project):
     db = Database(project)
     fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
     declared_relations.declare(
@@ -109,7 +109,7 @@ def test_what_is_implied_is_seen_and_a_contradiction_is_taken_back_with_one_key(
 
 
 @pytest.mark.browser
-def test_a_whole_event_gets_no_answer_that_contradicts_what_is_implied(browser: Contexts, project):
+def test_answer_for_a_whole_event_adds_no_label_that_contradicts_implied_ones(browser: Contexts, project):
     db = Database(project)
     fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
     declared_relations.declare(db, [Declaration(IS_A, (fox, heron))], "Ann")
@@ -131,9 +131,7 @@ def test_a_whole_event_gets_no_answer_that_contradicts_what_is_implied(browser: 
 
 
 @pytest.mark.browser
-def test_kinds_stand_below_what_they_are_and_groups_together_and_an_image_of_a_group_is_never_empty(
-    browser: Contexts, project
-):
+def test_class_list_indents_kinds_groups_classes_and_hides_empty_for_exactly_one_groups(browser: Contexts, project):
     db = Database(project)
     fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
     with serving(project) as served:
@@ -154,7 +152,7 @@ def test_kinds_stand_below_what_they_are_and_groups_together_and_an_image_of_a_g
 
 
 @pytest.mark.browser
-def test_a_grid_asks_at_once_about_answers_that_came_meanwhile_and_takes_those_back_as_one(browser: Contexts, project):
+def test_grid_reports_contradicted_answers_and_f8_undoes_them_in_one_step(browser: Contexts, project):
     db = Database(project)
     fox, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "deer"))
     declared_relations.declare(db, [Declaration(AT_MOST_ONE, (fox, deer), "one")], "Ann")
@@ -179,7 +177,7 @@ def test_a_grid_asks_at_once_about_answers_that_came_meanwhile_and_takes_those_b
 
 
 @pytest.mark.browser
-def test_the_gallery_asks_about_what_a_selection_contradicts(browser: Contexts, project):
+def test_gallery_reports_answers_contradicted_by_a_selection_and_f8_undoes_them(browser: Contexts, project):
     db = Database(project)
     fox, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "deer"))
     declared_relations.declare(db, [Declaration(AT_MOST_ONE, (fox, deer), "one")], "Ann")

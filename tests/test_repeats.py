@@ -95,7 +95,7 @@ def at_a_beat(page: Page, keys: str, seconds: float = FIVE_A_SECOND) -> list[tup
     return seen
 
 
-def test_what_is_pressed_twice_on_annotate_answers_the_image_that_was_looked_at_and_no_other(browser, many):
+def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many):
     page = open_page(browser, many, "Twice")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -116,7 +116,7 @@ def test_what_is_pressed_twice_on_annotate_answers_the_image_that_was_looked_at_
     assert [row["image_id"] for row in decided(many, "Twice")] == seen
 
 
-def test_enter_pressed_twice_in_a_field_does_not_say_nothing_else_here(browser, many):
+def test_double_enter_in_a_text_field_does_not_complete_the_image(browser, many):
     page = open_page(browser, many, "Fields")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -135,7 +135,7 @@ def test_enter_pressed_twice_in_a_field_does_not_say_nothing_else_here(browser, 
     assert rows == [("label", image, 4), ("flag", flagged, None)]
 
 
-def test_a_key_that_is_held_on_a_button_decides_once(browser, many):
+def test_held_key_on_a_button_answers_one_image(browser, many):
     page = open_page(browser, many, "Held")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -152,7 +152,7 @@ def test_a_key_that_is_held_on_a_button_decides_once(browser, many):
     assert [row["image_id"] for row in decided(many, "Held")] == [image]
 
 
-def test_a_picture_that_comes_late_is_looked_at_from_then_on(browser, many):
+def test_double_press_protection_starts_when_a_late_image_is_drawn(browser, many):
     page = open_page(browser, many, "Late")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -174,7 +174,7 @@ def test_a_picture_that_comes_late_is_looked_at_from_then_on(browser, many):
     wait_until_saved(page, 2)
 
 
-def test_five_keys_a_second_all_count_and_a_class_twice_where_they_come_in_a_rhythm(browser, many):
+def test_rapid_label_keys_all_count_including_repeated_classes(browser, many):
     page = open_page(browser, many, "Quick")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -184,7 +184,7 @@ def test_five_keys_a_second_all_count_and_a_class_twice_where_they_come_in_a_rhy
     assert [(row["image_id"], str(row["class_id"])) for row in decided(many, "Quick")] == seen
 
 
-def test_keys_after_an_ignored_one_label_no_image_that_they_were_not_meant_for(browser, many):
+def test_key_after_an_ignored_press_labels_only_the_displayed_image(browser, many):
     page = open_page(browser, many, "Shifted")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -199,7 +199,7 @@ def test_keys_after_an_ignored_one_label_no_image_that_they_were_not_meant_for(b
     assert rows == [seen[0], (seen[1][0], "4")]
 
 
-def test_the_name_of_a_class_typed_without_the_finder_opens_it_and_labels_nothing(browser, many):
+def test_typed_class_name_opens_the_class_finder_and_labels_nothing(browser, many):
     page = open_page(browser, many, "Typist")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -218,7 +218,7 @@ def test_the_name_of_a_class_typed_without_the_finder_opens_it_and_labels_nothin
     assert {label for row in rows for label in labels_of(many, row["image_id"] or 1)} == set(), "nothing is labeled"
 
 
-def test_letters_that_were_meant_as_keys_come_back_by_redo(browser, many):
+def test_redo_restores_label_keys_that_opened_the_class_finder(browser, many):
     page = open_page(browser, many, "Keys")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -232,7 +232,7 @@ def test_letters_that_were_meant_as_keys_come_back_by_redo(browser, many):
     assert [labels_of(many, image) for image, _ in seen] == [{keys[letter]: 1} for _, letter in seen]
 
 
-def test_letters_that_begin_no_name_are_keys_however_quick_they_come(browser, many):
+def test_letters_that_start_no_class_name_count_as_label_keys_at_any_speed(browser, many):
     page = open_page(browser, many, "Letters")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -254,7 +254,7 @@ def listen(page: Page) -> Callable[[], str]:
 
 
 @pytest.mark.parametrize("path", ["/grid", "/autopilot"])
-def test_a_grid_is_saved_once_by_two_presses(browser, ranked, path):
+def test_double_press_saves_a_grid_once(browser, ranked, path):
     page = open_grid(browser, ranked, "Grids", path)
     ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.decide"))]
     grids = []
@@ -273,7 +273,7 @@ def test_a_grid_is_saved_once_by_two_presses(browser, ranked, path):
     ]
 
 
-def test_a_suggestion_is_answered_once_by_two_presses(browser, ranked):
+def test_double_press_answers_a_suggestion_once(browser, ranked):
     page = open_page(browser, ranked, "Review", "/review")
     page.locator(SELECTED).wait_for(timeout=60_000)
     wait_until_fetched(page)
@@ -296,7 +296,7 @@ def test_a_suggestion_is_answered_once_by_two_presses(browser, ranked):
     ] == answered
 
 
-def test_single_images_of_autopilot_are_answered_once_by_two_presses(browser: Contexts, many, tmp_path):
+def test_double_press_answers_a_single_image_of_autopilot_once(browser: Contexts, many, tmp_path):
     with served_photos(tmp_path, 60, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
         image_overlap.set_overlap(db, 2, 1.0)
@@ -316,7 +316,7 @@ def test_single_images_of_autopilot_are_answered_once_by_two_presses(browser: Co
         assert list(dict.fromkeys(row["image_id"] for row in decided(served, "Pilot"))) == seen
 
 
-def test_the_speed_test_times_no_task_that_nobody_has_seen(browser, many):
+def test_double_press_in_the_speed_test_advances_one_task(browser, many):
     page = open_page(browser, many, "Timed", "/speed_test")
     start = page.get_by_role("button", name="Start")
     start.wait_for(timeout=60_000)

@@ -68,7 +68,7 @@ UNSTORABLE = {
 
 
 @pytest.mark.parametrize("what", UNSTORABLE)
-def test_what_can_never_be_stored_is_refused_under_its_own_uuid_and_the_rest_is_saved(app, db, what):
+def test_decision_that_cannot_be_stored_is_refused_and_the_others_are_saved(app, db, what):
     first, last = label(), label(image=2)
     status, answer = app.post("/api/decisions", text_of(first, UNSTORABLE[what], last))
     assert status == 200
@@ -78,21 +78,21 @@ def test_what_can_never_be_stored_is_refused_under_its_own_uuid_and_the_rest_is_
 
 
 @pytest.mark.parametrize("name", [None, 5, "short", "of-a-grid:1", "with a blank", "x" * 101, "new\nlines"])
-def test_a_uuid_that_is_none_is_refused(app, db, name):
+def test_invalid_decision_uuid_is_refused(app, db, name):
     status, answer = app.post("/api/decisions", {"decisions": [label(uuid=name), good := label()]})
     assert (status, answer["saved"]) == (200, [good["uuid"]])
     assert list(answer["refused"]) == [name if isinstance(name, str) else "#1"]
 
 
 @pytest.mark.parametrize("time", [b"-5", b"1e400", b'"soon"', b"[[]]", b"4611686018427387904", b"null", b"86400001"])
-def test_no_decision_is_refused_for_its_time(app, db, time):
+def test_decision_with_an_invalid_duration_is_saved_without_it(app, db, time):
     entry = json.dumps(label()).encode().replace(b'"milliseconds": 800', b'"milliseconds": ' + time)
     status, answer = app.post("/api/decisions", text_of(entry))
     assert status == 200 and answer["refused"] == {}
     assert db.tuples("SELECT milliseconds FROM decision") == [(None,)]
 
 
-def test_a_decision_that_waited_in_the_browser_stays_with_the_name_it_was_signed_with(app, db, monkeypatch):
+def test_decision_with_an_expired_token_is_saved_under_the_name_of_the_token(app, db, monkeypatch):
     monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 60.0 * DAY_SECONDS)
     long_ago = served_project.tokens().mint("Bob")
     monkeypatch.undo()
@@ -106,20 +106,20 @@ def test_a_decision_that_waited_in_the_browser_stays_with_the_name_it_was_signed
     assert db.tuples("SELECT annotator FROM decision ORDER BY id") == [("Bob",), ("Ann",)]
 
 
-def test_a_pass_of_another_project_signs_nothing(app, db, tmp_path):
+def test_token_of_another_project_signs_no_decision(app, db, tmp_path):
     elsewhere = Tokens(tmp_path / "secret").mint("Bob")
     _, answer = app.post("/api/decisions", {"decisions": [one := label(annotator="Bob", **{"pass": elsewhere})]})
     assert list(answer["refused"]) == [one["uuid"]]
 
 
-def test_a_pass_of_a_member_signs_nothing_where_there_are_no_members(app, db):
+def test_member_token_is_refused_in_a_project_without_members(app, db):
     given = Tokens(db.paths.secret, of_members=True).mint("Bob")
     _, answer = app.post("/api/decisions", {"decisions": [one := label(annotator="Bob", **{"pass": given})]})
     assert list(answer["refused"]) == [one["uuid"]]
     assert app.post("/api/decisions", {"decisions": []}, token=given)[0] == 401
 
 
-def test_a_cell_that_was_drawn_is_answered_as_an_audit(app, db):
+def test_batch_with_source_audit_saves_a_drawn_audit_cell(app, db):
     audit_sampling.draw_audit(db, 3)
     cell = audit_sampling.load_open_cells(db)[0]
     grid = {
@@ -131,7 +131,7 @@ def test_a_cell_that_was_drawn_is_answered_as_an_audit(app, db):
     assert app.post("/api/decisions", {"decisions": [grid]})[1]["saved"] == ["grid-one"]
 
 
-def test_each_decision_of_a_full_request_is_judged_also_when_one_is_unreadable(app, db):
+def test_request_of_500_decisions_is_judged_individually_and_501_are_refused(app, db):
     good = [label(image=number % 24 + 1) for number in range(499)]
     status, answer = app.post("/api/decisions", text_of(*good, UNSTORABLE["half a letter"]))
     assert status == 200 and len(answer["saved"]) == 499 and list(answer["refused"]) == ["flag-one"]
@@ -194,7 +194,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("request_", MALFORMED, ids=lambda one: f"{one[0]} {one[1][:24]} {one[2][-24:]!r}")
-def test_a_malformed_request_is_answered_with_its_reason_and_logs_nothing(app, db, request_, caplog):
+def test_malformed_request_returns_400_with_a_reason_and_logs_nothing(app, db, request_, caplog):
     with caplog.at_level(logging.WARNING):
         status, body = app.send(*request_)
     assert status == 400, body
@@ -203,12 +203,12 @@ def test_a_malformed_request_is_answered_with_its_reason_and_logs_nothing(app, d
     assert decisions.get_newest_decision_id(db) == 0
 
 
-def test_a_method_that_a_route_does_not_know_is_refused(app: Asked):
+def test_unsupported_http_method_returns_405(app: Asked):
     assert app.send("DELETE", "/api/decisions")[0] == app.send("GET", "/api/decisions")[0] == 405
     assert app.send("POST", "/api/image/1")[0] == 405
 
 
-def test_a_project_without_images_answers_every_route(tmp_path):
+def test_project_without_images_answers_work_and_autopilot_requests(tmp_path):
     Database(tmp_path / "bare", create=True)
     with asked(tmp_path / "bare") as app:
         assert app.post("/api/work", PAGE | {"mode": "annotate"})[0] == 200

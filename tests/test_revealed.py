@@ -41,7 +41,7 @@ WAYS = ("blind", "one class", "nothing else here", "a cleared class", "in one re
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_whoever_throws_an_answer_away_is_not_asked_again_and_what_they_copy_measures_nothing(db, how):
+def test_undone_answer_ends_blind_requests_and_a_later_answer_is_not_measured(db, how):
     image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     throw_away(db, "Ben", how)
@@ -56,7 +56,7 @@ def test_whoever_throws_an_answer_away_is_not_asked_again_and_what_they_copy_mea
     assert consistency.find_problems(db) == []
 
 
-def test_a_copied_answer_ends_the_waiting_but_no_disagreement(db):
+def test_answer_after_an_undone_one_ends_the_overlap_wait_but_resolves_no_disagreement(db):
     image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     say(db, 1, "Cid", (1, 2))
@@ -76,7 +76,7 @@ def test_a_copied_answer_ends_the_waiting_but_no_disagreement(db):
     assert consistency.find_problems(db) == []
 
 
-def test_a_slip_that_is_corrected_counts_as_an_answer_and_not_as_a_blind_one(db):
+def test_corrected_answer_counts_for_overlap_but_not_as_a_blind_answer(db):
     image_overlap.set_overlap(db, 2, 1.0)
     take_back(db, "Ann", say(db, 1, "Ann", (1,)))
     say(db, 1, "Ann", (2,))
@@ -88,7 +88,7 @@ def test_a_slip_that_is_corrected_counts_as_an_answer_and_not_as_a_blind_one(db)
     )
 
 
-def test_an_undone_known_answer_stays_the_one_that_counts(db):
+def test_undone_reference_answer_remains_the_measured_one(db):
     say(db, 1, "Olga", (1,), "suggestion")
     reference_answers.choose_images(db, [name_of(db, 1)], 0.5)
     wrong = say(db, 1, "Ann", (2,), "known")
@@ -101,7 +101,7 @@ def test_an_undone_known_answer_stays_the_one_that_counts(db):
     assert compute_agreement(db).pairs == []
 
 
-def test_whoever_has_looked_at_an_image_is_not_asked_when_more_people_are_wanted(db):
+def test_annotator_who_viewed_an_image_is_not_asked_when_overlap_grows(db):
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     say(db, 1, "Ben", ())
@@ -113,7 +113,7 @@ def test_whoever_has_looked_at_an_image_is_not_asked_when_more_people_are_wanted
     assert 2 not in np.concatenate([*image_overlap.iterate_first_answers(db, ["Ann", "Ben", "Cid"])])[:, 2]
 
 
-def test_what_everybody_could_see_while_nobody_was_asked_is_asked_of_nobody_again(db):
+def test_image_visible_while_overlap_was_off_is_not_asked_blind_again(db):
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     image_overlap.set_overlap(db, 1, 0)
@@ -122,7 +122,7 @@ def test_what_everybody_could_see_while_nobody_was_asked_is_asked_of_nobody_agai
     assert not blindness.find_hidden_images(db, "Ben", [1])
 
 
-def test_a_class_that_somebody_adds_archives_or_restores_shows_nothing(db):
+def test_adding_archiving_and_restoring_a_class_reveals_no_hidden_image(db):
     for image_id in (1, 2):
         say(db, image_id, "Olga", (1,), "suggestion")
     reference_answers.choose_images(db, [name_of(db, 1)], 0.5)
@@ -138,7 +138,7 @@ def test_a_class_that_somebody_adds_archives_or_restores_shows_nothing(db):
     )
 
 
-def test_an_older_project_counts_what_was_copied_before_the_upgrade_as_not_blind(tmp_path, db):
+def test_migration_counts_answers_copied_before_the_upgrade_as_not_blind(tmp_path, db):
     image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     take_back(db, "Ben", say(db, 1, "Ben", (1, 2, 3)))

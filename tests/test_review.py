@@ -105,7 +105,7 @@ def answers(served: Served, name: str) -> list[list[int]]:
     ]
 
 
-def test_a_hundred_suggestions_answered_by_keyboard_alone_are_in_the_store_as_they_were_pressed(browser, many):
+def test_keyboard_answers_to_a_hundred_suggestions_are_stored_as_pressed(browser, many):
     page = open_review(browser, many, "Keys")
     book: dict[int, dict[int, int]] = {}
     pressed = 0
@@ -134,7 +134,7 @@ def test_a_hundred_suggestions_answered_by_keyboard_alone_are_in_the_store_as_th
     assert page.troubles == []
 
 
-def test_sixty_answers_20_ms_apart_are_about_the_suggestion_selected_at_each_moment(browser, many):
+def test_answers_20_ms_apart_apply_to_the_suggestion_selected_at_each_press(browser, many):
     page = open_review(browser, many, "Burst")
     seen = page.evaluate(
         f"""async () => {{
@@ -162,7 +162,7 @@ def test_sixty_answers_20_ms_apart_are_about_the_suggestion_selected_at_each_mom
     assert len({(image_id, class_id) for image_id, class_id, _ in seen}) == 60
 
 
-def test_accept_all_above_the_line_is_one_decision_and_one_undo(browser, tmp_path):
+def test_accept_all_above_the_threshold_is_one_batch_and_one_undo(browser, tmp_path):
     chances = np.full((4, 5), 0.1)
     chances[:, :4] = [0.97, 0.95, 0.85, 0.6]
     with reviewed(tmp_path, chances) as served:
@@ -187,7 +187,7 @@ def test_accept_all_above_the_line_is_one_decision_and_one_undo(browser, tmp_pat
         assert labels_of(served, image_id) == {1: 1, 2: 1, 3: 1, 4: -1}
 
 
-def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser, many):
+def test_enter_completes_the_image_and_space_leaves_it_unchanged(browser, many):
     page = open_review(browser, many, "Done")
     passed = on_screen(page)
     left = labels_of(many, passed)
@@ -206,7 +206,7 @@ def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser,
     assert labels_of(many, passed) == left
 
 
-def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many):
+def test_class_filter_survives_a_reload_and_can_be_cleared(browser, many):
     page = open_review(browser, many, "Filter")
     page.keyboard.press("f")
     page.keyboard.type("her")
@@ -231,7 +231,7 @@ def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many)
     wait_until_saved(page, 3)
 
 
-def test_a_likely_mistake_names_who_said_what_and_the_new_answer_replaces_it(browser, tmp_path):
+def test_likely_mistake_names_the_earlier_answer_and_a_new_answer_replaces_it(browser, tmp_path):
     chances = np.full((3, 5), 0.1)
     chances[0, 1] = 0.97
     given = [
@@ -251,7 +251,7 @@ def test_a_likely_mistake_names_who_said_what_and_the_new_answer_replaces_it(bro
         expect(page.locator(".empty")).to_be_visible()
 
 
-def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_model(browser, tmp_path):
+def test_disagreement_names_the_annotators_and_a_third_answer_resolves_it(browser, tmp_path):
     given = [
         Decision("ann-said-so", "label", "Ann", "click", 2, 3, 1),
         Decision("ben-said-no", "label", "Ben", "click", 2, 3, -1),
@@ -272,7 +272,7 @@ def test_people_who_disagree_are_named_and_a_third_answer_settles_it_without_a_m
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent")
 
 
-def test_whoever_settles_sees_when_and_how_fast_people_answered_and_the_model_only_when_asked(browser, tmp_path):
+def test_disagreement_shows_answer_times_and_hides_the_prediction_until_requested(browser, tmp_path):
     given = [
         Decision("ann-said-so", "label", "Ann", "click", 2, 3, 1, milliseconds=1234),
         Decision("ben-said-no", "label", "Ben", "click", 2, 3, -1),
@@ -294,7 +294,7 @@ def test_whoever_settles_sees_when_and_how_fast_people_answered_and_the_model_on
         assert decided(served, "Rita")[0]["source"] == "settlement" and labels_of(served, 2)[3] == -1
 
 
-def test_the_heat_map_of_another_suggestion_is_seen_two_frames_after_its_key(browser, many):
+def test_heat_map_of_the_selected_suggestion_is_shown_within_two_frames(browser, many):
     page = open_review(browser, many, "Looker")
     go_to_an_image_with(page, 2)
     count = page.locator(".suggestion").count()
@@ -319,7 +319,7 @@ def test_the_heat_map_of_another_suggestion_is_seen_two_frames_after_its_key(bro
     until(lambda: page.locator(".heatmap").evaluate_all("all => all.every((one) => one.style.opacity === '0')"))
 
 
-def test_suggestions_that_come_to_lie_under_a_resting_pointer_are_not_chosen_by_it(browser, many):
+def test_resting_pointer_does_not_select_suggestions_that_move_under_it(browser, many):
     page = open_review(browser, many, "Mouse")
     go_to_an_image_with(page, 3)
     box = page.locator(".suggestion").nth(2).bounding_box()
@@ -336,7 +336,7 @@ def test_suggestions_that_come_to_lie_under_a_resting_pointer_are_not_chosen_by_
     wait_until_saved(page, 3)
 
 
-def test_a_finger_drawn_to_the_right_accepts_and_to_the_left_rejects(browser, many):
+def test_swipe_right_accepts_and_swipe_left_rejects_the_suggestion(browser, many):
     page = open_review(browser, many, "Finger", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     go_to_an_image_with(page, 3)
     touch = page.context.new_cdp_session(page)
@@ -362,7 +362,7 @@ def test_a_finger_drawn_to_the_right_accepts_and_to_the_left_rejects(browser, ma
     assert answers(many, "Finger") == expected
 
 
-def test_undo_reaches_back_over_a_reload_and_brings_the_suggestion_with_it(browser, many):
+def test_undo_works_after_a_reload_and_restores_the_suggestion(browser, many):
     page = open_review(browser, many, "Back")
     first = selected(page)
     known = labels_of(many, first[0])
@@ -384,7 +384,7 @@ def test_undo_reaches_back_over_a_reload_and_brings_the_suggestion_with_it(brows
     assert labels_of(many, first[0]) == known | {first[1]: -1}
 
 
-def test_offline_server_killed_and_page_reloaded_every_answer_arrives_once(browser, tmp_path):
+def test_review_answers_are_stored_once_after_offline_server_kill_and_reload(browser, tmp_path):
     with reviewed(tmp_path, three_each(40)) as served:
         page = open_review(browser, served, "Ann")
         expected = []
@@ -416,7 +416,7 @@ def test_offline_server_killed_and_page_reloaded_every_answer_arrives_once(brows
         assert until(lambda: len(answers(served, "Ann")) >= 14 and answers(served, "Ann")) == expected
 
 
-def test_an_answer_that_contradicts_an_earlier_one_is_asked_about_and_f8_takes_that_back(browser, tmp_path):
+def test_contradicting_answer_is_reported_and_f8_undoes_the_earlier_answer(browser, tmp_path):
     chances = np.full((3, len(NAMES)), 0.01)
     chances[:, :2] = [0.9, 0.8]
     with reviewed(tmp_path, chances) as served:

@@ -59,7 +59,7 @@ def by_the_list(page: Page) -> None:
 
 
 @pytest.mark.parametrize("choose", [by_slash, by_the_list])
-def test_once_a_class_is_chosen_the_next_key_is_about_the_image(opened, some, choose):
+def test_key_after_choosing_a_class_filter_answers_the_image(opened, some, choose):
     name = choose.__name__
     page = opened(name)
     choose(page)
@@ -91,7 +91,7 @@ def by_the_arrows_of_a_share(page: Page) -> None:
 
 
 @pytest.mark.parametrize("choose", [by_person, by_typed_share, by_the_arrows_of_a_share])
-def test_after_any_field_of_the_filter_the_page_has_the_keys_again(opened, some, choose):
+def test_key_after_changing_any_filter_field_answers_the_image(opened, some, choose):
     name = choose.__name__
     page = opened(name)
     choose(page)
@@ -102,7 +102,7 @@ def test_after_any_field_of_the_filter_the_page_has_the_keys_again(opened, some,
     assert answers(some, name) == [[*about, 0]]
 
 
-def test_shares_can_be_stepped_by_keys_and_a_tab_goes_to_the_next_field(opened, some):
+def test_arrow_keys_step_the_probability_filter_and_tab_moves_to_the_next_field(opened, some):
     page = opened("Steps")
     low, high = page.locator(".filter input[type=number]").all()
     low.focus()
@@ -115,7 +115,7 @@ def test_shares_can_be_stepped_by_keys_and_a_tab_goes_to_the_next_field(opened, 
     assert chosen(page)["from"] == 53
 
 
-def test_escape_gives_the_keys_back_and_leaves_filter_and_image_alone(opened, some):
+def test_escape_leaves_the_filter_field_and_keeps_filter_and_image(opened, some):
     page = opened("Escape")
     by_slash(page)
     of_class(page, 2)
@@ -134,7 +134,7 @@ def test_escape_gives_the_keys_back_and_leaves_filter_and_image_alone(opened, so
     assert answers(some, "Escape") == [[image_id, 2, 1]]
 
 
-def test_an_emptied_field_drops_the_filter_at_enter_and_only_that(opened, some):
+def test_enter_in_an_emptied_class_field_clears_the_filter_and_answers_nothing(opened, some):
     page = opened("Empty")
     by_slash(page)
     of_class(page, 2)
@@ -147,7 +147,7 @@ def test_an_emptied_field_drops_the_filter_at_enter_and_only_that(opened, some):
     assert answers(some, "Empty") == []
 
 
-def test_what_is_known_of_an_image_follows_the_answers(opened, some):
+def test_known_labels_of_the_image_follow_answers_and_undo(opened, some):
     page = opened("Known")
     known = page.locator(".known")
     while page.locator(".suggestion").count() < 3 or "No labels yet" not in known.inner_text():
@@ -165,7 +165,7 @@ def test_what_is_known_of_an_image_follows_the_answers(opened, some):
     expect(known).to_contain_text("No labels yet")
 
 
-def test_an_early_heat_map_says_that_it_is_early(opened):
+def test_early_heat_map_is_captioned_as_early(opened):
     page = opened("Early")
     expect(page.locator(".caption")).to_contain_text("Early heat map: learned from 0 images with this class")
     page.keyboard.press("h")

@@ -44,13 +44,13 @@ def shown(db, holder: str = "tab", want: int = 24, passed=(), **only) -> list[tu
     ]
 
 
-def test_one_class_shows_only_its_suggestions_likeliest_first(db, chances):
+def test_class_filter_shows_its_suggestions_most_probable_first(db, chances):
     found = shown(db, class_id=2, low=0.4)
     order = sorted(range(24), key=lambda row: -chances[row, 1])
     assert found == [(row + 1, [(2, None)]) for row in order if chances[row, 1] >= 0.4]
 
 
-def test_a_range_of_probabilities_has_two_ends_and_is_in_order(db, chances):
+def test_probability_range_filters_suggestions_and_orders_images(db, chances):
     low, high = 0.3, 0.455
     still_open = chances.copy()
     still_open[:6, 0] = np.nan
@@ -63,21 +63,21 @@ def test_a_range_of_probabilities_has_two_ends_and_is_in_order(db, chances):
         assert {of - 1 for of, _ in chips} == set(np.flatnonzero(~np.isnan(inside[image_id - 1])))
 
 
-def test_a_range_goes_on_after_its_first_cells_are_used_up(db, chances, monkeypatch):
+def test_probability_range_loads_more_cells_after_the_first_are_used_up(db, chances, monkeypatch):
     everything = shown(db, low=0.2, high=0.6)
     monkeypatch.setattr(review_queue, "MERGED_CELLS", 3)  # one cell a class at first
     assert shown(db, low=0.2, high=0.6) == everything
     assert shown(db, low=0.2, high=0.6, passed=[everything[0][0]]) == everything[1:]
 
 
-def test_a_person_s_images_alone(db, chances):
+def test_annotator_filter_shows_only_images_with_their_answers(db, chances):
     assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6}
     answer(db, 20, 3, 1, "Bob")
     assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6, 20}
     assert shown(db, low=0.0, by="Nobody") == []
 
 
-def test_disagreements_are_shown_with_what_was_said_and_are_gone_once_answered(db, chances):
+def test_likely_mistakes_show_the_stored_answer_and_disappear_once_answered(db, chances):
     assert shown(db, kind="likely_mistakes") == [(3, [(1, -1)]), (1, [(1, 1)]), (6, [(1, 1)])]
     assert shown(db, kind="likely_mistakes", by="Bob") == [(6, [(1, 1)])]
     assert shown(db, kind="likely_mistakes", class_id=2) == []
@@ -89,7 +89,7 @@ def test_disagreements_are_shown_with_what_was_said_and_are_gone_once_answered(d
     assert [image_id for image_id, _ in shown(db, kind="likely_mistakes")] == [1, 6]
 
 
-def test_whoever_may_not_settle_is_not_asked_about_likely_mistakes_on_which_people_differ(db, chances):
+def test_likely_mistakes_with_a_disagreement_are_shown_only_to_reviewers(db, chances):
     assert not decisions.save(db, [Decision("of-bob-1", "label", "Bob", "reading", 3, 1, 1)]).refused
 
     def given(may_review: bool) -> list[int]:
@@ -100,12 +100,12 @@ def test_whoever_may_not_settle_is_not_asked_about_likely_mistakes_on_which_peop
     assert given(may_review=True) == [3, 1, 6] and given(may_review=False) == [1, 6]
 
 
-def test_an_unknown_kind_lists_the_known_ones(db, chances):
+def test_unknown_suggestion_kind_error_suggests_a_valid_kind(db, chances):
     with pytest.raises(AnnotatorError, match="missing"):
         shown(db, kind="mising")
 
 
-def test_no_suggestion_that_somebody_has_answered_is_shown_while_others_decide(db, chances):
+def test_review_shows_no_answered_suggestion_while_others_decide(db, chances):
     wrong, over = [], threading.Event()
 
     def decide() -> None:
@@ -125,7 +125,7 @@ def test_no_suggestion_that_somebody_has_answered_is_shown_while_others_decide(d
     assert shown(db, low=0.0) == []
 
 
-def test_an_image_whose_file_has_gone_is_not_shown(db, chances):
+def test_review_skips_an_image_whose_file_is_missing(db, chances):
     first = shown(db, want=1)[0][0]
     images.mark_problem(db, first, "the file has gone")
     assert first not in [image_id for image_id, _ in shown(db)]

@@ -157,14 +157,14 @@ OTHER_ROUTES = {
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_every_route_is_open_to_the_roles_that_need_it_and_closed_to_the_others(shared, path):
+def test_every_route_allows_only_the_required_roles(shared, path):
     needed, status, body = ROUTES[path]
     seen = {role: ask(shared, role, path, body)[0] for role in ROLES}
     seen = {role: 410 if answer == 202 else answer for role, answer in seen.items()}  # whoever asks for a map first
     assert seen == {role: status if ROLES.index(role) >= ROLES.index(needed) else 403 for role in ROLES}
 
 
-def test_the_table_above_knows_every_route():
+def test_role_table_covers_every_route():
     from annotator.ui.routes import ROUTES as ALL
 
     beside = {path.replace("/annotate/annotate.js", "/{name:path}") for path in OTHER_ROUTES}
@@ -173,7 +173,7 @@ def test_the_table_above_knows_every_route():
     assert {route.path for route in ALL} - beside == {path for path in known if "/api/" in path}
 
 
-def test_a_complete_project_offers_an_export_and_an_audit_to_whoever_may_order_them(tmp_path):
+def test_complete_project_offers_export_and_audit_to_reviewers_and_not_to_annotators(tmp_path):
     with served_to_roles(tmp_path) as served:
         db = Database(served.project)
         for image in images.load_all_images(db):
@@ -189,7 +189,7 @@ def test_a_complete_project_offers_an_export_and_an_audit_to_whoever_may_order_t
         assert complete["audit_is_drawn"] and complete["audit"].startswith("12 pairs of an audit are unanswered.")
 
 
-def test_a_page_of_somebody_else_cannot_be_used_in_ones_own_session(shared):
+def test_page_token_of_another_member_is_refused_in_the_session(shared):
     body = {"decisions": [DECISION | {"uuid": "a-forged-one"}]}
     status, _, text = ask(shared, "annotator", "/api/decisions", body, page_of="owner")
     assert status == 401 and "This page is of owner, and annotator is signed in" in text
@@ -199,7 +199,7 @@ def test_a_page_of_somebody_else_cannot_be_used_in_ones_own_session(shared):
     assert decisions.load_undoable(Database(shared.project), "owner", 10, 10) == []
 
 
-def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_answer(shared):
+def test_queued_decision_is_saved_under_its_author_while_they_may_answer(shared):
     db = Database(shared.project)
     members.add(db, "Cleo", "annotator", "test")
     token = Tokens(db.paths.secret, of_members=True).mint("Cleo")
@@ -218,7 +218,7 @@ def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_ans
     until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""), 10)
 
 
-def test_a_pass_from_before_there_were_members_signs_for_none_of_them(shared):
+def test_token_from_before_members_existed_signs_for_no_member(shared):
     db = Database(shared.project)
     typed = Tokens(db.paths.secret).mint("owner")  # without --auth anybody may have typed that name
     given = DECISION | {"uuid": "of-a-typed-name", "annotator": "owner", "pass": typed}
@@ -230,7 +230,7 @@ def test_a_pass_from_before_there_were_members_signs_for_none_of_them(shared):
     assert json.loads(ask(shared, "annotator", "/api/decisions", {"decisions": [own]})[2])["saved"] == [own["uuid"]]
 
 
-def test_a_role_taken_away_ends_open_sessions_and_the_next_write_is_refused_at_once(shared):
+def test_role_removal_ends_open_sessions_and_a_lower_role_refuses_the_next_write(shared):
     db = Database(shared.project)
     members.add(db, "Dora", "annotator", "test")
     own = cookie(shared, "Dora")
@@ -257,12 +257,12 @@ def test_a_role_taken_away_ends_open_sessions_and_the_next_write_is_refused_at_o
         lambda name, value: f"annotator_1={value}",
     ],
 )
-def test_a_forged_or_foreign_session_is_none(shared, change):
+def test_forged_or_foreign_session_cookie_is_refused(shared, change):
     changed = change(*cookie(shared, "owner").split("=", 1))
     assert ask(shared, NOBODY, "/api/items", {"images": [1]}, cookie=changed)[0] == 403
 
 
-def test_neither_a_session_of_another_port_nor_a_cookie_of_local_mode_lets_anybody_in(shared):
+def test_session_cookie_of_another_port_and_local_cookie_are_refused(shared):
     tokens = Tokens(Database(shared.project).paths.secret)
     owner = members.find_member(Database(shared.project), "owner")
     for value in (tokens.create_session_cookie(shared.port + 1, owner.id), tokens.create_cookie(shared.port)):
@@ -293,7 +293,7 @@ def written(served: Served) -> list[object]:
 
 
 @pytest.mark.parametrize("path", [*ROUTES, *OTHER_ROUTES])
-def test_no_page_of_another_site_gets_an_answer_or_changes_anything_even_in_an_owners_session(shared, bearers, path):
+def test_cross_site_request_to_any_route_is_refused_even_with_an_owner_session(shared, bearers, path):
     body = HARMFUL.get(path) or (ROUTES[path][2] if path in ROUTES else OTHER_ROUTES[path])
     token = Tokens(Database(shared.project).paths.secret, of_members=True).mint("owner")
     bearer = {"authorization": bearers[path]} if path in bearers else {}
@@ -314,13 +314,13 @@ def test_no_page_of_another_site_gets_an_answer_or_changes_anything_even_in_an_o
     assert written(shared) == before
 
 
-def test_a_page_elsewhere_cannot_sign_anybody_out(shared):
+def test_cross_site_request_cannot_sign_out_a_member(shared):
     assert ask(shared, "guest", "/sign-out", sec_fetch_site="cross-site")[0] == 403
     status, headers, text = ask(shared, "guest", "/sign-out", sec_fetch_site="same-origin")
     assert status == 200 and "Max-Age=0" in headers["set-cookie"] and "signed out" in text
 
 
-def test_signing_out_ends_every_copy_of_that_session_for_good_and_no_other(shared):
+def test_sign_out_ends_every_copy_of_one_session_and_no_other(shared):
     copied, other = cookie(shared, "guest"), cookie(shared, "guest")
     written_otherwise = f"{copied}=="  # the same signature in base64
 
@@ -347,7 +347,7 @@ def test_signing_out_ends_every_copy_of_that_session_for_good_and_no_other(share
     assert [member and member.name for member in found] == [None, None, "guest"]
 
 
-def test_an_invitation_link_begins_a_session_and_leaves_no_secret_in_the_address(shared):
+def test_invitation_link_starts_a_session_and_redirects_without_the_secret(shared):
     db = Database(shared.project)
     secret = members.create_link(db, "reviewer", "test")
     status, headers, _ = ask(shared, NOBODY, f"/grid?invitation={secret}&x=1")
@@ -358,7 +358,7 @@ def test_an_invitation_link_begins_a_session_and_leaves_no_secret_in_the_address
         assert ask(shared, NOBODY, f"/?invitation={wrong}")[0] == 403
 
 
-def test_the_websocket_of_the_pages_needs_a_session_too(shared):
+def test_page_websocket_requires_a_session_and_the_same_origin(shared):
     here = f"http://127.0.0.1:{shared.port}"
 
     def connects(name: str, origin: str | None = here) -> bool:
@@ -379,7 +379,7 @@ def test_the_websocket_of_the_pages_needs_a_session_too(shared):
 
 
 @pytest.mark.parametrize("name", ["owner", "guest", NOBODY])
-def test_nothing_is_uploaded_by_streamlits_own_means(shared, name):
+def test_streamlit_upload_route_returns_404(shared, name):
     for method in ("PUT", "DELETE", "OPTIONS", "GET"):
         assert ask(shared, name, "/_stcore/upload_file/a/b", method=method)[0] == 404, method
 
@@ -399,7 +399,7 @@ def listed(page: Page) -> list[str]:
     return titles
 
 
-def test_pages_show_each_role_what_it_may_use(browser, shared):
+def test_menus_and_settings_page_follow_the_role(browser, shared):
     """The menus, and an address that somebody types."""
     answer = Decision("there-is-one", "label", "owner", "click", 4, 1, 1)  # without any, less is listed
     assert decisions.save(Database(shared.project), [answer]).saved
@@ -420,7 +420,7 @@ def test_pages_show_each_role_what_it_may_use(browser, shared):
     assert all(set(less) < set(more) for less, more in itertools.pairwise(bars.values()))
 
 
-def test_what_owners_hide_is_closed_to_annotators_and_open_to_reviewers(shared):
+def test_hidden_views_are_refused_to_annotators_and_open_to_reviewers(shared):
     db = Database(shared.project)
     members.set_hidden_views(db, ["history", "map"], "test")
     until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 403, 10)
@@ -433,7 +433,7 @@ def test_what_owners_hide_is_closed_to_annotators_and_open_to_reviewers(shared):
     until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 200, 10)
 
 
-def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
+def test_annotator_labels_under_the_name_of_the_session(browser, shared):
     page = open_page(browser, shared, "somebody else")
     page.context.add_cookies([browser_cookie(shared, "annotator")])
     page.goto(f"{shared.address}/annotate")
@@ -449,7 +449,7 @@ def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
     expect(page.get_by_text("You are signed out")).to_be_visible()
 
 
-def test_a_role_taken_away_ends_a_page_that_refreshes_itself_and_answers_wait_for_it(browser, shared):
+def test_role_removal_closes_the_progress_page_and_unsent_answers_wait(browser, shared):
     db = Database(shared.project)
     members.add(db, "Nora", "annotator", "test")
     until(lambda: ask(shared, "Nora", "/api/items", {"images": [1]})[0] == 200, 10)
@@ -473,7 +473,7 @@ def test_a_role_taken_away_ends_a_page_that_refreshes_itself_and_answers_wait_fo
     expect(page.locator(".foot")).to_contain_text("All saved", timeout=30_000)
 
 
-def test_a_download_that_is_made_when_it_is_pressed_asks_for_the_role_once_more(browser, shared):
+def test_download_button_checks_the_role_again_when_clicked(browser, shared):
     db = Database(shared.project)
     members.add(db, "Olga", "owner", "test")
     until(lambda: ask(shared, "Olga", "/api/items", {"images": [1]})[0] == 200, 10)
@@ -496,7 +496,7 @@ def test_a_download_that_is_made_when_it_is_pressed_asks_for_the_role_once_more(
     assert downloads == []
 
 
-def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(browser, shared):
+def test_members_page_refuses_a_change_based_on_values_that_another_owner_changed(browser, shared):
     db = Database(shared.project)
     members.add(db, "Mona", "guest", "test")
     # All in sight: scrolling closes the list of the box.
@@ -527,7 +527,7 @@ def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(b
     members.set_hidden_views(db, [], "test")
 
 
-def test_links_stay_until_they_are_dismissed_and_a_newcomer_is_renamed(browser, shared):
+def test_invitation_links_stay_until_dismissed_and_follow_a_rename(browser, shared):
     db = Database(shared.project)
     made = [members.add(db, name, "guest", "test") for name in ("Una", "Vic")]
     page = open_page(browser, shared, "x", "/members", viewport={"width": 1200, "height": 2400})
@@ -553,7 +553,7 @@ def browser_cookie(served: Served, name: str) -> dict[str, str]:
     return {"name": key, "value": value, "url": served.address}
 
 
-def test_links_are_made_only_for_a_project_that_its_members_can_open(shared, tmp_path, annotator):
+def test_members_link_command_prints_a_link_to_the_served_project(shared, tmp_path, annotator):
     assert Database(shared.project).get_setting(SERVED_TO_TEAM_SETTING) is True
     link = annotator("members", "link", str(shared.project), "guest").stdout
     assert link.startswith(f"{shared.address}/?invitation=")

@@ -18,7 +18,9 @@ def cells(project) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize("kind", ["label-studio", "cvat", "fiftyone", "datumaro", "huggingface", "webdataset"])
-def test_a_second_project_gets_the_answers_of_the_first(annotator, project, photos, class_file, tmp_path, kind):
+def test_second_project_imports_equal_labels_from_the_export_of_the_first(
+    annotator, project, photos, class_file, tmp_path, kind
+):
     states = ["present", "absent", "unsure", "present", "absent"]
     images = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.*"))
     rows = [
@@ -38,7 +40,7 @@ def test_a_second_project_gets_the_answers_of_the_first(annotator, project, phot
     assert cells(tmp_path / "second") == cells(project)
 
 
-def test_exhaustive_concerns_only_tasks_that_somebody_answered(annotator, project, photos, tmp_path):
+def test_exhaustive_import_applies_only_to_answered_label_studio_tasks(annotator, project, photos, tmp_path):
     names = sorted(path.name for path in photos.iterdir())[:3]
     choice = {"from_name": "x", "to_name": "image", "type": "choices", "value": {"choices": ["fox"]}}
     done, skipped = {"result": [choice]}, {"result": [choice], "was_cancelled": True}

@@ -77,7 +77,7 @@ def absent_boats(db: Database) -> set[int]:
 OPEN = set(range(DRAWN + 1, IMAGES + 1))
 
 
-def test_95_random_images_are_too_few_and_unusual_ones_do_not_count(many):
+def test_marking_absent_everywhere_requires_96_random_images_and_ignores_searches(many):
     say(many, "sample", range(1, 96))
     say(many, "search", range(100, 300))
     with pytest.raises(
@@ -89,14 +89,14 @@ def test_95_random_images_are_too_few_and_unusual_ones_do_not_count(many):
     assert rule_out.rule_out_class(many, BOAT, "Ann").absent == 96
 
 
-def test_a_class_with_an_example_is_not_ruled_out(sampled):
+def test_class_with_a_present_label_cannot_be_marked_absent_everywhere(sampled):
     say(sampled, "click", range(200, 201), state=1)
     with pytest.raises(AnnotatorError, match=r"'boat' cannot be ruled out: it is present on 1 image\."):
         rule_out.rule_out_class(sampled, BOAT, "Ann")
     assert auto_accepted.load_accepted_cells(sampled) == {}
 
 
-def test_an_unknown_an_archived_and_a_finished_class_are_refused_and_so_is_nobody(sampled):
+def test_marking_absent_everywhere_refuses_unknown_archived_and_finished_classes(sampled):
     for nobody in ("", " "):
         with pytest.raises(AnnotatorError, match="Nobody is named"):
             rule_out.rule_out_class(sampled, BOAT, nobody)
@@ -111,7 +111,7 @@ def test_an_unknown_an_archived_and_a_finished_class_are_refused_and_so_is_nobod
         rule_out.rule_out_class(sampled, BOAT, "Ann")
 
 
-def test_every_open_image_counts_as_absent_and_none_is_a_label(sampled):
+def test_marking_absent_everywhere_counts_all_unanswered_images_and_stores_no_labels(sampled):
     before = decisions.load_all_labels(sampled)
     ruled = rule_out.rule_out_class(sampled, BOAT, "Ann")
     assert absent_boats(sampled) == OPEN and decisions.load_all_labels(sampled) == before
@@ -124,14 +124,14 @@ def test_every_open_image_counts_as_absent_and_none_is_a_label(sampled):
     assert consistency.find_problems(sampled) == []
 
 
-def test_an_image_that_cannot_be_read_is_not_ruled_on(sampled):
+def test_image_with_a_missing_file_is_not_marked_absent_everywhere(sampled):
     with sampled.writing() as sql:
         sql.execute("UPDATE image SET problem = 'missing' WHERE id IN (1, 399, 400)")
     assert rule_out.rule_out_class(sampled, BOAT, "Ann").cells == len(OPEN) - 2
 
 
 @pytest.mark.parametrize(("images", "drawn", "cells"), [(400, 120, 280), (400, 120, 12), (5000, 288, 4712)])
-def test_the_guarantee_of_the_cells_holds_for_every_number_of_positives_that_can_hide_there(images, drawn, cells):
+def test_guaranteed_precision_of_marking_absent_everywhere_is_tight_in_simulated_samples(images, drawn, cells):
     right = rule_out._compute_min_precision(images, drawn, cells)
     hidden = round((1 - right) * cells)  # the most that the sample would miss in more than 5 % of the draws
     rng = np.random.default_rng(7)
@@ -144,7 +144,7 @@ def test_the_guarantee_of_the_cells_holds_for_every_number_of_positives_that_can
     assert hidden == cells or missed(hidden + 1) < 0.05 + 0.012
 
 
-def test_it_is_undone_as_one_and_the_images_are_open_again(sampled):
+def test_undo_of_marking_absent_everywhere_reopens_its_images_in_one_step(sampled):
     batch = rule_out.rule_out_class(sampled, BOAT, "Ann").batch
     assert rule_out.undo(sampled, batch) == len(OPEN)
     assert auto_accepted.load_accepted_cells(sampled) == {} and rule_out.load_rulings(sampled) == []
@@ -154,7 +154,7 @@ def test_it_is_undone_as_one_and_the_images_are_open_again(sampled):
     assert rule_out.rule_out_class(sampled, BOAT, "Ben").cells == len(OPEN), "it can be done again"
 
 
-def test_a_persons_answer_takes_its_cell_and_no_other(sampled):
+def test_later_answer_replaces_only_its_own_cell_of_a_class_marked_absent_everywhere(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     say(sampled, "click", range(300, 301), state=1)
     assert absent_boats(sampled) == OPEN - {300}
@@ -162,7 +162,7 @@ def test_a_persons_answer_takes_its_cell_and_no_other(sampled):
     assert rule_out.load_rulings(sampled)[0].cells == len(OPEN) - 1
 
 
-def test_images_that_are_added_later_are_open_until_the_class_is_ruled_out_again(sampled):
+def test_images_added_after_marking_absent_everywhere_stay_unanswered_until_repeated(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     with sampled.writing() as sql:
         sql.execute("INSERT INTO image (id, name, sha256, width, height) VALUES (401, 'n.jpg', ?, 9, 9)", ["f" * 64])
@@ -172,7 +172,7 @@ def test_images_that_are_added_later_are_open_until_the_class_is_ruled_out_again
     assert [(made.batch, made.annotator) for made in rule_out.load_rulings(sampled)] == [(again.batch, "Ben")]
 
 
-def test_what_is_cut_off_in_between_leaves_nothing(sampled):
+def test_interrupted_marking_absent_everywhere_stores_nothing(sampled):
     with sampled.writing() as sql:
         sql.execute(
             """CREATE TRIGGER cut AFTER INSERT ON accepted WHEN new.image_id = 300
@@ -197,7 +197,7 @@ def accepting(sampled) -> Database:
     return sampled
 
 
-def test_auto_accept_leaves_a_ruling_as_it_is_whatever_becomes_of_its_own_cells(accepting):
+def test_auto_accept_changes_keep_cells_marked_absent_everywhere(accepting):
     ruled = rule_out.rule_out_class(accepting, BOAT, "Ann")
     of_model = auto_accepted.count_accepted(accepting)
     publish(accepting)
@@ -208,7 +208,7 @@ def test_auto_accept_leaves_a_ruling_as_it_is_whatever_becomes_of_its_own_cells(
     assert set(auto_accepted.find_ruled_out_classes(accepting)) == {BOAT} and absent_boats(accepting) == OPEN
 
 
-def test_a_model_never_accepts_cells_of_a_class_that_was_ruled_out(sampled):
+def test_auto_accept_neither_adds_to_nor_withdraws_a_class_marked_absent_everywhere(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     new = auto_accepted.NewAcceptance(BOAT, -1, 1, 0.1, 0.99, 0.95, 300, 0, np.array([400]), np.array([0.1]))
     assert not auto_accepted.accept(sampled, "a1", new)
@@ -216,7 +216,7 @@ def test_a_model_never_accepts_cells_of_a_class_that_was_ruled_out(sampled):
     assert absent_boats(sampled) == OPEN
 
 
-def test_undoing_a_ruling_leaves_auto_accept_on(accepting):
+def test_undo_of_marking_absent_everywhere_keeps_auto_accepted_cells(accepting):
     ruled = rule_out.rule_out_class(accepting, BOAT, "Ann")
     of_model = auto_accepted.count_accepted(accepting)
     auto_accept.undo(accepting, ruled.batch)
@@ -227,7 +227,7 @@ def test_undoing_a_ruling_leaves_auto_accept_on(accepting):
     assert auto_accepted.count_accepted(accepting) == of_model, "a batch of the model is not this module's to undo"
 
 
-def test_what_a_model_accepted_as_absent_belongs_to_the_ruling_and_as_present_forbids_it(sampled):
+def test_marking_absent_everywhere_replaces_auto_accepted_absences_and_refuses_presences(sampled):
     new = auto_accepted.NewAcceptance(BOAT, -1, 1, 0.1, 0.99, 0.95, 300, 0, np.array([399, 400]), np.full(2, 0.1))
     assert auto_accepted.accept(sampled, "a1", new)
     assert rule_out.rule_out_class(sampled, BOAT, "Ann").cells == len(OPEN)
@@ -239,7 +239,7 @@ def test_what_a_model_accepted_as_absent_belongs_to_the_ruling_and_as_present_fo
         rule_out.rule_out_class(sampled, BOAT, "Ann")
 
 
-def test_progress_and_status_never_call_it_the_models(sampled):
+def test_progress_and_status_count_cells_marked_absent_everywhere_apart_from_auto_accept(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     progress = load_progress(sampled)
     assert (progress.pairs_accepted, progress.pairs_ruled_out, progress.pairs_answered) == (0, len(OPEN), DRAWN)
@@ -249,7 +249,7 @@ def test_progress_and_status_never_call_it_the_models(sampled):
     ] == len(OPEN)
 
 
-def test_an_audit_draws_from_what_was_ruled_out_and_the_certificate_says_who_did_it(sampled):
+def test_audit_and_certificate_include_cells_marked_absent_everywhere(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     audit_sampling.draw_audit(sampled, 200, seed=0)
     asked = {cell.image_id for cell in audit_sampling.load_open_cells(sampled, BOAT)}
@@ -266,7 +266,7 @@ def only_boats(db: Database, monkeypatch) -> None:
     say(db, "grid", range(1, IMAGES + 1), class_id=FOX)
 
 
-def test_a_grid_and_the_planner_never_ask_about_a_class_that_was_ruled_out(sampled, monkeypatch):
+def test_grid_and_planner_skip_a_class_marked_absent_everywhere_until_undo(sampled, monkeypatch):
     only_boats(sampled, monkeypatch)
     wanted = WantedActions("tab", "Ann", (), 8)
 
@@ -293,7 +293,7 @@ def test_a_grid_and_the_planner_never_ask_about_a_class_that_was_ruled_out(sampl
     assert searches()
 
 
-def test_the_offer_is_made_to_whoever_may_review(sampled, monkeypatch):
+def test_marking_absent_everywhere_is_offered_only_to_reviewers(sampled, monkeypatch):
     only_boats(sampled, monkeypatch)
     for number, (role, is_made) in enumerate({"annotator": False, "reviewer": True}.items()):
         member = members.add(sampled, role, role, "test")
@@ -308,7 +308,7 @@ def test_the_offer_is_made_to_whoever_may_review(sampled, monkeypatch):
             authorization.set_member_source(lambda: None)
 
 
-def test_no_offer_is_made_of_95_random_images(many, monkeypatch):
+def test_marking_absent_everywhere_is_not_offered_after_95_random_images(many, monkeypatch):
     only_boats(many, monkeypatch)
     say(many, "sample", range(1, 96))
     work = planner.lease_next_actions(many, WantedActions("tab", "Ann", (), 8))
@@ -316,7 +316,7 @@ def test_no_offer_is_made_of_95_random_images(many, monkeypatch):
     assert search.ruling_out is None
 
 
-def test_a_whole_image_is_asked_about_the_other_classes_only(many, monkeypatch):
+def test_whole_image_actions_skip_a_class_marked_absent_everywhere(many, monkeypatch):
     say(many, "sample", range(1, DRAWN + 1))
     rule_out.rule_out_class(many, BOAT, "Ann")
     monkeypatch.setattr(planner, "EXPLORATION_CLICK_LIMITS", (0.0, 0, 0))
@@ -328,13 +328,13 @@ def test_a_whole_image_is_asked_about_the_other_classes_only(many, monkeypatch):
         assert action.kind == "image" and action.decided_cells == 1, "fox is open on all, boat on none"
 
 
-def test_the_whole_project_is_answered_once_the_rest_is_and_a_ruled_out_class_is_no_leftover(sampled):
+def test_planner_has_no_action_when_only_cells_marked_absent_everywhere_remain(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     say(sampled, "grid", range(1, IMAGES + 1), class_id=FOX)
     assert planner.lease_next_actions(sampled, WantedActions("tab", "Ann", (), 1)).items == []
 
 
-def test_an_export_names_a_source_of_its_own_that_comes_back_as_no_answer(sampled, tmp_path):
+def test_export_gives_cells_marked_absent_everywhere_their_own_source(sampled, tmp_path):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     with open_data_set(sampled) as data:
         marked, source = set(), data.view.sources.index("ruled out (sample)")
@@ -353,7 +353,7 @@ def test_an_export_names_a_source_of_its_own_that_comes_back_as_no_answer(sample
     assert "Ruled out by a person after 120 random images" in (tmp_path / "out.card.md").read_text()
 
 
-def test_an_import_of_our_own_export_takes_only_what_people_said(sampled, tmp_path, annotator):
+def test_import_of_an_own_export_ignores_cells_marked_absent_everywhere(sampled, tmp_path, annotator):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     export_data_set(sampled, tmp_path / "out.csv", "csv")
     copy = project_of_images(tmp_path / "copy")
@@ -363,7 +363,7 @@ def test_an_import_of_our_own_export_takes_only_what_people_said(sampled, tmp_pa
     assert auto_accepted.load_acceptances(copy) == []
 
 
-def test_choices_take_or_leave_them_like_auto_accepted_cells(sampled, tmp_path):
+def test_export_choices_filter_cells_marked_absent_everywhere_like_auto_accepted_ones(sampled, tmp_path):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     [made] = rule_out.load_rulings(sampled)
 
@@ -378,7 +378,7 @@ def test_choices_take_or_leave_them_like_auto_accepted_cells(sampled, tmp_path):
     assert boats(accepted_precision=made.precision) == IMAGES and boats(accepted_precision=0.99) == DRAWN
 
 
-def test_the_command_line_rules_out_lists_and_undoes(sampled, annotator):
+def test_accept_command_marks_absent_everywhere_lists_and_undoes(sampled, annotator):
     project = sampled.paths.project
     told = annotator("accept", project, "--rule-out", "boat", "--annotator", "Ann").stdout
     assert "boat counts as absent on 280 images" in told and "At most 2.5 % of all images show it" in told
@@ -390,7 +390,7 @@ def test_the_command_line_rules_out_lists_and_undoes(sampled, annotator):
     assert prediction_outcomes.count_absent_by_source(sampled, [BOAT])[1] == {BOAT: DRAWN}, "what people answered stays"
 
 
-def test_a_class_that_a_person_found_after_all_is_asked_about_once_it_is_undone(sampled):
+def test_undo_of_marking_absent_everywhere_reopens_all_cells_but_those_answered_since(sampled):
     batch = rule_out.rule_out_class(sampled, BOAT, "Ann").batch
     one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=300, class_id=BOAT, state=1)
     assert not decisions.save(sampled, [one]).refused

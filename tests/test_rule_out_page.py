@@ -56,7 +56,7 @@ def go_on_to_search(page: Page) -> None:
     raise AssertionError(page.locator(".line").text_content())
 
 
-def test_a_class_is_ruled_out_with_two_presses_and_undone_with_one(browser, deerless):
+def test_class_is_marked_absent_everywhere_with_two_clicks_and_undone_with_one(browser, deerless):
     db = Database(deerless.project)
     page = searching(browser, deerless, "Rea")
     page.get_by_role("button", name="Treat 'deer' as absent").click()
@@ -88,7 +88,7 @@ def test_a_class_is_ruled_out_with_two_presses_and_undone_with_one(browser, deer
     assert page.troubles == []
 
 
-def test_it_is_done_undone_and_redone_by_keyboard_alone(browser, deerless):
+def test_marking_absent_everywhere_is_done_undone_and_redone_by_keyboard(browser, deerless):
     db = Database(deerless.project)
     page = searching(browser, deerless, "Keys")
     for _ in range(80):  # past the navigation
@@ -125,7 +125,7 @@ def focused(page: Page) -> str:
     )
 
 
-def test_what_cannot_be_ruled_out_any_more_is_told_and_nothing_is_lost(browser, deerless):
+def test_marking_absent_everywhere_shows_an_error_when_the_class_was_found_since(browser, deerless):
     page = searching(browser, deerless, "Late")
     wait_until_saved(page)
     wait_until_fetched(page)

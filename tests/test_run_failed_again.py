@@ -35,7 +35,7 @@ def run_twice(folder: Path, tests: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.process
-def test_what_passes_alone_is_named_and_passes(tmp_path):
+def test_failed_test_that_passes_alone_is_reported_as_flaky(tmp_path):
     again = run_twice(tmp_path, FLAKY.format(count=2))
     assert again.returncode == 0, again.stdout
     assert again.stdout.count("FLAKY: test_some.py::test_passes_the_second_time[") == 2
@@ -52,7 +52,7 @@ def test_what_passes_alone_is_named_and_passes(tmp_path):
     ],
     ids=["one fails again", "too many", "a module is missing", "no tests"],
 )
-def test_what_fails_again_or_too_often_fails(tmp_path, tests, says):
+def test_repeated_or_too_many_failures_fail_the_run(tmp_path, tests, says):
     again = run_twice(tmp_path, tests)
     assert again.returncode == 1
     assert says in again.stdout

@@ -223,7 +223,7 @@ def table(tmp_path_factory) -> tuple[Path, Database, dict[str, int]]:
 
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
-def test_chromium_draws_every_image_as_the_decoder_reads_it_at_every_size(browser: Contexts, table):
+def test_chromium_draws_every_served_copy_like_the_decoder(browser: Contexts, table):
     folder, db, ids = table
     names, sources = [], []
     for name, image_id in ids.items():
@@ -247,7 +247,7 @@ def test_chromium_draws_every_image_as_the_decoder_reads_it_at_every_size(browse
 
 
 @pytest.mark.browser
-def test_a_profile_gives_the_colors_that_chromium_itself_makes_of_it(browser: Contexts, table):
+def test_decoder_applies_color_profiles_like_chromium(browser: Contexts, table):
     folder, _, _ = table
     names = ["profile-wide-1.png", "profile-wide-1.jpg", "grey-grey.png", "profile-srgb-1.png"]
     page = browser.new_page()
@@ -260,7 +260,7 @@ def test_a_profile_gives_the_colors_that_chromium_itself_makes_of_it(browser: Co
         assert np.abs(seen - np.asarray(open_rgb(folder / name))).max() <= 3, name
 
 
-def test_usual_files_are_sent_as_they_are_and_odd_ones_are_not(table):
+def test_common_files_are_sent_unchanged_and_unusual_ones_are_converted(table):
     folder, _, _ = table
     as_they_are = {path.name for path in folder.iterdir() if browser_formats.find_media_type(path)}
     usual = {"plain.jpg", "plain-grey.jpg", "progressive.jpg", "halved.jpg", "plain.png", "plain.webp", "lossy.webp"}
@@ -273,7 +273,7 @@ def test_usual_files_are_sent_as_they_are_and_odd_ones_are_not(table):
     assert not odd & as_they_are
 
 
-def test_copies_of_an_older_decoder_are_used_only_where_it_read_the_same(tmp_path):
+def test_copies_of_an_older_decoder_are_reused_only_when_its_output_was_equal(tmp_path):
     made = Made(tmp_path / "photos")
     made.folder.mkdir()
     made.save("usual.png", made.picture().resize((2000, 1000)))
@@ -290,7 +290,7 @@ def test_copies_of_an_older_decoder_are_used_only_where_it_read_the_same(tmp_pat
             assert old.exists() == (image.name == "usual.png"), "what is not used any more is taken away"
 
 
-def test_a_reduced_copy_is_what_the_decoder_reads_made_smaller(tmp_path):
+def test_thumbnail_equals_the_downscaled_decoder_output(tmp_path):
     made = Made(tmp_path / "photos")
     made.folder.mkdir()
     large = made.picture().resize((1000, 500))

@@ -18,7 +18,7 @@ TRUTH = {row["image"]: row["labels"].split("|") for row in csv.DictReader((SAMPL
 CLASSES = [line.split("\t")[0] for line in (SAMPLE / "classes.txt").read_text().splitlines()]
 
 
-def test_there_are_160_small_images_with_at_least_two_labels_on_average():
+def test_sample_data_has_160_small_images_with_at_least_two_labels_on_average():
     images = sorted((SAMPLE / "images").glob("*.jpg"))
     assert [path.name for path in images] == sorted(TRUTH)
     assert len(images) == 160
@@ -30,7 +30,7 @@ def test_there_are_160_small_images_with_at_least_two_labels_on_average():
     assert {path.suffix for path in files} == {".jpg", ".csv", ".txt", ".md"}, "data, not the painter"
 
 
-def test_the_twelve_classes_all_occur_often_enough_to_be_learned():
+def test_each_of_the_twelve_sample_classes_occurs_in_at_least_18_images():
     assert len(CLASSES) == 12
     for name in CLASSES:
         assert sum(name in labels for labels in TRUTH.values()) >= 18, name
@@ -38,7 +38,7 @@ def test_the_twelve_classes_all_occur_often_enough_to_be_learned():
 
 
 @pytest.mark.process
-def test_the_script_draws_the_committed_images_and_knows_their_labels():
+def test_generator_redraws_the_committed_images_and_labels():
     script = (
         "import base64, json, generate\n"
         "drawn = {index: generate.draw_scene(index) for index in (3, 90)}\n"
@@ -55,7 +55,7 @@ def test_the_script_draws_the_committed_images_and_knows_their_labels():
         assert np.abs(drawn - kept).mean() < 2
 
 
-def test_every_label_has_a_box_within_its_image():
+def test_every_sample_label_has_a_box_within_its_image():
     boxes = list(csv.DictReader((SAMPLE / "boxes.csv").open()))
     assert {(row["image"], row["class"]) for row in boxes} == {
         (image, name) for image, names in TRUTH.items() for name in names

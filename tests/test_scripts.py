@@ -21,12 +21,12 @@ def run(tsc: list[str], *words: str, cwd: Path = COMPONENTS) -> subprocess.Compl
     return subprocess.run([*tsc, *words], cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_every_script_has_the_types_it_says(tsc):
+def test_page_scripts_pass_the_type_check(tsc):
     done = run(tsc, "--project", "jsconfig.json", "--pretty", "false")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_no_script_is_left_out_of_the_check(tsc):
+def test_type_check_covers_every_script(tsc):
     read = {Path(line) for line in run(tsc, "--project", "jsconfig.json", "--listFilesOnly").stdout.splitlines()}
     assert SCRIPTS and set(SCRIPTS) <= read
     unchecked = [path.name for path in SCRIPTS if not path.read_text(encoding="utf-8").startswith("// @ts-check\n")]
@@ -35,7 +35,7 @@ def test_no_script_is_left_out_of_the_check(tsc):
     assert silenced == []
 
 
-def test_the_check_finds_a_wrong_type(tsc, tmp_path):
+def test_type_check_finds_a_wrong_type(tsc, tmp_path):
     config = (COMPONENTS / "jsconfig.json").read_text(encoding="utf-8")
     (tmp_path / "jsconfig.json").write_text(config, encoding="utf-8")
     (tmp_path / "wrong.js").write_text('// @ts-check\n/** @param {number} one */\nfunction f(one) {}\nf("two");\n')

@@ -85,7 +85,7 @@ def names_with(name: str) -> set[str]:
     return {f"{number:02}.jpg" for number in range(IMAGES) if name in shown(number)}
 
 
-def test_a_copy_of_an_image_finds_the_image_itself_and_is_not_kept(db: Database, analyzed: Path):
+def test_copy_of_an_image_finds_that_image_and_is_not_stored(db: Database, analyzed: Path):
     content = (analyzed.parent / "photos/05.jpg").read_bytes()
     key = search_examples.request_picture(db, content, "copy.jpg")
     with pytest.raises(AnnotatorError, match=r"copy\.jpg is still being looked at\. No worker is running"):
@@ -96,21 +96,21 @@ def test_a_copy_of_an_image_finds_the_image_itself_and_is_not_kept(db: Database,
     assert not [path for path in db.paths.project.rglob("*") if path.is_file() and content in path.read_bytes()]
 
 
-def test_a_picture_from_elsewhere_finds_what_it_shows(db: Database, tmp_path: Path):
+def test_uploaded_example_finds_images_of_the_same_class(db: Database, tmp_path: Path):
     for name in CLASSES:
         key = search_examples.request_picture(db, picture((name,), tmp_path), "elsewhere.png")
         answered(db)
         assert set(first(db, key, 6)) == names_with(name)
 
 
-def test_any_words_find_what_they_mean(db: Database):
+def test_text_search_finds_images_of_the_described_class(db: Database):
     for name, words in WORDS.items():
         key = search_examples.request_words(db, words)
         answered(db)
         assert set(first(db, key, 6)) == names_with(name)
 
 
-def test_a_part_of_an_image_finds_what_is_on_the_part_and_not_what_is_beside_it(tmp_path: Path, db: Database):
+def test_part_of_an_image_finds_the_image_that_the_part_shows(tmp_path: Path, db: Database):
     beside = Image.new("RGB", (2 * 96, 72))
     for place, number in enumerate((4, 6)):
         beside.paste(Image.open(db.paths.project.parent / f"photos/{number:02}.jpg"), (96 * place, 0))
@@ -126,7 +126,7 @@ def test_a_part_of_an_image_finds_what_is_on_the_part_and_not_what_is_beside_it(
         search_examples.request_part(db, image_id, (0.5, 0.2, 0.501, 0.9))
 
 
-def test_an_example_of_another_network_is_refused_with_both_names(db: Database, tmp_path: Path):
+def test_search_example_of_another_backbone_is_refused(db: Database, tmp_path: Path):
     key = search_examples.request_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
     answered(db)
     network = configuration.get_backbone(db)
@@ -138,7 +138,7 @@ def test_an_example_of_another_network_is_refused_with_both_names(db: Database, 
         configuration.set_backbone(db, network)
 
 
-def test_what_is_kept_is_removed_after_a_week_and_a_picture_without_a_worker_sooner(db: Database, tmp_path: Path):
+def test_search_examples_expire_after_a_week_and_unprocessed_uploads_earlier(db: Database, tmp_path: Path):
     key = search_examples.request_words(db, "a red animal")
     waiting = search_examples.request_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
     asked = search_examples.load_request(db, waiting)
@@ -160,7 +160,7 @@ def refused(served: Served, path: str, content: bytes) -> str:
     return json.loads(error.value.read())["error"]
 
 
-def test_what_cannot_be_an_example_is_refused_at_once_with_the_reason(db: Database, analyzed: Path, tmp_path: Path):
+def test_invalid_search_example_is_refused_with_the_reason(db: Database, analyzed: Path, tmp_path: Path):
     bomb = io.BytesIO()
     Image.new("1", (30_000, 30_000)).save(bomb, "PNG")
     cut = picture(("fox",), tmp_path)[:400]
@@ -175,7 +175,7 @@ def test_what_cannot_be_an_example_is_refused_at_once_with_the_reason(db: Databa
     assert not search_examples.load_waiting(db)
 
 
-def test_a_grid_for_a_class_without_an_example_has_the_likest_images_and_then_different_ones(db: Database, monkeypatch):
+def test_varied_selection_takes_the_most_similar_images_first_and_then_different_ones(db: Database, monkeypatch):
     monkeypatch.setattr(varied_images, "LIKEST_IMAGES", 2)
     monkeypatch.setattr(varied_images, "SAMPLE_IMAGES", 6)
     key = search_examples.request_words(db, WORDS["heron"])
@@ -195,7 +195,7 @@ def names_of_images(db: Database, ids: list[int]) -> list[str]:
 
 @pytest.mark.browser
 @pytest.mark.process
-def test_a_class_without_an_example_is_found_by_its_name_and_asked_about_in_a_grid(browser: Contexts, analyzed: Path):
+def test_class_without_examples_is_found_by_name_and_opened_in_a_grid(browser: Contexts, analyzed: Path):
     with serving(analyzed, APP) as served:
         page = open_page(browser, served, "Ann", "/gallery?open=heron")
         expect(page.locator(".thumb img").first).to_be_visible()
@@ -212,7 +212,7 @@ def test_a_class_without_an_example_is_found_by_its_name_and_asked_about_in_a_gr
 
 @pytest.mark.browser
 @pytest.mark.process
-def test_a_person_finds_by_words_a_dropped_picture_and_a_drawn_part(
+def test_gallery_finds_images_by_text_dropped_image_and_drawn_part(
     browser: Contexts, db: Database, analyzed: Path, tmp_path: Path
 ):
     with serving(analyzed, APP) as served:
@@ -270,7 +270,9 @@ def drop(page: Page, content: bytes, name: str) -> None:
 
 
 @pytest.mark.browser
-def test_without_a_network_that_knows_texts_the_field_says_which_would(browser: Contexts, project: Path):
+def test_text_search_is_disabled_for_a_backbone_without_texts_and_names_one_with_texts(
+    browser: Contexts, project: Path
+):
     with serving(project) as served:
         page = open_page(browser, served, "Ann", "/gallery")
         expect(page.locator(".thumb img").first).to_be_visible()

@@ -7,7 +7,7 @@ import numpy as np
 from annotator.store.images import selections
 
 
-def test_however_many_selections_somebody_makes_those_of_others_stay(db):
+def test_selections_of_one_annotator_never_evict_those_of_others(db):
     mine = selections.save(db, np.array([1, 2]), "Ann")
     for number in range(2 * selections.SELECTIONS_PER_PERSON):
         selections.save(db, np.array([number]), "a guest")
@@ -15,7 +15,7 @@ def test_however_many_selections_somebody_makes_those_of_others_stay(db):
     assert len(list(db.paths.selections.glob("*.npy"))) == selections.SELECTIONS_PER_PERSON + 1
 
 
-def test_many_selections_at_once_fail_for_nobody(db):
+def test_concurrent_selections_of_one_annotator_raise_no_error(db):
     problems: list[BaseException] = []
     begin = threading.Barrier(8)
 

@@ -10,7 +10,7 @@ from annotator.ui.serving.script_bundles import COMPONENTS_FOLDER, build_bundle
 from annotator.ui.serving.streamlit_files import MAX_KEPT_BYTES, STATIC_FOLDER
 
 
-def test_a_module_holds_each_script_that_it_imports_once_and_before_it():
+def test_bundle_defines_each_imported_script_once_and_before_its_use():
     for file in COMPONENTS_FOLDER.glob("*/*.js"):
         module = build_bundle(file.relative_to(COMPONENTS_FOLDER).as_posix())
         assert module is not None
@@ -21,12 +21,12 @@ def test_a_module_holds_each_script_that_it_imports_once_and_before_it():
         assert len(made) == len(re.findall(r"^modules\[", text, re.MULTILINE)), file
 
 
-def test_a_script_that_is_not_there_has_no_module():
+def test_missing_script_has_no_bundle():
     assert build_bundle("annotate/nothing.js") is None and build_bundle("../server.py") is None
 
 
 @pytest.mark.process
-def test_streamlits_files_come_as_they_are_for_a_year_and_only_with_the_cookie(project):
+def test_streamlit_files_are_served_unchanged_and_cacheable_and_require_the_cookie(project):
     with serving(project) as served:
         largest = max(STATIC_FOLDER.rglob("*.js"), key=lambda path: path.stat().st_size)
         assert largest.stat().st_size > MAX_KEPT_BYTES

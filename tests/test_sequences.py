@@ -88,7 +88,7 @@ def given(db, holder: str, sequence: str, *, have=(), want: int = 200, **more) -
 
 
 @pytest.mark.parametrize("sequence", sequences.SEQUENCES)
-def test_images_come_in_their_order_from_the_last_one_left_on_and_round_and_skipped_ones_at_the_end(project, sequence):
+def test_sequence_continues_after_the_last_image_wraps_around_and_ends_with_skipped_ones(project, sequence):
     order = plainly(project, sequence)
     states = {image_id: state_of(project, image_id) for image_id in order}
     skipped = {image_id for image_id in order if states[image_id] == "skipped"}
@@ -104,7 +104,7 @@ def test_images_come_in_their_order_from_the_last_one_left_on_and_round_and_skip
 
 
 @pytest.mark.parametrize("sequence", sequences.SEQUENCES)
-def test_neighbors_are_those_of_a_plain_sort_of_the_folder_whatever_is_known_of_them(project, sequence):
+def test_neighbors_follow_the_sorted_folder_order_regardless_of_labels(project, sequence):
     order = plainly(project, sequence)
     for image_id in order:
         folder = [
@@ -117,14 +117,14 @@ def test_neighbors_are_those_of_a_plain_sort_of_the_folder_whatever_is_known_of_
         assert sequences.find_neighbors(project, image_id, sequence) == expected
 
 
-def test_two_people_in_one_order_get_neighboring_images_and_never_the_same(project):
+def test_two_annotators_in_one_sequence_get_different_adjacent_images(project):
     ann = given(project, "ann", "name", want=4)
     bob = given(project, "bob", "name", want=4, annotator="Bob")
     opened = [image_id for image_id in plainly(project, "name") if state_of(project, image_id) == "open"]
     assert ann + bob == opened[:8]
 
 
-def test_every_person_goes_on_where_they_were_in_each_order_in_another_window_and_after_a_visit_elsewhere(project):
+def test_annotator_resumes_each_sequence_at_their_own_last_image(project):
     order = [image_id for image_id in plainly(project, "name") if state_of(project, image_id) == "open"]
     came = given(project, "tab", "name", want=3)
     for place, image_id in enumerate(came):
@@ -141,14 +141,14 @@ def test_every_person_goes_on_where_they_were_in_each_order_in_another_window_an
     assert given(project, "again", "name", want=1, after=0)[0] == order[2], "begun anew; the first two are Bob's"
 
 
-def test_after_a_reload_the_next_images_come_not_those_just_answered(project):
+def test_reload_continues_with_the_leased_images_after_the_last_answer(project):
     came = given(project, "tab", "name", want=6)
     answer(project, "label", came[0])
     given(project, "tab", "name", have=came[1:], want=0, after=came[0])
     assert given(project, "tab-2", "name", want=5, instead="tab") == came[1:]
 
 
-def test_the_page_is_told_where_it_begins_and_an_unknown_image_is_no_place(project):
+def test_reached_position_is_reported_and_ignores_unknown_images(project):
     order = plainly(project, "name")
     sequences.set_reached(project, "Ann", "name", order[5])
     wanted = WantedImages("annotate", "tab", "Ann", (), 1, order="name")
@@ -159,7 +159,7 @@ def test_the_page_is_told_where_it_begins_and_an_unknown_image_is_no_place(proje
     assert sequences.get_reached(project, "Ann", "name") == 0
 
 
-def test_the_project_can_have_one_of_these_orders_and_they_say_what_they_are(project):
+def test_sequence_can_be_the_default_order_of_the_project(project):
     for name in sequences.SEQUENCES:
         query_order.set_default(project, name)
         wanted = WantedImages("annotate", name, "Ann", (), 1)
@@ -169,7 +169,7 @@ def test_the_project_can_have_one_of_these_orders_and_they_say_what_they_are(pro
         assert query_order.QUERY_ORDERS[name].title and query_order.QUERY_ORDERS[name].about
 
 
-def test_files_keep_their_place_when_they_are_renamed_moved_or_their_folder_is(tmp_path):
+def test_image_order_follows_file_names_after_renaming_files_and_folders(tmp_path):
     db = Database(tmp_path / "p", create=True)
 
     def scan(folder) -> list[str]:

@@ -49,7 +49,7 @@ def label(image_id: int, class_id: int = 1, **more) -> dict:
     return {"uuid": str(uuid.uuid4()), "action": "label", "image": image_id, "class": class_id, "state": 1} | more
 
 
-def test_every_route_refuses_a_missing_forged_or_expired_token(shared, monkeypatch, tmp_path):
+def test_routes_refuse_a_missing_forged_foreign_or_expired_token(shared, monkeypatch, tmp_path):
     genuine = Tokens(shared.project / "secret")
     monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 0.0)
     expired = genuine.mint("Ann")
@@ -74,7 +74,7 @@ def test_every_route_refuses_a_missing_forged_or_expired_token(shared, monkeypat
     assert DAY_SECONDS * VALID_DAYS == 30 * 24 * 3600
 
 
-def test_it_listens_on_this_machine_only(shared):
+def test_server_listens_on_localhost_only(shared):
     addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
     for address in addresses - {"127.0.0.1"}:
         if address.startswith("127."):
@@ -87,7 +87,7 @@ def test_it_listens_on_this_machine_only(shared):
     assert all(row.startswith("0100007F") for row in rows if row.endswith(f":{shared.port:04X}"))
 
 
-def test_no_request_gets_a_file_it_should_not(shared):
+def test_requests_cannot_read_files_outside_the_served_folders(shared):
     outside = ("..%2f..%2fproject.db", "..%2Fsecret", "%2e%2e/secret", "__init__.py", "label.js.bak", "shared.css")
     secret = (shared.project / "secret").read_bytes()
     for name in outside:
@@ -99,14 +99,14 @@ def test_no_request_gets_a_file_it_should_not(shared):
     assert secret not in shared.get("/api/image/../secret")[1]
 
 
-def test_a_bookmark_of_the_first_page_leads_to_it_and_one_of_an_image_to_annotate(shared):
+def test_bookmarked_autopilot_and_image_urls_redirect_to_their_pages(shared):
     for asked, there in (("/autopilot", "/"), ("/autopilot?a=b%26", "/?a=b%26"), ("/?image=5", "/annotate?image=5")):
         request = urllib.request.Request(shared.address + asked, headers={"cookie": shared.headers["cookie"]})
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.url == shared.address + there
 
 
-def test_a_senseless_request_is_answered_and_changes_nothing(shared):
+def test_malformed_request_is_refused_and_changes_nothing(shared):
     for body in ({}, {"decisions": 7}, {"decisions": [None, 5, {}]}, {"decisions": [{"uuid": "x"}]}, {"mode": []}):
         for path in ("/api/decisions", "/api/work"):
             try:
@@ -120,14 +120,14 @@ def test_a_senseless_request_is_answered_and_changes_nothing(shared):
     assert Database(shared.project).value("SELECT count(*) FROM decision") == 0
 
 
-def test_one_bad_decision_does_not_hold_back_the_good_ones(shared):
+def test_invalid_decision_does_not_block_valid_ones(shared):
     good = label(1)
     answer = shared.post("/api/decisions", {"decisions": [{"uuid": "u" * 10}, label(999), good]})
     assert answer["saved"] == [good["uuid"]]
     assert len(answer["refused"]) == 2
 
 
-def test_images_that_no_browser_shows_come_as_jpeg_and_large_ones_reduced(tmp_path, processes, class_file):
+def test_unsupported_image_formats_are_served_as_jpeg_and_large_images_reduced(tmp_path, processes, class_file):
     folder = tmp_path / "odd"
     folder.mkdir()
     Image.new("I;16", (64, 48), 40000).save(folder / "deep.tif")
@@ -146,7 +146,7 @@ def test_images_that_no_browser_shows_come_as_jpeg_and_large_ones_reduced(tmp_pa
     assert served.get(f"/api/image/{ids['small.jpg']}")[1] == (folder / "small.jpg").read_bytes()
 
 
-def test_thumbs_are_small_made_once_and_the_whole_picture_is_there_when_asked_for(tmp_path, processes, class_file):
+def test_thumbnails_are_created_once_and_the_full_image_is_served_on_request(tmp_path, processes, class_file):
     folder = tmp_path / "photos"
     folder.mkdir()
     Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
@@ -173,7 +173,7 @@ def test_thumbs_are_small_made_once_and_the_whole_picture_is_there_when_asked_fo
     assert (status, headers["content-type"], Image.open(io.BytesIO(body)).size) == (200, "image/jpeg", (2000, 400))
 
 
-def test_a_display_copy_of_an_older_version_is_still_used(tmp_path, processes, class_file):
+def test_display_copy_of_an_older_version_is_reused(tmp_path, processes, class_file):
     folder = tmp_path / "photos"
     folder.mkdir()
     Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
@@ -183,7 +183,7 @@ def test_a_display_copy_of_an_older_version_is_still_used(tmp_path, processes, c
     assert Served(tmp_path / "project", processes, python=PAGES_ALONE).get("/api/image/1")[1] == older.read_bytes()
 
 
-def test_a_grid_whose_thumbs_are_all_missing_does_not_hold_up_a_decision(tmp_path, processes, class_file):
+def test_decision_is_saved_while_missing_thumbnails_are_created(tmp_path, processes, class_file):
     for number in range(48):
         draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(1400, 1000))
     set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
@@ -203,7 +203,7 @@ def test_a_grid_whose_thumbs_are_all_missing_does_not_hold_up_a_decision(tmp_pat
     assert waiting, "the decision was answered before the thumbs were"
 
 
-def test_a_file_that_turned_bad_is_told_by_every_picture_route(tmp_path, processes, class_file):
+def test_image_routes_report_a_file_that_has_changed(tmp_path, processes, class_file):
     draw(tmp_path / "photos" / "one.jpg", seed=1, size=(3000, 2000))
     set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
     served = Served(tmp_path / "project", processes, python=PAGES_ALONE)
@@ -214,7 +214,7 @@ def test_a_file_that_turned_bad_is_told_by_every_picture_route(tmp_path, process
     assert "has changed" in images.load_missing_images(Database(tmp_path / "project"))[0].reason
 
 
-def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(project, processes):
+def test_grid_is_saved_returned_and_undone_as_one_batch(project, processes):
     served = Served(project, processes, python=PAGES_ALONE)
     grid = {"uuid": "grid-one", "action": "batch", "source": "grid", "run": 3, "milliseconds": 900}
     grid["cells"] = [[1, 1, 1, 0.9], [2, 1, -1, None], [3, 1, 0, 0.5]]
@@ -233,7 +233,7 @@ def test_a_grid_is_saved_as_one_comes_back_as_one_and_is_undone_as_one(project, 
     assert Database(served.project).value("SELECT count(*) FROM label") == 0
 
 
-def test_a_port_in_use_and_a_project_already_served_are_told(shared, annotator_process, tmp_path, photos):
+def test_serve_refuses_a_port_in_use_and_a_project_that_is_already_served(shared, annotator_process, tmp_path, photos):
     told = annotator_process("serve", shared.project, "--port", free_port(), "--no-browser", code=1).stderr
     assert f"being served already, at http://127.0.0.1:{shared.port}" in told
     set_up_project(tmp_path / "other", images_folder=photos)
@@ -267,7 +267,7 @@ class Person(threading.Thread):
                 break
 
 
-def test_kill_9_of_the_server_in_mid_work_loses_doubles_and_moves_nothing(served):
+def test_killing_the_server_loses_and_duplicates_no_acknowledged_decision(served):
     people = [Person(served, seed, seed) for seed in range(3)]
     for person in people:
         person.start()
@@ -293,7 +293,7 @@ def test_kill_9_of_the_server_in_mid_work_loses_doubles_and_moves_nothing(served
     assert labels == newest
 
 
-def test_the_worker_ends_with_a_killed_app_and_the_next_start_has_one_again(served):
+def test_worker_ends_with_a_killed_app_and_restarts_with_the_next_start(served):
     db = Database(served.project)
     first = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
     served.kill()
@@ -302,7 +302,7 @@ def test_the_worker_ends_with_a_killed_app_and_the_next_start_has_one_again(serv
     until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid != first)
 
 
-def test_a_dead_worker_is_started_again_and_its_last_words_are_kept(served):
+def test_killed_worker_is_restarted_and_the_signal_is_reported(served):
     db = Database(served.project)
     first = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
     os.kill(first, 9)
@@ -311,7 +311,7 @@ def test_a_dead_worker_is_started_again_and_its_last_words_are_kept(served):
     assert "killed by signal 9" in heartbeat.load_worker_state(db).last_error
 
 
-def test_ctrl_c_ends_the_app_and_its_worker(served):
+def test_ctrl_c_stops_the_app_and_its_worker(served):
     db = Database(served.project)
     worker = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
     served.process.send_signal(2)
@@ -328,7 +328,7 @@ def kept_by_the_file_alone(project: Path, folder: Path) -> int:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_after_an_orderly_end_project_db_alone_has_everything(project, processes, tmp_path, how):
+def test_project_db_alone_holds_all_decisions_after_an_orderly_shutdown(project, processes, tmp_path, how):
     served = Served(project, processes)
     for number in range(20):
         served.post("/api/decisions", {"decisions": [label(number + 1)]})
@@ -338,7 +338,7 @@ def test_after_an_orderly_end_project_db_alone_has_everything(project, processes
     assert kept_by_the_file_alone(project, tmp_path / "after") == 20
 
 
-def test_after_a_command_that_wrote_project_db_alone_has_everything(project, annotator_process, tmp_path):
+def test_project_db_alone_holds_all_decisions_after_a_writing_command(project, annotator_process, tmp_path):
     reader = Database(project)  # stays open: otherwise SQLite does it itself when the last connection is closed
     assert reader.value("SELECT count(*) FROM decision") == 0
     annotator_process("decide", project, "00.jpg", "fox", "present")
@@ -347,7 +347,7 @@ def test_after_a_command_that_wrote_project_db_alone_has_everything(project, ann
     assert kept_by_the_file_alone(project, tmp_path / "again") == 2
 
 
-def test_a_project_moved_while_it_is_open_is_noticed_and_nothing_is_made_at_the_old_place(
+def test_moved_project_is_detected_and_nothing_is_written_at_the_old_path(
     photos, project, processes, annotator, tmp_path
 ):
     draw(photos / "large.jpg", size=(2000, 1500))

@@ -40,7 +40,7 @@ def exported(db, **chosen) -> tuple[int, list[str]]:
         return data.view.images, data.sentences
 
 
-def test_an_image_is_out_of_everything_while_it_is_set_aside_and_comes_back_as_it_was(db):
+def test_excluded_image_leaves_counts_training_and_exports_until_undo(db):
     say(db, [(image_id, class_id) for image_id in (1, 2, 3, 4) for class_id in (1, 2, 3)])
     say(db, [(5, 1)])
     add_features(db, "x", np.arange(1, 25), np.ones((24, 8), np.float32), np.zeros((24, 9, 8)))
@@ -85,7 +85,7 @@ def test_an_image_is_out_of_everything_while_it_is_set_aside_and_comes_back_as_i
     assert consistency.find_problems(db) == []
 
 
-def test_audits_and_the_certificate_are_of_the_images_that_are_not_set_aside(db):
+def test_audit_and_certificate_ignore_excluded_images(db):
     audit_sampling.draw_audit(db, 60, seed=4, class_ids=[1])
     drawn = audit_sampling.load_open_cells(db)[0].image_id
     put_aside(db, drawn, 3 if drawn != 3 else 5)
@@ -99,7 +99,7 @@ def test_audits_and_the_certificate_are_of_the_images_that_are_not_set_aside(db)
     assert not {drawn} & {one.image_id for one in audit_sampling.load_open_cells(db)}
 
 
-def test_the_newest_flag_of_a_person_counts_and_answers_that_come_later_do_not_bring_the_image_back(db):
+def test_newest_flag_decides_exclusion_and_later_answers_do_not_end_it(db):
     put_aside(db, 1, reason="too dark")
     say(db, [(1, 1)])
     assert excluded_images.load_image_ids(db) == {1}
@@ -114,7 +114,7 @@ def test_the_newest_flag_of_a_person_counts_and_answers_that_come_later_do_not_b
     assert excluded_images.count_by_reason(db) == [("twin of another image", 2)]
 
 
-def test_no_queue_asks_for_an_image_that_is_set_aside(db):
+def test_no_queue_offers_an_excluded_image(db):
     rising = np.linspace(0.2, 0.98, 24)
     publish(db, np.stack([rising, rising, rising], 1))
     say(db, [(image_id, 1) for image_id in (20, 21)])

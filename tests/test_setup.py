@@ -29,13 +29,13 @@ def reasons(db: Database) -> dict[str, str]:
     return {one.path: one.reason for one in images.load_rejected_files(db)}
 
 
-def test_running_it_again_registers_nothing_twice(project, photos):
+def test_repeated_setup_registers_no_image_twice(project, photos):
     again = set_up_project(project, images_folder=photos).registered
     assert (again.added, again.known, again.bad) == (0, 24, [])
     assert len(images.load_all_images(Database(project))) == 24
 
 
-def test_a_copy_and_a_moved_file_are_the_same_image(project, photos):
+def test_copied_and_moved_files_stay_the_same_image(project, photos):
     db = Database(project)
     decisions.save(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
     before = images.load_images(db, [1])[1]
@@ -48,7 +48,7 @@ def test_a_copy_and_a_moved_file_are_the_same_image(project, photos):
         assert images.find_image(db, name).id == images.load_ids_by_name(db)[name] == 1, name
 
 
-def test_a_file_with_new_content_is_a_new_image_and_no_decision_moves_to_it(project, photos):
+def test_changed_file_becomes_a_new_image_without_the_old_decisions(project, photos):
     db = Database(project)
     one = images.load_images(db, [1])[1]
     decisions.save(db, [Decision("0123456789", "label", "Ann", "click", image_id=1, class_id=1, state=1)])
@@ -65,7 +65,7 @@ def test_a_file_with_new_content_is_a_new_image_and_no_decision_moves_to_it(proj
     assert len(decisions.load_labels(db, [1])) == 1
 
 
-def test_bad_files_are_kept_out_each_with_its_reason(tmp_path, class_file):
+def test_invalid_files_are_not_registered_and_get_a_reason(tmp_path, class_file):
     folder = tmp_path / "mixed"
     good = draw(folder / "good.jpg", ("fox",), seed=1)
     (folder / "empty.jpg").touch()
@@ -96,7 +96,7 @@ def test_a_project_inside_the_image_folder_does_not_register_its_own_files(photo
     assert set_up_project(project, images_folder=photos).registered.added == 0
 
 
-def test_every_problem_of_a_class_list_is_told_at_once_and_nothing_is_made(tmp_path, photos):
+def test_class_list_errors_are_reported_together_with_their_lines_and_create_nothing(tmp_path, photos):
     path = tmp_path / "classes.txt"
     path.write_text(f"fox\n\nheron\nfox\na|b\nimage\nowl\x0bbat\nhen\t{'x' * 2001}\n")
     with pytest.raises(AnnotatorError) as told:
@@ -107,7 +107,7 @@ def test_every_problem_of_a_class_list_is_told_at_once_and_nothing_is_made(tmp_p
     assert not (tmp_path / "project").exists()
 
 
-def test_every_problem_of_a_label_file_is_told_at_once_and_nothing_is_changed(project, photos, tmp_path):
+def test_label_file_errors_are_reported_together_with_their_lines_and_change_nothing(project, photos, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(
         "image,class,state\n00.jpg,fox,present\nnope.jpg,fox,present\n01.jpg,foxx,absent\n02.jpg,fox,maybe\n"
@@ -121,7 +121,7 @@ def test_every_problem_of_a_label_file_is_told_at_once_and_nothing_is_changed(pr
     assert project_counts.count_labels_by_state(Database(project)) == {"present": 0, "absent": 0, "unsure": 0}
 
 
-def test_labels_are_imported_once_and_never_over_an_answer_given_since(project, photos, tmp_path):
+def test_repeated_label_import_adds_nothing_and_keeps_answers_given_since(project, photos, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("image,labels,split\n00.jpg,fox|heron,train\n23.png,deer,test\n01.jpg,,train\n")
     first = set_up_project(project, images_folder=None, label_file=path)
@@ -135,7 +135,7 @@ def test_labels_are_imported_once_and_never_over_an_answer_given_since(project, 
     assert project_counts.count_labels_by_state(db) == {"present": 2, "absent": 1, "unsure": 0}
 
 
-def test_classes_come_from_the_label_file_where_no_list_is_given(tmp_path, photos):
+def test_classes_are_taken_from_the_label_file_without_a_class_list(tmp_path, photos):
     path = tmp_path / "labels.csv"
     path.write_text("image,class,state\n00.jpg,owl,present\n01.jpg,bat,unsure\n")
     set_up_project(tmp_path / "project", images_folder=photos, label_file=path)
@@ -146,14 +146,14 @@ def test_classes_come_from_the_label_file_where_no_list_is_given(tmp_path, photo
     ("header", "expected"),
     [("when,weather\n", "has the columns when, weather"), ("", "is empty"), ('image,labels\n"a', "is no CSV")],
 )
-def test_a_label_file_of_another_kind_is_told(project, tmp_path, header, expected):
+def test_invalid_label_file_is_refused_with_the_reason(project, tmp_path, header, expected):
     path = tmp_path / "labels.csv"
     path.write_text(header)
     with pytest.raises(AnnotatorError, match=expected):
         set_up_project(project, images_folder=None, label_file=path)
 
 
-def test_a_missing_folder_a_file_for_a_folder_and_a_folder_without_images_are_told(tmp_path, class_file):
+def test_invalid_image_folder_is_refused_and_creates_no_project(tmp_path, class_file):
     (tmp_path / "empty").mkdir()
     for folder, expected in (
         (tmp_path / "nowhere", "no folder"),
@@ -165,13 +165,13 @@ def test_a_missing_folder_a_file_for_a_folder_and_a_folder_without_images_are_to
         assert not (tmp_path / "project").exists()
 
 
-def test_a_folder_that_holds_other_things_is_not_made_into_a_project(photos):
+def test_folder_with_other_files_is_not_turned_into_a_project(photos):
     with pytest.raises(AnnotatorError, match="holds other things already"):
         set_up_project(photos, images_folder=photos)
     assert not (photos / "project.db").exists()
 
 
-def test_an_image_whose_file_went_away_is_not_offered_until_it_is_back(project, photos):
+def test_image_with_a_missing_file_is_not_offered_until_the_file_returns(project, photos):
     db = Database(project)
     one = images.load_images(db, [1])[1]
     (photos / one.name).rename(photos.parent / "elsewhere.jpg")
@@ -184,7 +184,7 @@ def test_an_image_whose_file_went_away_is_not_offered_until_it_is_back(project, 
     assert 1 in images.load_ids_in_working_order(db)
 
 
-def test_a_name_that_could_be_several_images_is_asked_about(tmp_path, class_file):
+def test_ambiguous_image_name_is_refused_with_the_candidates(tmp_path, class_file):
     for number, folder in enumerate(("a", "b")):
         draw(tmp_path / "photos" / folder / "same.jpg", seed=number)
     set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=class_file)
@@ -196,7 +196,7 @@ def test_a_name_that_could_be_several_images_is_asked_about(tmp_path, class_file
         images.find_image(db, "a/samee.jpg")
 
 
-def test_classes_that_look_like_others_are_added_with_a_warning(project, tmp_path):
+def test_class_similar_to_an_existing_one_is_added_with_a_warning(project, tmp_path):
     path = tmp_path / "more.txt"
     path.write_text("fox\nFox\nowl\n")
     done = set_up_project(project, images_folder=None, class_file=path)
@@ -207,9 +207,7 @@ def test_classes_that_look_like_others_are_added_with_a_warning(project, tmp_pat
 @pytest.mark.parametrize(
     ("flag", "expected"), [("split", ["fox", "deer", "hare"]), ("keep", ["fox, deer", "hare"])], ids=["split", "keep"]
 )
-def test_a_class_list_with_commas_is_refused_until_it_is_said_what_they_mean(
-    annotator, photos, tmp_path, flag, expected
-):
+def test_class_list_with_commas_requires_the_commas_option(annotator, photos, tmp_path, flag, expected):
     (tmp_path / "list.txt").write_text("fox, deer\nhare\n")
     command = ("init", "birds", "--images", photos, "--classes", "list.txt")
     refused = annotator(*command, code=1)
@@ -224,7 +222,7 @@ def test_a_class_list_with_commas_is_refused_until_it_is_said_what_they_mean(
     assert [one.name for one in classes.load_active_classes(Database(tmp_path / "birds"))] == expected
 
 
-def test_names_with_commas_that_are_described_or_known_raise_no_question(photos, tmp_path):
+def test_class_names_with_commas_are_accepted_when_described_or_known(photos, tmp_path):
     path = tmp_path / "list.txt"
     path.write_text("Fox, red\twith a white tip\nfocal length 1,4\n")
     for _ in range(2):
@@ -237,7 +235,7 @@ def test_names_with_commas_that_are_described_or_known_raise_no_question(photos,
     ]
 
 
-def test_a_list_that_is_split_off_on_the_command_line_is_refused_until_it_is_said_what_it_means(annotator, db):
+def test_classes_split_with_commas_requires_the_commas_option(annotator, db):
     refused = annotator("classes", "split", db.paths.project, "fox", "cub, vixen", code=1)
     assert "'cub, vixen' in the command may be 2 classes or one" in " ".join((refused.stdout + refused.stderr).split())
     assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer"]

@@ -26,23 +26,23 @@ from annotator.humanize import format_percent
         (0.875, 1, 1, "87.5 %"),
     ],
 )
-def test_a_share_is_never_said_to_be_more_than_it_is(part, of, digits, words):
+def test_format_percent_never_rounds_up(part, of, digits, words):
     assert format_percent(part, of, digits) == words
 
 
-def test_every_whole_percent_is_itself():
+def test_format_percent_keeps_whole_percents():
     assert [format_percent(part, 100) for part in range(101)] == [f"{part} %" for part in range(101)]
     assert [format_percent(part / 100) for part in range(101)] == [f"{part} %" for part in range(101)]
 
 
 @pytest.mark.parametrize("room", ["ui/pages", "cli"])
-def test_no_page_and_no_command_rounds_a_share_up(room):
+def test_pages_and_commands_use_no_rounding_percent_format(room):
     files = (Path(__file__).parents[1] / "annotator" / room).glob("*.py")
     assert [path.name for path in files if ".0%}" in path.read_text(encoding="utf-8")] == []
 
 
 @pytest.mark.browser
-def test_a_model_is_never_said_to_be_certain(browser):
+def test_probability_format_never_shows_0_or_100_percent(browser):
     script = (Path(annotator.__file__).parent / "ui" / "components" / "shared" / "dom.js").read_text()
     page = browser.new_page()
     told = page.evaluate(

@@ -44,7 +44,7 @@ def expected(features: np.ndarray, row: int) -> list[int]:
     return (np.argsort(-(unit @ unit[row])) + 1).tolist()
 
 
-def test_the_order_is_that_of_an_exact_search(db: Database, features: np.ndarray):
+def test_similarity_order_equals_an_exact_search(db: Database, features: np.ndarray):
     for example in (1, 7, 24):
         shown = gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=(example,)), 0, IMAGES)
         ids = [tile.image.id for tile in shown.images]
@@ -54,7 +54,7 @@ def test_the_order_is_that_of_an_exact_search(db: Database, features: np.ndarray
         assert ids[:5] == expected(features, example - 1)[:5]
 
 
-def test_several_examples_come_first_and_then_what_is_like_their_mean(db: Database, features: np.ndarray):
+def test_several_examples_come_first_followed_by_images_similar_to_their_mean(db: Database, features: np.ndarray):
     examples = (3, 9, 20)
     shown = gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=examples), 0, IMAGES)
     ids = [tile.image.id for tile in shown.images]
@@ -69,7 +69,7 @@ def test_several_examples_come_first_and_then_what_is_like_their_mean(db: Databa
         image_similarity.compute_similarities(db, np.arange(1, 5), range(1, 18))
 
 
-def test_codes_of_many_images_agree_with_the_features(db: Database, features: np.ndarray, monkeypatch):
+def test_similarities_from_codes_approximate_exact_similarities(db: Database, features: np.ndarray, monkeypatch):
     every = np.arange(1, IMAGES + 1)
     exact = image_similarity.compute_similarities(db, every, [3])
     cache = FeatureCache(db.paths.features(configuration.get_backbone(db)), ProjectContents(db))
@@ -87,7 +87,7 @@ def test_codes_of_many_images_agree_with_the_features(db: Database, features: np
     assert np.abs(coded - exact).max() < 0.03 and not np.array_equal(coded, exact)
 
 
-def test_of_many_images_the_first_ones_are_those_of_an_exact_search_though_codes_are_not(db: Database, monkeypatch):
+def test_first_results_of_a_code_search_equal_an_exact_search_while_embeddings_exist(db: Database, monkeypatch):
     features = np.abs(np.random.default_rng(2).normal(size=(IMAGES, 400))).astype(np.float16)
     features[12] = features[4] + np.linspace(0, 0.02, 400).astype(np.float16)  # like 5, by what a code rounds away
     projects.save_features(db, features)
@@ -111,7 +111,7 @@ def test_of_many_images_the_first_ones_are_those_of_an_exact_search_though_codes
     )
 
 
-def test_filters_go_on_and_what_cannot_be_compared_is_said(db: Database, features: np.ndarray):
+def test_similarity_search_applies_filters_and_refuses_missing_or_unknown_examples(db: Database, features: np.ndarray):
     decisions.save(db, [Decision("u", "label", "Ann", "click", 7, 1, 1)])
     shown = gallery_listing.get_window(db, GalleryFilter.build(open=[1]), Sorting("like", like=(7,)), 0, IMAGES)
     assert len(shown.images) == IMAGES - 1 and 7 not in [tile.image.id for tile in shown.images]
@@ -121,13 +121,15 @@ def test_filters_go_on_and_what_cannot_be_compared_is_said(db: Database, feature
         gallery_listing.get_window(db, GalleryFilter(), Sorting("like"), 0, 1)
 
 
-def test_without_features_it_says_so(db: Database):
+def test_similarity_search_without_embeddings_raises_an_error(db: Database):
     with pytest.raises(AnnotatorError, match="No image is analyzed yet"):
         gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=(1,)), 0, 1)
 
 
 @pytest.mark.browser
-def test_one_key_puts_images_like_the_selected_one_first(browser: Contexts, db: Database, features: np.ndarray):
+def test_s_key_sorts_the_gallery_by_similarity_to_the_selected_images(
+    browser: Contexts, db: Database, features: np.ndarray
+):
     with serving(db.paths.project) as served:
         page = open_page(browser, served, "Ann", "/gallery")
         page.locator(".thumb img").nth(4).click()

@@ -17,7 +17,7 @@ from spmll.methods.published.label_enhancement import (
 )
 
 
-def test_the_divergence_of_two_beta_densities():
+def test_beta_divergence_matches_closed_form_and_numerical_integration():
     # Beta(2, 1) has the density 2x, Beta(1, 1) the density 1: the integral of 2x log(2x) over [0, 1] is
     # log 2 + 2 x (the integral of x log x, which is -1/4) = log 2 - 1/2. Beta(1, 2) is its mirror image.
     alpha, beta = torch.tensor([[2.0, 1.0, 1.0]]), torch.tensor([[1.0, 2.0, 1.0]])
@@ -36,14 +36,14 @@ def test_the_divergence_of_two_beta_densities():
     assert exact == pytest.approx(by_numbers, rel=1e-4)
 
 
-def test_an_image_comes_first_among_its_neighbors_and_those_most_like_it_next():
+def test_nearest_neighbors_list_the_image_itself_first():
     features = torch.tensor([[1.0, 0.1], [-1.0, 0.0], [0.9, 0.2], [-1.0, -0.3]])
     assert find_nearest_neighbors(features, 1, torch.Generator()).tolist() == [[0, 2], [1, 3], [2, 0], [3, 1]]
     assert find_nearest_neighbors(features[:1], 5, torch.Generator()).tolist() == [[0]]  # one image has no neighbour
     assert find_nearest_neighbors(features, 9, torch.Generator()).shape == (4, 4)
 
 
-def test_inputs_are_the_mean_of_features_and_marks_over_neighbors():
+def test_average_over_neighbors_matches_hand_computed_features_and_labels():
     features, labels = torch.tensor([[3.0], [1.0], [-4.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     # The mean is 0, the mean length 8/3. The first two are linked with each other, the third with the second.
     links = torch.tensor([[0, 1], [1, 0], [2, 1]])
@@ -51,7 +51,7 @@ def test_inputs_are_the_mean_of_features_and_marks_over_neighbors():
     assert torch.allclose(average_over_neighbors(features, labels, links).float(), torch.tensor(by_hand))
 
 
-def test_the_loss_of_label_enhancement():
+def test_enhancement_loss_matches_a_hand_computed_value():
     soft, linked = torch.tensor([[0.5], [0.25]]), torch.eye(2, dtype=torch.bool)
     labels, usable = torch.tensor([[1.0], [0.0]]), torch.ones(2, 1, dtype=torch.bool)
     divergence = torch.tensor([[0.1], [0.3]])
@@ -63,7 +63,7 @@ def test_the_loss_of_label_enhancement():
     assert loss.item() == pytest.approx(cells + graph, rel=1e-6)
 
 
-def test_what_is_not_usable_costs_nothing_but_for_the_graph():
+def test_unusable_cells_count_only_in_the_graph_term_of_the_enhancement_loss():
     soft, linked = torch.tensor([[0.5, 0.9]]), torch.ones(1, 1, dtype=torch.bool)
     labels, usable = torch.tensor([[0.0, 1.0]]), torch.tensor([[True, False]])
     marks, divergence = torch.zeros(1, 2), torch.tensor([[0.0, 9.0]])
@@ -89,7 +89,7 @@ def trained():
     return method, truth, labels, torch.equal(before, torch.get_rng_state())
 
 
-def test_soft_labels_are_higher_where_a_class_is_hidden_than_where_it_is_absent(trained):
+def test_soft_labels_are_higher_for_hidden_positives_than_for_absent_classes(trained):
     method, truth, labels, _ = trained
     soft = -method.targets.numpy()
     unseen = labels == UNSEEN
@@ -97,13 +97,13 @@ def test_soft_labels_are_higher_where_a_class_is_hidden_than_where_it_is_absent(
     assert soft[unseen].min() > 0 and soft[unseen].max() < 1
 
 
-def test_answers_of_people_stay_as_they_are_and_the_global_generator_too(trained):
+def test_smile_keeps_given_labels_and_the_global_random_generator(trained):
     method, _, labels, untouched = trained
     assert np.array_equal(method.targets.numpy()[labels != UNSEEN], labels[labels != UNSEEN])
     assert untouched
 
 
-def test_while_the_network_warms_up_unseen_cells_are_absent():
+def test_smile_treats_unseen_cells_as_absent_during_warm_up():
     method = make_method("smile", warm_up=0.5)
     method.begin(torch.tensor([[1, 0], [0, 1]], dtype=torch.int8), None, 4, torch.Generator())
     method.begin_epoch(2)
@@ -112,7 +112,7 @@ def test_while_the_network_warms_up_unseen_cells_are_absent():
     assert ((method.targets > ABSENT) & (method.targets < UNSEEN)).tolist() == [[False, True], [True, False]]
 
 
-def test_features_of_other_images_are_not_taken():
+def test_smile_ignores_embeddings_of_an_earlier_training():
     method = make_method("smile")
     method.features = torch.ones(5, 3)  # of an earlier training
     method.begin(torch.tensor([[1, 0], [0, 1]], dtype=torch.int8), None, 4, torch.Generator())

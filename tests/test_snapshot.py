@@ -21,11 +21,11 @@ def published(db) -> np.ndarray:
     return probabilities
 
 
-def test_before_the_first_run_there_is_no_snapshot(db):
+def test_snapshot_is_none_before_the_first_training(db):
     assert read_snapshot(db) is None
 
 
-def test_a_snapshot_stays_as_it_is_while_people_answer_and_take_back(db, published):
+def test_snapshot_stays_unchanged_while_labels_are_added_and_undone(db, published):
     before = read_snapshot(db)
     answer(db, 5, 2, PRESENT)
     answer(db, 5, 3, ABSENT)
@@ -41,12 +41,12 @@ def test_a_snapshot_stays_as_it_is_while_people_answer_and_take_back(db, publish
     assert [one.delta.get_max_open_probability(4) for one in (before, after, taken_back)] == [1.0, row[0], row[2]]
 
 
-def test_without_a_new_decision_two_snapshots_share_one_delta(db, published):
+def test_snapshots_without_new_decisions_share_one_delta(db, published):
     answer(db, 5, 2, PRESENT)
     assert read_snapshot(db).delta is read_snapshot(db).delta
 
 
-def test_run_and_delta_are_of_one_moment_whatever_is_published_meanwhile(db, published):
+def test_snapshot_within_a_transaction_ignores_a_version_published_since(db, published):
     other = Database(db.paths.project)
     with db.reading():
         assert runs.load_current_run(db).version == 0

@@ -140,7 +140,7 @@ def cells(project: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", LABELED)
-def test_every_kind_brings_its_images_with_their_labels_and_nothing_when_repeated(kind, annotator, tmp_path):
+def test_every_source_kind_imports_images_with_labels_and_a_repeat_changes_nothing(kind, annotator, tmp_path):
     source = LABELED[kind](tmp_path)
     annotator("import", "p", source, "--yes")
     assert cells(tmp_path / "p") == EXPECTED
@@ -154,7 +154,7 @@ def test_every_kind_brings_its_images_with_their_labels_and_nothing_when_repeate
 
 
 @pytest.mark.parametrize("ending", ["txt", "csv"])
-def test_a_list_registers_files_where_they_lie_and_no_others(ending, annotator, tmp_path):
+def test_path_list_registers_only_the_listed_files_and_copies_none(ending, annotator, tmp_path):
     for name, content in MEMBERS.items():
         file = tmp_path / "far" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +173,7 @@ def test_a_list_registers_files_where_they_lie_and_no_others(ending, annotator, 
     assert "line 2" in said
 
 
-def test_a_list_that_a_page_reads_names_nothing_hidden(tmp_path):
+def test_path_list_read_by_a_page_refuses_hidden_files_and_links_to_them(tmp_path):
     for name in ("shown/a.png", ".keys/b.png", "shown/.c.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(PICTURES[0])
@@ -193,7 +193,7 @@ def test_a_list_that_a_page_reads_names_nothing_hidden(tmp_path):
 
 @pytest.mark.parametrize("order", [("a.jpg", "a.jpg/b.jpg", "A.jpg/c.jpg"), ("a.jpg/b.jpg", "A.jpg/c.jpg", "a.jpg")])
 @pytest.mark.parametrize("make", [make_zip, make_tar])
-def test_a_file_and_a_folder_of_one_name_get_two(order, make, annotator, tmp_path):
+def test_archive_with_a_file_and_a_folder_of_one_name_keeps_both(order, make, annotator, tmp_path):
     path = make(tmp_path / f"a.{make.__name__[-3:]}", {name: PICTURES[number] for number, name in enumerate(order)})
     for _ in range(2):
         said = annotator("import", "p", path, "--dry-run").stdout
@@ -207,7 +207,7 @@ def test_a_file_and_a_folder_of_one_name_get_two(order, make, annotator, tmp_pat
     assert len(cells(tmp_path / "p")) == 3 and len(found) == 3 and {"a.jpg~2/b.jpg", "a~2.jpg"} & set(found)
 
 
-def test_sparse_and_damaged_headers_of_a_tar_are_told(annotator, tmp_path):
+def test_sparse_tar_is_refused_and_damaged_tar_headers_raise_no_unexpected_error(annotator, tmp_path):
     shown, chance = make_tar(tmp_path / "whole.tar", {"a.png": PICTURES[0], "a.cls": b"1"}), random.Random(1)
     member = tarfile.TarInfo("zeros.png")
     member.size, member.type = 512, tarfile.GNUTYPE_SPARSE
@@ -232,9 +232,7 @@ def test_sparse_and_damaged_headers_of_a_tar_are_told(annotator, tmp_path):
             list(webdataset.read(tmp_path / f"{number}.tar", Problems()).items)
 
 
-def test_new_changed_and_gone_members_of_an_archive_are_said_and_a_preview_keeps_files_that_are_images(
-    annotator, tmp_path
-):
+def test_archive_reimport_reports_new_changed_and_missing_members_and_preview_keeps_files(annotator, tmp_path):
     make_zip(tmp_path / "a.zip", {f"{number}.png": PICTURES[number] for number in range(4)})
     said = annotator("import", "p", "a.zip", "--dry-run").stdout
     assert f"Nothing was imported. What was unpacked or downloaded stays in {tmp_path / 'p/imported/a'}" in said
@@ -258,7 +256,7 @@ def test_new_changed_and_gone_members_of_an_archive_are_said_and_a_preview_keeps
     assert cells(tmp_path / "p").keys() == digests  # image 2 is missing: its file holds another picture
 
 
-def test_images_inside_of_a_project_that_is_moved_or_copied_are_found(annotator, tmp_path):
+def test_images_inside_a_moved_or_copied_project_are_found(annotator, tmp_path):
     make_zip(tmp_path / "a.zip", MEMBERS)
     annotator("import", "p", "a.zip", "--yes")
     (tmp_path / "p").rename(tmp_path / "moved")
@@ -270,7 +268,7 @@ def test_images_inside_of_a_project_that_is_moved_or_copied_are_found(annotator,
     assert "Nothing was changed" in annotator("import", "moved", "a.zip", "--yes").stdout
 
 
-def test_files_of_a_folder_that_are_gone_or_changed_are_noticed(annotator, tmp_path):
+def test_folder_reimport_reports_missing_and_changed_files(annotator, tmp_path):
     (tmp_path / "far").mkdir()
     for number in range(4):
         (tmp_path / f"far/{number}.png").write_bytes(PICTURES[number])
@@ -310,7 +308,7 @@ OUTSIDE = ["../evil.png", "a/../../evil.png", "/tmp/evil.png", "..\\evil.png", "
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_names_that_lead_out_links_and_devices_are_errors_named_together(kind, annotator, tmp_path):
+def test_archive_members_outside_the_folder_links_and_devices_are_refused(kind, annotator, tmp_path):
     make = make_zip if kind == "zip" else make_tar
     source = make(tmp_path / f"a.{kind}", {"good.png": PICTURES[0]} | dict.fromkeys(OUTSIDE, PICTURES[1]))
     said = annotator("import", "p", source, "--yes", code=1).stderr
@@ -323,7 +321,7 @@ def test_names_that_lead_out_links_and_devices_are_errors_named_together(kind, a
     assert not Path("/tmp/evil.png").exists()
 
 
-def test_what_an_archive_cannot_give_and_which_package_is_missing_is_said(tmp_path, monkeypatch):
+def test_unusable_archives_and_missing_cloud_packages_are_reported(tmp_path, monkeypatch):
     inner = make_zip(tmp_path / "inner.zip", MEMBERS).read_bytes()
     make_zip(tmp_path / "nested.zip", {"a/inner.zip": inner})
     make_tar(tmp_path / "nested.tar", {"a/inner.zip": inner})
@@ -346,7 +344,7 @@ def test_what_an_archive_cannot_give_and_which_package_is_missing_is_said(tmp_pa
         assert not (tmp_path / "p").exists(), source
 
 
-def test_archives_that_unpack_to_more_than_images_do_are_refused(tmp_path, monkeypatch):
+def test_archives_that_unpack_to_excessive_sizes_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(unpack_limits, "ALWAYS_ALLOWED_BYTES", 1 << 20)
     monkeypatch.setattr(unpack_limits, "ALWAYS_ALLOWED_MEMBER_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -360,7 +358,7 @@ def test_archives_that_unpack_to_more_than_images_do_are_refused(tmp_path, monke
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz"])
-def test_half_an_archive_is_an_error_and_the_whole_one_goes_on(name, annotator, tmp_path):
+def test_truncated_archive_is_refused_and_the_complete_one_is_imported(name, annotator, tmp_path):
     make = {"a.zip": make_zip, "a.tar": make_tar, "a.tar.gz": partial(make_tar, mode="w:gz")}[name]
     whole = make(tmp_path / name, MEMBERS).read_bytes()
     (tmp_path / name).write_bytes(whole[: 2000 if name == "a.tar" else int(len(whole) * 0.6)])
@@ -373,7 +371,7 @@ def test_half_an_archive_is_an_error_and_the_whole_one_goes_on(name, annotator, 
     assert cells(tmp_path / "p") == EXPECTED
 
 
-def test_a_damaged_member_of_a_zip_is_named_and_nothing_is_registered(annotator, tmp_path):
+def test_damaged_zip_member_is_named_and_nothing_is_registered(annotator, tmp_path):
     content = bytearray(make_zip(tmp_path / "a.zip", MEMBERS).read_bytes())
     place = content.index(PICTURES[3]) + 60
     content[place] ^= 255
@@ -382,7 +380,7 @@ def test_a_damaged_member_of_a_zip_is_named_and_nothing_is_registered(annotator,
     assert not (tmp_path / "p/project.db").exists()
 
 
-def test_the_directory_of_a_zip_is_read_in_parts_as_zipfile_reads_it_whole(tmp_path, monkeypatch):
+def test_zip_directory_read_in_parts_equals_zipfile(tmp_path, monkeypatch):
     monkeypatch.setattr(zip_directory, "MEMBERS_PER_PART", 4)
     for number, limit in enumerate((65_535, 3)):  # with more members than this, it is Zip64
         monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", limit)
@@ -402,7 +400,7 @@ def test_the_directory_of_a_zip_is_read_in_parts_as_zipfile_reads_it_whole(tmp_p
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_names_that_clash_or_are_odd_keep_every_image(kind, annotator, tmp_path):
+def test_archive_with_clashing_or_unusual_names_keeps_every_image(kind, annotator, tmp_path):
     names = ["a.png", "A.png", "a.png", "new\nline\x1b[31m.png", f"{'x' * 230}.png", "\u202egnp.png"]
     if kind == "zip":
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
@@ -421,7 +419,7 @@ def test_names_that_clash_or_are_odd_keep_every_image(kind, annotator, tmp_path)
     assert "6 as before" in annotator("import", "p", f"a.{kind}", "--yes").stdout
 
 
-def test_safe_paths_stay_below_their_folder_and_are_stable():
+def test_safe_path_stays_below_its_folder_and_is_stable():
     from hypothesis import given
     from hypothesis import strategies as st
 
@@ -458,7 +456,7 @@ main()
 
 
 @pytest.mark.process
-def test_an_import_that_is_killed_goes_on_where_it_was(annotator, tmp_path):
+def test_killed_import_resumes_where_it_stopped(annotator, tmp_path):
     members = {f"{number}.png": picture(number) for number in range(800)}
     make_zip(tmp_path / "a.zip", members)
     command = [sys.executable, "-P", "-c", KILLED, "import", "p", "a.zip", "--yes"]
@@ -501,7 +499,9 @@ def interrupt():
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_an_import_interrupted_at_any_moment_says_what_was_stored_and_goes_on(others, annotator, interrupt, tmp_path):
+def test_import_interrupted_at_any_moment_reports_whether_it_was_stored_and_resumes(
+    others, annotator, interrupt, tmp_path
+):
     """Into a project that is there, and into a new one."""
     make_zip(tmp_path / "a.zip", MEMBERS)
     (tmp_path / "other").mkdir()
@@ -574,7 +574,7 @@ def web(tmp_path, monkeypatch):
     server.server_close()
 
 
-def test_a_web_folder_is_downloaded_once_and_later_what_is_new(web, annotator, tmp_path, monkeypatch):
+def test_web_folder_import_downloads_only_new_files_when_repeated(web, annotator, tmp_path, monkeypatch):
     address, handler = web
     monkeypatch.setattr(urls, "REQUEST_BYTES", 100)  # several requests a file, of a server that sends no parts
     annotator("import", "p", f"{address}/a%20set/", "--yes")
@@ -587,13 +587,13 @@ def test_a_web_folder_is_downloaded_once_and_later_what_is_new(web, annotator, t
     assert "1 image added" in said
 
 
-def test_an_archive_of_a_web_server_is_downloaded_and_unpacked(web, annotator, tmp_path):
+def test_archive_at_a_url_is_downloaded_and_unpacked(web, annotator, tmp_path):
     make_zip(tmp_path / "web/photos.zip", MEMBERS)
     annotator("init", "p", "--images", f"{web[0]}/photos.zip?key=very-secret-value-1")
     assert cells(tmp_path / "p").keys() == EXPECTED.keys()
 
 
-def test_passwords_and_signatures_are_neither_shown_nor_kept(web, annotator, tmp_path):
+def test_url_passwords_and_signatures_are_neither_printed_nor_stored(web, annotator, tmp_path):
     address, handler = web
     handler.password = "Basic YW5uOnMzY3IzdHB3"  # ann:s3cr3tpw
     secret = address.replace("http://", "http://ann:s3cr3tpw@")
@@ -609,7 +609,7 @@ def test_passwords_and_signatures_are_neither_shown_nor_kept(web, annotator, tmp
     assert "abcdef0123456789" not in everything
 
 
-def test_what_is_not_there_refuses_or_does_not_answer_is_an_error_with_the_address(web, annotator, monkeypatch):
+def test_missing_or_unresponsive_url_is_reported_as_unreadable(web, annotator, monkeypatch):
     address, handler = web
     said = annotator("import", "p", f"{address}/none/", "--yes", code=1).stderr
     assert f"{address}/none/ cannot be read" in said
@@ -623,7 +623,7 @@ def test_what_is_not_there_refuses_or_does_not_answer_is_an_error_with_the_addre
 
 
 @pytest.mark.parametrize("target", ["http://169.254.169.254/latest/meta-data", "file:///etc/passwd", "ftp://h/x.png"])
-def test_redirects_into_the_cloud_or_to_files_are_not_followed(target, web, annotator, tmp_path):
+def test_redirects_to_cloud_metadata_and_other_schemes_are_not_followed(target, web, annotator, tmp_path):
     address, handler = web
     handler.redirect = target
     said = annotator("import", "p", f"{address}/a%20set/", "--yes", code=1).stderr
@@ -692,7 +692,7 @@ HOSTILE = {
 CUT_OFF = ["parts.png", "no-parts.png", "416.png", "other-version.png", "other-part.png"]
 
 
-def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, monkeypatch):
+def test_download_refuses_oversized_responses_and_local_hosts_and_keeps_one_file_version(tmp_path, monkeypatch):
     monkeypatch.setattr(file_systems, "RETRY_WAIT_SECONDS", 0)
     monkeypatch.setattr(web_servers, "MAX_MEMBER_BYTES", 1 << 20)
     monkeypatch.setattr(web_servers, "MAX_PAGE_BYTES", 1 << 20)
@@ -742,20 +742,20 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
         "reference://x",
     ],
 )
-def test_addresses_by_which_files_or_metadata_could_be_read_are_refused(address, tmp_path):
+def test_urls_that_could_read_local_files_or_cloud_metadata_are_refused(address, tmp_path):
     with pytest.raises(AnnotatorError):
         fetch_source(Address.parse(address), tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "100.64.0.1", "::1", "fd00::1", "2002:a00:1::", "0.0.0.0"])
-def test_a_redirect_or_a_page_leads_to_no_address_of_a_private_network(host):
+def test_private_network_hosts_are_refused_unless_own_hosts_are_allowed(host):
     check_host(host, may_be_own=True)
     with pytest.raises(AnnotatorError, match="inside of this machine"):
         check_host(host, may_be_own=False)
 
 
-def test_what_is_secret_in_an_address_is_hidden():
+def test_url_secrets_are_redacted():
     shown = addresses.redact_address(
         "https://u:p%40w@h.org:80/a/b.zip?id=3&sig=abc&X-Amz-Credential=k&long=0123456789abcdef"
     )
@@ -784,7 +784,7 @@ def bucket(monkeypatch):
     server.stop()
 
 
-def test_a_bucket_is_listed_page_by_page_and_later_only_what_changed_is_fetched(
+def test_bucket_is_listed_in_pages_and_reimport_finds_changed_and_missing_files(
     bucket, annotator, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(listing, "PAGE_ENTRIES", 2)
@@ -802,7 +802,7 @@ def test_a_bucket_is_listed_page_by_page_and_later_only_what_changed_is_fetched(
     assert "Is the bucket and the path spelled right?" in said
 
 
-def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, monkeypatch):
+def test_interrupted_download_resumes_within_the_file(bucket, tmp_path, monkeypatch):
     monkeypatch.setattr(urls, "REQUEST_BYTES", 1 << 16)
     content = os.urandom(5 << 16)
     bucket.put_object(Bucket="photos", Key="big/a.png", Body=content)

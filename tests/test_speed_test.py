@@ -19,7 +19,7 @@ def done(db, test: speed_test_tasks.SpeedTest, tasks: int, annotator: str = "Ann
         speed_tests.store(db, annotator, place, TimedAnswer(task.kind, max(1, len(task.images)), 0, 2.0))
 
 
-def test_it_takes_two_minutes_at_the_default_times():
+def test_speed_test_takes_about_two_minutes_at_the_default_times():
     seconds = [
         {
             "grid": DEFAULT_TIMES.estimate_grid_seconds(size, present),
@@ -31,7 +31,7 @@ def test_it_takes_two_minutes_at_the_default_times():
     assert 110 <= sum(seconds) <= 135
 
 
-def test_grids_hold_as_many_known_positives_as_planned_where_people_have_marked_so_many(db):
+def test_speed_test_grids_of_12_images_contain_the_planned_number_of_positives(db):
     for image_id in range(1, 10):
         answer(db, image_id, 2)
     test = speed_test_tasks.load_speed_test(db, "Ann")
@@ -47,7 +47,7 @@ def test_grids_hold_as_many_known_positives_as_planned_where_people_have_marked_
         assert len(seen) == (present if size == 12 else len(seen))  # the project has 24 images, all in larger grids
 
 
-def test_it_goes_on_where_it_was_left_with_the_same_images_and_begins_anew_when_complete(db):
+def test_speed_test_resumes_with_the_same_tasks_and_restarts_after_completion(db):
     first = speed_test_tasks.load_speed_test(db, "Ann")
     done(db, first, 5)
     again = speed_test_tasks.load_speed_test(db, "Ann")
@@ -59,7 +59,7 @@ def test_it_goes_on_where_it_was_left_with_the_same_images_and_begins_anew_when_
     ) == len(TASK_PLAN)
 
 
-def test_nothing_comes_of_it_but_times(db):
+def test_speed_test_stores_only_times(db):
     before = project_counts.count_images_by_stage(db), project_counts.count_labels_by_class(db)
     with asked(db.paths.project) as app:
         status, test = app.post("/api/speed_test", {})
@@ -81,7 +81,7 @@ def test_nothing_comes_of_it_but_times(db):
     "wrong",
     [{"cells": 0}, {"changes": 31, "cells": 10}, {"milliseconds": 0}, {"milliseconds": 700_000}, {"kind": "nap"}],
 )
-def test_a_time_that_cannot_be_is_refused_and_not_stored(db, wrong):
+def test_impossible_speed_test_time_is_refused_and_not_stored(db, wrong):
     with asked(db.paths.project) as app:
         good = {"round": 1, "task": 0, "kind": "grid", "cells": 12, "changes": 1, "milliseconds": 9000}
         status, told = app.post("/api/speed_test/time", good | wrong)
@@ -89,6 +89,6 @@ def test_a_time_that_cannot_be_is_refused_and_not_stored(db, wrong):
     assert speed_tests.count_tests(db, "") == 0
 
 
-def test_a_project_with_few_images_says_what_the_test_needs(tmp_path):
+def test_speed_test_without_images_explains_what_it_needs(tmp_path):
     test = speed_test_tasks.load_speed_test(Database(tmp_path / "bare", create=True), "Ann")
     assert test.tasks == () and "needs a class and at least 4 images" in test.empty_reason

@@ -54,7 +54,7 @@ def times(served: Served, count: int) -> list[tuple]:
     return until(kept)
 
 
-def test_every_task_is_done_by_keyboard_and_only_its_time_is_kept(browser: Contexts, served):
+def test_speed_test_by_keyboard_stores_only_the_time_of_each_task(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
     page.keyboard.press("Enter")
@@ -72,7 +72,7 @@ def test_every_task_is_done_by_keyboard_and_only_its_time_is_kept(browser: Conte
     assert page.troubles == []
 
 
-def test_a_task_that_was_stopped_is_asked_again_and_a_reload_goes_on(browser: Contexts, served):
+def test_stopped_speed_test_task_is_repeated_and_a_reload_resumes_the_test(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
     page.keyboard.press("Enter")
@@ -97,7 +97,7 @@ def test_a_task_that_was_stopped_is_asked_again_and_a_reload_goes_on(browser: Co
     assert [task for task, *_ in times(served, 4)] == [0, 1, 2, 3]
 
 
-def test_settings_and_autopilot_lead_to_it(browser: Contexts, served):
+def test_settings_page_links_to_the_speed_test_and_the_label_menu_omits_it(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/settings")
     page.get_by_role("link", name="How fast are you? A two-minute test").click(timeout=60_000)
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
@@ -106,7 +106,7 @@ def test_settings_and_autopilot_lead_to_it(browser: Contexts, served):
     expect(page.get_by_role("menuitem", name="Speed test")).to_have_count(0)
 
 
-def test_a_page_that_was_hidden_asks_the_task_again(browser: Contexts, served):
+def test_speed_test_repeats_a_task_after_the_page_was_hidden(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
     page.keyboard.press("Enter")
@@ -120,7 +120,7 @@ def test_a_page_that_was_hidden_asks_the_task_again(browser: Contexts, served):
     assert [task for task, *_ in times(served, 1)] == [0]
 
 
-def test_times_that_could_not_be_saved_are_sent_again(browser: Contexts, served):
+def test_speed_test_times_that_could_not_be_saved_are_sent_again(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
     page.keyboard.press("Enter")

@@ -29,7 +29,7 @@ def items_of(path):
     return contents, items, problems.sentences
 
 
-def test_of_a_folder_the_observed_labels_are_read_and_of_a_file_what_it_holds(tmp_path):
+def test_spml_folder_reads_observed_labels_and_a_single_file_its_own(tmp_path):
     make(tmp_path, train_labels_obs=OBSERVED)
     for path in (tmp_path, tmp_path / "formatted_train_labels_obs.npy"):
         assert SPML.recognize(path)
@@ -45,7 +45,7 @@ def test_of_a_folder_the_observed_labels_are_read_and_of_a_file_what_it_holds(tm
     assert all(item.exhaustive and item.attributes == {"split": "train"} for item in items)
 
 
-def test_bytes_validation_images_and_numbered_classes(tmp_path):
+def test_spml_reader_supports_byte_names_validation_images_and_unnamed_classes(tmp_path):
     make(
         tmp_path,
         "",
@@ -74,12 +74,12 @@ def test_bytes_validation_images_and_numbered_classes(tmp_path):
         ({"train_images": None}, "missing"),
     ]
 )
-def test_arrays_that_cannot_be_used_are_refused(tmp_path_factory, arrays, words):
+def test_unusable_spml_arrays_are_refused(tmp_path_factory, arrays, words):
     with pytest.raises(AnnotatorError, match=words):
         read(SPML, make(tmp_path_factory.mktemp("set"), **arrays))
 
 
-def test_a_value_that_says_nothing_is_named_with_its_row_and_column(tmp_path):
+def test_invalid_spml_values_are_reported_with_row_and_column(tmp_path):
     _, _, problems = items_of(make(tmp_path, train_labels=np.array([[1, 0, np.nan], [0, 2, 0]])))
     assert problems == [
         "formatted_train_labels.npy, row 0, column 2: nan is none of (0, 1)",
@@ -87,7 +87,7 @@ def test_a_value_that_says_nothing_is_named_with_its_row_and_column(tmp_path):
     ]
 
 
-def test_half_an_array_and_classes_of_another_number_are_refused(tmp_path):
+def test_truncated_spml_array_and_wrong_class_count_are_refused(tmp_path):
     make(tmp_path, "cat\ndog\n")
     with pytest.raises(AnnotatorError, match="names 2 classes, but the arrays have 3 columns"):
         read(SPML, tmp_path)
@@ -97,7 +97,7 @@ def test_half_an_array_and_classes_of_another_number_are_refused(tmp_path):
         read(SPML, tmp_path)
 
 
-def test_of_a_folder_with_images_the_names_are_paths_of_files(tmp_path):
+def test_spml_image_names_are_file_paths_when_the_folder_has_images(tmp_path):
     make(tmp_path)
     assert read(SPML, tmp_path)[0].folder is None
     (tmp_path / "a").mkdir()

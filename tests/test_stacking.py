@@ -60,7 +60,7 @@ def answered(truth: np.ndarray, images: int) -> tuple[np.ndarray, np.ndarray]:
     return labels, unbiased
 
 
-def test_without_fair_answers_it_is_auto_and_nothing_else(world):
+def test_auto_without_unbiased_answers_equals_the_plain_ensemble(world):
     features, truth = world
     labels, unbiased = answered(truth, 0)
     rows = np.flatnonzero((labels != 0).any(1))
@@ -72,7 +72,7 @@ def test_without_fair_answers_it_is_auto_and_nothing_else(world):
     np.testing.assert_array_equal(ours.probabilities, alone.probabilities(features, None))
 
 
-def test_with_fair_answers_it_expects_as_many_positives_as_there_are(world):
+def test_auto_with_unbiased_answers_estimates_the_number_of_positives(world):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     ours, open_ = trained(features, labels, unbiased), labels == 0
@@ -84,7 +84,7 @@ def test_with_fair_answers_it_expects_as_many_positives_as_there_are(world):
 
 
 @pytest.mark.parametrize("answers", [0, 80])
-def test_what_was_learned_scores_images_elsewhere_as_here(world, monkeypatch, answers):
+def test_stacked_model_scores_images_on_a_cluster_as_it_does_locally(world, monkeypatch, answers):
     monkeypatch.setattr(stacking, "MAX_STACKED_CELLS", 200)  # else few images keep the scores that they were stacked by
     features, truth = world
     labels, unbiased = answered(truth, answers)
@@ -126,7 +126,7 @@ def regions_of(features: np.ndarray) -> np.ndarray:
     return np.stack([features, features * 0.5, np.roll(features, 1, 1)], 1).astype(np.float16)
 
 
-def test_a_wrong_answer_stands_out_because_its_image_was_not_learned_from(world):
+def test_wrong_answer_is_among_the_most_doubted_absent_labels(world):
     features, truth = world
     labels, unbiased = answered(truth, 120)
     surest = scored(features, labels, unbiased)[:120, 0]
@@ -137,7 +137,7 @@ def test_a_wrong_answer_stands_out_because_its_image_was_not_learned_from(world)
     assert doubted[wrong] >= np.sort(doubted[said_absent])[-3]
 
 
-def test_a_class_nobody_has_seen_has_no_model_and_what_is_unsure_teaches_nothing(world):
+def test_class_without_a_positive_has_no_probabilities(world):
     features, truth = world
     labels, unbiased = answered(truth & np.array([True, True, True, False]), 60)
     mask = np.ones(labels.shape, bool)
@@ -146,14 +146,14 @@ def test_a_class_nobody_has_seen_has_no_model_and_what_is_unsure_teaches_nothing
     assert np.isnan(found[:, 3]).all() and np.isfinite(found[:, :3]).all()
 
 
-def test_one_kind_of_answer_alone_is_not_learned_from(world):
+def test_unbiased_answers_that_are_all_present_give_no_calibration(world):
     features, truth = world
     labels, unbiased = answered(truth, 0)
     unbiased[:] = labels == 1
     assert int(unbiased.sum()) >= MIN_UNBIASED_ANSWERS and not trained(features, labels, unbiased).calibrated
 
 
-def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
+def test_warm_start_keeps_the_weights_of_all_halves_and_changes_predictions_little(world):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     warm_start = WarmStart()
@@ -163,14 +163,14 @@ def test_the_next_training_goes_on_from_the_weights_of_the_last(world):
     assert set(kept) == {-1, 0, 1} and np.abs(first - again).mean() < 0.02
 
 
-def test_other_classes_count_what_is_known_and_else_what_is_likely():
+def test_other_class_count_uses_labels_and_otherwise_probabilities():
     labels = np.array([[1, 0, -1]], np.int8)
     chances = np.array([[0.9, 0.4, 0.8]])
     np.testing.assert_allclose(count_other_classes(labels, chances), [[0.4, 1.0, 1.4]], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [11, 21, 24, 29, 46])
-def test_answers_are_explained_better_than_what_was_believed_before_them_explains_them(seed):
+def test_fitted_stacker_explains_answers_better_than_its_prior(seed):
     # Models that are quite sure, and some rare answers that count ten times: where a whole step of Newton's method
     # throws the line past all of them.
     chance = np.random.default_rng(seed)
@@ -192,7 +192,7 @@ def test_answers_are_explained_better_than_what_was_believed_before_them_explain
     assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(PRIOR_MEAN)
 
 
-def test_halves_trained_in_a_thread_of_their_own_are_the_same_halves(world, monkeypatch):
+def test_halves_trained_in_a_separate_thread_give_the_same_probabilities(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     at_once, threads = scored(features, labels, unbiased), torch.get_num_threads()
@@ -206,7 +206,7 @@ def test_halves_trained_in_a_thread_of_their_own_are_the_same_halves(world, monk
     np.testing.assert_allclose(beside, at_once, atol=1e-4)
 
 
-def test_a_training_that_is_ended_takes_the_halves_with_it(world, monkeypatch):
+def test_ended_training_stops_the_thread_of_its_halves(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     rows = np.flatnonzero((labels != 0).any(1))
@@ -222,7 +222,7 @@ def test_a_training_that_is_ended_takes_the_halves_with_it(world, monkeypatch):
     assert not any(thread.name.startswith("halves") for thread in threading.enumerate())
 
 
-def test_a_stacker_of_a_sample_of_the_cells_expects_nearly_what_that_of_all_does(world, monkeypatch):
+def test_stacker_fitted_on_sampled_cells_nearly_matches_one_fitted_on_all(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 120)
     of_all = scored(features, labels, unbiased)
@@ -233,7 +233,7 @@ def test_a_stacker_of_a_sample_of_the_cells_expects_nearly_what_that_of_all_does
     assert np.corrcoef(sampled[~open_], of_all[~open_])[0, 1] > 0.97  # held out here as there
 
 
-def test_of_many_labeled_images_the_rare_ones_and_those_put_first_are_learned_from():
+def test_training_row_selection_keeps_rare_classes_and_prioritized_images():
     chance = np.random.default_rng(0)
     labels = np.zeros((5000, 6), np.int8)
     labels[np.arange(5000), chance.integers(0, 5, 5000)] = 1
@@ -251,7 +251,7 @@ def test_of_many_labeled_images_the_rare_ones_and_those_put_first_are_learned_fr
     assert len(np.setxor1d(rows, select_training_rows(labels, 600, first, order))) <= 24
 
 
-def test_constants_for_clicks_give_way_to_those_for_answers_unless_somebody_has_chosen_one(world):
+def test_answer_parameters_replace_default_parameters_but_not_chosen_ones(world):
     features, truth = world
     clicked, answered_too = (answered(truth, images) for images in (0, 80))
     assert trained(features, *clicked).ensemble.head_share == Auto().head

@@ -27,7 +27,7 @@ def middle(page: Page) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_zoom_and_pan_end_with_the_picture_but_brightness_stays(browser, few):
+def test_zoom_and_pan_end_with_the_image_but_brightness_stays(browser, few):
     page = open_page(browser, few, "Looker")
     scribe = Scribe(page)
     wait_for_picture(page)
@@ -56,7 +56,7 @@ def test_zoom_and_pan_end_with_the_picture_but_brightness_stays(browser, few):
     assert scale(page) == pytest.approx(1.4, abs=0.01)
 
 
-def test_closer_than_whole_the_picture_itself_takes_the_place_of_its_reduced_copy(browser, tmp_path):
+def test_zoom_to_full_size_loads_the_original_image(browser, tmp_path):
     with served_photos(tmp_path, 3, ["fox"], size=(2400, 1600)) as served:
         page = open_page(browser, served, "Ann")
         wait_for_picture(page)
@@ -67,7 +67,7 @@ def test_closer_than_whole_the_picture_itself_takes_the_place_of_its_reduced_cop
         assert "full=1" in picture.get_attribute("src")
 
 
-def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browser, few):
+def test_dragging_moves_a_zoomed_image_and_stops_at_its_edge(browser, few):
     page = open_page(browser, few, "Ann")
     wait_for_picture(page)
     place = "one => { const at = new DOMMatrix(getComputedStyle(one).transform); return [at.e, at.f]; }"
@@ -87,7 +87,7 @@ def test_a_picture_that_is_closer_follows_the_hand_but_never_out_of_sight(browse
     assert page.locator(".frame").evaluate("one => one.getBoundingClientRect().right") == edge, "nothing is held"
 
 
-def test_two_fingers_zoom_the_picture_and_move_it(browser, few):
+def test_two_fingers_zoom_and_move_the_image(browser, few):
     page = open_page(browser, few, "Thumb", has_touch=True)
     wait_for_picture(page)
     hand = page.context.new_cdp_session(page)
@@ -112,7 +112,7 @@ def test_two_fingers_zoom_the_picture_and_move_it(browser, few):
     touch("touchEnd")
 
 
-def test_after_a_click_on_the_picture_no_key_draws_a_frame_around_the_page(browser, few):
+def test_focus_outline_appears_after_tab_and_not_after_a_click(browser, few):
     page = open_page(browser, few, "Clicker")
     wait_for_picture(page)
     page.mouse.click(*middle(page))

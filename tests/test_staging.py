@@ -149,7 +149,7 @@ def one_by_one(db: Database, items: list[Item], listed: list[str], replace: bool
 
 
 @over(seed=range(20))
-def test_what_is_decided_while_an_import_is_worked_out_counts_as_decided_before(tmp_path_factory, seed):
+def test_import_changes_recomputed_after_new_decisions_equal_a_fresh_preparation(tmp_path_factory, seed):
     play = random.Random(seed)
     db = small(tmp_path_factory.mktemp("seed"))
     lived_in(db, play)
@@ -174,7 +174,7 @@ def test_what_is_decided_while_an_import_is_worked_out_counts_as_decided_before(
 
 
 @over(seed=range(20))
-def test_an_import_gives_what_deciding_row_by_row_gives_and_its_undo_leaves_no_trace(tmp_path_factory, seed):
+def test_import_equals_row_by_row_decisions_and_undo_restores_the_labels(tmp_path_factory, seed):
     play = random.Random(seed)
     folder = tmp_path_factory.mktemp("seed")
     db, other = small(folder / "one"), small(folder / "two")
@@ -255,7 +255,7 @@ STEP = st.tuples(
 @settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate],
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(st.lists(STEP, max_size=8), st.lists(st.integers(0, 7), min_size=8, max_size=8))
-def test_when_all_imports_are_taken_back_in_any_order_it_is_as_if_there_had_been_none(tmp_path_factory, steps, rests):
+def test_undoing_all_imports_in_any_order_equals_never_importing(tmp_path_factory, steps, rests):
     folder = tmp_path_factory.mktemp("lives")
     with_imports, notes = lived(small(folder / "one"), steps, rests)
     people = [step if step[0] not in ("import", "take back") else ("take back", *step[1:]) for step in steps]
@@ -267,7 +267,7 @@ def test_when_all_imports_are_taken_back_in_any_order_it_is_as_if_there_had_been
     assert (with_imports, notes) == (without, without_notes)
 
 
-def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path):
+def test_import_stores_provenance_fields_and_comments_and_undo_removes_them(tmp_path):
     db = small(tmp_path)
     decisions.save(db, [Decision("flag-one", "flag", "Ann", "click", 1, note="look")])
     items = [
@@ -301,7 +301,7 @@ def test_what_belongs_to_an_answer_comes_with_it_and_goes_with_its_undo(tmp_path
     assert not consistency.find_problems(db)
 
 
-def test_an_undo_is_refused_while_a_merging_rests_on_the_import(tmp_path):
+def test_undo_of_an_import_is_refused_after_a_merge_of_its_class(tmp_path):
     db = small(tmp_path)
     _, done = bring(db, [Item("1.jpg", 1, [ImportedLabel("fox", 1)])])
     class_changes.merge(db, "Ann", [1], 2, same=True)
@@ -317,7 +317,7 @@ NAMES = {  # name in the source -> image id, None where it names none
 
 
 @over(name=list(NAMES))
-def test_a_name_stands_for_the_one_image_that_it_can_mean(tmp_path_factory, name):
+def test_image_name_resolves_to_the_only_image_it_can_mean(tmp_path_factory, name):
     db = small(tmp_path_factory.mktemp("names"))
     with db.writing() as sql:
         for alias in ("former.jpg", "caf\u00e9.jpg", "o\u0308.jpg"):
@@ -328,7 +328,7 @@ def test_a_name_stands_for_the_one_image_that_it_can_mean(tmp_path_factory, name
     assert preview.images_unknown.count == (NAMES[name] is None)
 
 
-def test_a_name_that_could_be_several_images_or_of_another_content_names_none(tmp_path):
+def test_ambiguous_image_name_or_different_content_matches_no_image(tmp_path):
     db = small(tmp_path)
     with db.writing() as sql:
         sql.execute("UPDATE image SET name = 'a/same.jpg' WHERE id = 3")
@@ -347,7 +347,7 @@ def test_a_name_that_could_be_several_images_or_of_another_content_names_none(tm
     assert db.tuples("SELECT image_id FROM label") == [(2,)], "a content is an image, whatever it is called"
 
 
-def test_classes_are_found_by_map_synonym_case_and_blanks_and_each_way_is_said(tmp_path):
+def test_import_resolves_class_names_by_map_synonym_and_case_and_reports_how(tmp_path):
     db = small(tmp_path)
     class_changes.edit(db, "Ann", {2: {"synonyms": ["egret"]}})
     class_changes.archive(db, "Ann", [3])
@@ -369,7 +369,7 @@ def test_classes_are_found_by_map_synonym_case_and_blanks_and_each_way_is_said(t
     assert (3, 1, 1) in decisions.load_label_cells(db)[0], "of several classes mapped to one, present holds"
 
 
-def test_a_source_that_contradicts_itself_is_refused_unless_times_say_what_is_newer(tmp_path):
+def test_contradictory_source_is_refused_unless_times_tell_which_answer_is_newer(tmp_path):
     db = small(tmp_path)
     twice = [Item("1.jpg", 3, [ImportedLabel("fox", 1)]), Item("1/1.jpg", 9, [ImportedLabel("fox", -1)])]
     told = "line 9: 'fox' is absent on '1/1.jpg', but present on '1.jpg' (line 3), which is the same picture"
@@ -382,7 +382,7 @@ def test_a_source_that_contradicts_itself_is_refused_unless_times_say_what_is_ne
     assert decisions.load_label_cells(db)[0] == [(2, 1, 1)]
 
 
-def test_cells_that_a_model_filled_in_are_no_answers_and_neither_is_what_follows_from_them(tmp_path):
+def test_model_or_assumed_labels_are_not_imported_as_answers_even_when_exhaustive(tmp_path):
     db = small(tmp_path)
     items = [
         Item("1.jpg", 1, [ImportedLabel("fox", 1)], exhaustive=True),
@@ -413,13 +413,13 @@ BAD = {
 
 
 @over(kind=list(BAD))
-def test_an_item_that_cannot_be_stored_is_named_with_its_place(tmp_path_factory, kind):
+def test_item_that_cannot_be_stored_is_reported_with_its_line(tmp_path_factory, kind):
     db = small(tmp_path_factory.mktemp("bad"))
     sentences = wrong(db, [BAD[kind], Item("1.jpg", 2, [ImportedLabel("fox", 1)])])
     assert len(sentences) == 1 and sentences[0].startswith("line 1: "), sentences
 
 
-def test_the_file_is_private_and_gone_after_use_and_what_a_kill_left_is_swept(tmp_path):
+def test_staging_file_is_private_deleted_after_use_and_swept_after_a_kill(tmp_path):
     left = tmp_path / "import-1-abc.staging"
     left.touch()
     with Staging(tmp_path, print) as staged:
@@ -429,7 +429,7 @@ def test_the_file_is_private_and_gone_after_use_and_what_a_kill_left_is_swept(tm
     assert not list(tmp_path.iterdir())
 
 
-def test_images_that_came_with_an_import_and_nobody_answered_are_asked_about_no_more(tmp_path):
+def test_undo_of_an_import_withdraws_its_unanswered_images(tmp_path):
     db = small(tmp_path)
     _, done = bring(db, [Item("1.jpg", 1, [ImportedLabel("fox", 1)])], new_images=[1, 2, 3])
     decisions.save(db, [Decision("answer-two", "label", "Ann", "click", 2, 1, 1)])

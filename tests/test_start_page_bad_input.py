@@ -46,7 +46,7 @@ class Vanishing(ProjectCreator):
 
 
 @pytest.mark.parametrize("one", [True, False], ids=["one image", "all of them"])
-def test_photos_that_vanish_while_they_are_read_leave_a_whole_project_of_the_others_or_none(tmp_path, person, one):
+def test_images_that_disappear_during_creation_leave_a_consistent_project_or_none(tmp_path, person, one):
     project, photos = tmp_path / "birds", person / "birds"
     making = Vanishing(photos, one)
     making.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ONE), "")
@@ -58,7 +58,7 @@ def test_photos_that_vanish_while_they_are_read_leave_a_whole_project_of_the_oth
     assert db.value("SELECT count(*) FROM image") >= 1 and consistency.find_problems(db) == []
 
 
-def test_two_who_make_the_same_project_at_once_have_it_once_and_whole(tmp_path, person):
+def test_project_created_twice_concurrently_exists_once_and_complete(tmp_path, person):
     project, photos = tmp_path / "all" / "birds", person / "birds"
     makers = [ProjectCreator(lambda project, by: "made") for _ in range(2)]  # as two start pages of one folder
     for maker in makers:
@@ -72,7 +72,7 @@ def test_two_who_make_the_same_project_at_once_have_it_once_and_whole(tmp_path, 
     assert consistency.find_problems(db) == [] and not list(project.glob("*unfinished*"))
 
 
-def test_a_full_disk_is_told_on_the_start_page_and_leaves_nothing_half(person):
+def test_full_disk_is_reported_on_the_start_page_and_leaves_no_partial_files(person):
     content = (person / "birds" / "00.jpg").read_bytes()
     with at_home("--port", free_port(), HOME=person) as home:
         asking = Asking(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())
@@ -99,7 +99,7 @@ def test_a_full_disk_is_told_on_the_start_page_and_leaves_nothing_half(person):
         assert not [path for path in all_below(person / "annotator-projects" / ".backups") if ".part" in path]
 
 
-def test_what_was_filled_in_survives_a_reload_and_the_project_a_closed_tab(person, browser: Contexts):
+def test_new_project_form_survives_a_reload_and_creation_survives_a_closed_tab(person, browser: Contexts):
     with at_home("--port", free_port(), HOME=person) as home:
         page = browser.new_page(viewport={"width": 1366, "height": 768})
         page.goto(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())

@@ -63,7 +63,7 @@ def kill(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def test_images_that_were_on_their_way_go_with_the_next_start_and_those_that_had_come_stay(person):
+def test_restart_deletes_unfinished_uploads_and_keeps_finished_ones(person):
     content = (person / "birds" / "00.jpg").read_bytes()
     with start_page(person) as (home, asking):
         come = asking.ask("images_begin")["batch"]
@@ -96,7 +96,7 @@ making._thread.join()
 """
 
 
-def test_a_project_whose_making_was_killed_is_told_and_goes_on_or_is_removed(person):
+def test_killed_project_creation_is_listed_and_can_be_finished_or_removed(person):
     folder, photos = person / "annotator-projects", person / "birds"
     for name in ("birds", "other", "cancelled"):
         killed = subprocess.run([sys.executable, "-P", "-c", MAKES, folder / name, photos], check=False)
@@ -178,9 +178,7 @@ def keep(tmp_path, processes) -> Callable[..., int]:
     return run
 
 
-def test_a_project_is_at_no_moment_of_its_renaming_or_moving_to_the_trash_lost_or_there_twice(
-    tmp_path, photos, class_file, keep
-):
+def test_killed_rename_or_move_to_trash_leaves_the_project_exactly_once(tmp_path, photos, class_file, keep):
     folder = tmp_path / "all"
     set_up_project(folder / "birds", images_folder=photos, class_file=class_file)
     db = Database(folder / "birds")
@@ -211,7 +209,7 @@ def test_a_project_is_at_no_moment_of_its_renaming_or_moving_to_the_trash_lost_o
     assert [path.name for path in folder.iterdir()] in (["birds", ".trash"], [".trash", "birds"])
 
 
-def test_a_start_page_killed_while_it_backs_up_and_renames_goes_on_with_one_whole_project(person, tmp_path):
+def test_start_page_killed_during_backup_and_rename_keeps_one_complete_project(person, tmp_path):
     folder = person / "annotator-projects"
     (tmp_path / "classes.txt").write_text("fox\n")
     set_up_project(folder / "birds", images_folder=person / "birds", class_file=tmp_path / "classes.txt")
@@ -266,7 +264,7 @@ def workers_of(folder: Path) -> list[str]:
     return found
 
 
-def test_an_export_that_was_killed_leaves_nothing_and_is_the_same_press_again(project, processes):
+def test_killed_export_leaves_no_file_and_can_be_repeated(project, processes):
     db = Database(project)
     last_export.start_and_save(db, ExportRequest("csv", Choices(), "labels", by="Ann"))
     get_export_runner(db).wait()

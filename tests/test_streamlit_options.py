@@ -118,7 +118,7 @@ def effective(folder: Path, **variables: str) -> dict:
     return json.loads(done.stdout)
 
 
-def test_every_option_of_streamlit_is_pinned_or_has_been_judged_harmless():
+def test_every_streamlit_option_is_pinned_or_listed_as_harmless():
     theme = [f"theme.{section}{name}" for section in SECTIONS for name in THEME]
     judged = {
         *PINNED_OPTIONS,
@@ -136,7 +136,7 @@ def test_every_option_of_streamlit_is_pinned_or_has_been_judged_harmless():
 
 
 @pytest.mark.process
-def test_no_file_and_no_variable_changes_any_option(tmp_path):
+def test_files_and_environment_variables_change_no_streamlit_option(tmp_path):
     (tmp_path / "clean").mkdir()
     clean = effective(tmp_path / "clean")
     assert {name: clean[name] for name in PINNED_OPTIONS} == PINNED_OPTIONS and not clean["secrets"]
@@ -146,7 +146,7 @@ def test_no_file_and_no_variable_changes_any_option(tmp_path):
 
 
 @pytest.mark.process
-def test_no_command_runs_code_from_the_folder_it_is_called_in(project, tmp_path, processes):
+def test_serve_and_benchmark_servers_run_no_code_from_the_working_folder(project, tmp_path, processes):
     """`serve` with its worker, and a server of a measurement, as the benchmarks start them."""
     folder = hostile(tmp_path / "dataset")
     served = Served(project, processes, cwd=folder, env=os.environ | {"HOME": str(folder)})
@@ -220,7 +220,7 @@ print("\\n" + " ".join(sorted(left)), sorted({"", "."} & set(sys.path)))
 
 
 @pytest.mark.process
-def test_every_command_that_ends_by_itself_runs_nothing_from_the_folder_it_is_called_in(photos, tmp_path):
+def test_commands_that_end_by_themselves_run_no_code_from_the_working_folder(photos, tmp_path):
     folder = hostile(tmp_path / "dataset")
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,fox\n01.jpg,fox|deer\n02.jpg,heron\n")
     (tmp_path / "scores.csv").write_text("image,fox,heron,deer\n00.jpg,0.9,0.1,0.2\n")

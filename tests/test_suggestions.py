@@ -43,11 +43,11 @@ def predicted(db) -> np.ndarray:
     return probabilities
 
 
-def test_before_the_first_run_there_is_nothing_to_suggest(db):
+def test_no_suggestions_exist_before_the_first_training(db):
     assert suggestions.find_missing_positives(db) == []
 
 
-def test_suggestions_are_likeliest_first_and_leave_out_what_was_answered_in_any_way(db, predicted):
+def test_suggestions_are_ranked_by_probability_and_exclude_answered_labels(db, predicted):
     best = suggestions.find_missing_positives(db, limit=4)
     assert [(one.image_id, one.class_id) for one in best] == [(24, 2), (24, 1), (23, 2), (23, 1)]
     for (image_id, class_id), state in zip([(24, 2), (24, 1), (23, 2)], (1, -1, 0), strict=True):
@@ -58,11 +58,11 @@ def test_suggestions_are_likeliest_first_and_leave_out_what_was_answered_in_any_
     assert all(one.class_id != 3 for one in everything), "a class without a model has no suggestions"
 
 
-def test_one_class_can_be_asked_for(db, predicted):
+def test_suggestions_can_be_limited_to_one_class(db, predicted):
     assert {one.class_id for one in suggestions.find_missing_positives(db, class_id=1, limit=None)} == {1}
 
 
-def test_review_shows_first_the_likeliest_suggestion_and_never_an_answered_cell(db, predicted):
+def test_review_shows_the_most_probable_suggestions_and_no_answered_ones(db, predicted):
     answer(db, 24, 1, 1)
     answer(db, 24, 2, 1)
     answer(db, 23, 2, 1)
@@ -76,7 +76,7 @@ def test_review_shows_first_the_likeliest_suggestion_and_never_an_answered_cell(
     assert all(chip.probability >= 0.5 for item in chips for chip in item.suggestions)
 
 
-def test_an_answer_in_another_tab_takes_the_suggestion_out_of_the_queue(db, predicted):
+def test_suggestions_answered_in_another_tab_leave_the_review_queue(db, predicted):
     # the order is now remembered for this run
     review_queue.lease_next_images(db, WantedImages("review", "tab", "Ann", (), 1), 0.5)
     answer(db, 23, 1, -1)
@@ -85,7 +85,7 @@ def test_an_answer_in_another_tab_takes_the_suggestion_out_of_the_queue(db, pred
     assert 23 not in [image_id for image_id, _ in chosen]
 
 
-def test_an_image_registered_after_the_run_has_no_suggestions_and_breaks_nothing(db, predicted):
+def test_image_registered_after_the_training_has_no_suggestions(db, predicted):
     predictions = read_predictions(db)
     assert suggestions.find_suggestions(predictions, {}, [24, 99], 0.5).keys() == {24}
 
@@ -95,7 +95,7 @@ def read_csv(path) -> list[dict]:
         return list(csv.DictReader(file))
 
 
-def test_export_keeps_unknown_cells_empty_and_says_where_each_label_came_from(db, predicted, tmp_path):
+def test_export_leaves_unanswered_labels_empty_and_states_provenance(db, predicted, tmp_path):
     answer(db, 1, 1, 1)
     answer(db, 1, 2, 0)
     answer(db, 2, 1, -1, source="suggestion")
@@ -115,7 +115,7 @@ def test_export_keeps_unknown_cells_empty_and_says_where_each_label_came_from(db
     assert float(origins[names[1], "fox"]["probability"]) == pytest.approx(float(predicted[0, 0]), abs=1e-3)
 
 
-def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, predicted, tmp_path):
+def test_export_filled_by_the_model_keeps_answers_and_names_no_annotator(db, predicted, tmp_path):
     answer(db, 24, 2, -1)
     answer(db, 24, 1, 0)
     export_data_set(
@@ -132,7 +132,7 @@ def test_the_model_fills_only_unknown_cells_and_is_never_named_a_person(db, pred
     assert all((one["state"] == "present") == (one["probability"] >= 0.5) for one in filled)
 
 
-def test_assumed_absences_are_marked_as_assumed(db, tmp_path):
+def test_export_marks_assumed_absences_as_assumed(db, tmp_path):
     answer(db, 1, 1, 1)
     with open_data_set(db, Choices(unknown="absent")) as data:
         [block] = data.view.blocks()
@@ -140,7 +140,7 @@ def test_assumed_absences_are_marked_as_assumed(db, tmp_path):
     assert set(zip(block.values.ravel().tolist(), sources, strict=True)) == {(0, "assumed"), (1, "click")}
 
 
-def test_exported_provenance_can_be_read_back_as_labels(db, tmp_path, photos, class_file):
+def test_exported_provenance_can_be_imported_as_labels(db, tmp_path, photos, class_file):
     from annotator.exchange.project_setup import set_up_project
     from annotator.store.database.database import Database
     from annotator.store.labels import project_counts
@@ -159,7 +159,7 @@ def test_exported_provenance_can_be_read_back_as_labels(db, tmp_path, photos, cl
     }
 
 
-def test_names_that_csv_would_trip_over_survive_the_way_out_and_in(db, tmp_path):
+def test_class_name_with_quotes_and_commas_survives_csv_export(db, tmp_path):
     awkward = 'grey "heron", young\u00e9'
     classes.add_classes(db, [(awkward, "")])
     answer(db, 1, 4, 1)
@@ -178,14 +178,14 @@ def test_names_that_csv_would_trip_over_survive_the_way_out_and_in(db, tmp_path)
         (("out.csv", "csv", Choices(unknown="model")), "no run yet"),
     ],
 )
-def test_an_export_that_cannot_be_made_says_why(db, tmp_path, arguments, expected):
+def test_invalid_export_request_is_refused_with_the_reason(db, tmp_path, arguments, expected):
     target, *rest = arguments
     with pytest.raises(AnnotatorError, match=expected):
         export_data_set(db, tmp_path / target, *rest)
 
 
 @pytest.mark.process
-def test_a_full_disk_leaves_the_older_export_as_it_was(db, tmp_path):
+def test_full_disk_keeps_the_previous_export_unchanged(db, tmp_path):
     target = tmp_path / "out" / "out.csv"
     target.parent.mkdir()
     export_data_set(db, target, "csv")
@@ -205,7 +205,7 @@ def test_a_full_disk_leaves_the_older_export_as_it_was(db, tmp_path):
     assert {path.name: path.read_bytes() for path in target.parent.iterdir()} == before
 
 
-def test_what_a_killed_export_left_is_swept_by_a_later_one(db, tmp_path):
+def test_old_partial_files_of_an_export_are_deleted_by_the_next_one(db, tmp_path):
     old, fresh, other = (
         tmp_path / name for name in (".out.csv.ab12.part", ".out.csv.cd34.part", ".else.csv.ab12.part")
     )
@@ -217,7 +217,7 @@ def test_what_a_killed_export_left_is_swept_by_a_later_one(db, tmp_path):
     assert not old.exists() and fresh.exists() and other.exists()
 
 
-def test_building_the_table_reads_labels_as_they_are_now(db, predicted):
+def test_export_table_contains_the_current_labels(db, predicted):
     for present in (0, 1):
         with open_data_set(db) as data:
             counted = data.tallies.present, sum(int((block.values == 1).sum()) for block in data.view.blocks())

@@ -65,7 +65,7 @@ def run(limit: int, *commands: list[object]) -> list[tuple[str, str]]:
     return [(text, status if isinstance(status, str) else "") for text, status in zip(said, ended, strict=True)]
 
 
-def test_every_command_that_writes_says_that_the_disk_is_full(db, project, tmp_path):
+def test_every_writing_command_reports_a_full_disk_and_changes_nothing(db, project, tmp_path):
     draw(tmp_path / "new" / "a.png", seed=7)
     with zipfile.ZipFile(tmp_path / "new.zip", "w") as archive:
         archive.write(tmp_path / "new" / "a.png", "a.png")
@@ -102,7 +102,7 @@ def test_every_command_that_writes_says_that_the_disk_is_full(db, project, tmp_p
     assert not list(project.glob("import-*"))
 
 
-def test_no_path_ends_a_command_with_a_traceback(project, tmp_path):
+def test_unusual_paths_end_no_command_with_a_traceback(project, tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "labels.csv").write_text("image,class,state\n00.jpg,fox,present\n")
     (tmp_path / "scores.csv").write_text("image,class,score\n00.jpg,fox,0.5\n")
@@ -149,7 +149,7 @@ def test_no_path_ends_a_command_with_a_traceback(project, tmp_path):
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_mistake_of_this_program_stays_one():
+def test_translate_error_returns_none_for_program_errors():
     assert (
         system_errors.translate_error(KeyError("x")) is None and system_errors.translate_error(ValueError("x")) is None
     )

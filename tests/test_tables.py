@@ -4,7 +4,7 @@ import pytest
 from tables import over
 
 
-def test_rows_that_fail_are_named_with_their_reason_and_the_others_are_not():
+def test_failing_rows_are_named_with_their_reason():
     @over(number=[1, 2, 3], word__length=[("a", 1), ("bb", 2)])
     def check(number, word, length, offset):
         assert number + offset != 2, "two is wrong"
@@ -22,7 +22,7 @@ def test_rows_that_fail_are_named_with_their_reason_and_the_others_are_not():
     )
 
 
-def test_an_empty_table_and_an_argument_that_the_test_does_not_take_are_refused():
+def test_empty_table_and_unknown_argument_are_refused():
     with pytest.raises(AssertionError, match="could not fail"):
         over(number=[])
     with pytest.raises(AssertionError, match="does not take"):
@@ -30,5 +30,5 @@ def test_an_empty_table_and_an_argument_that_the_test_does_not_take_are_refused(
 
 
 @over(number=[1, 2])
-def test_what_is_no_column_is_a_fixture(number, tmp_path):
+def test_argument_that_is_not_a_table_column_is_a_fixture(number, tmp_path):
     assert tmp_path.is_dir() and number in (1, 2)

@@ -68,7 +68,7 @@ def options(**changed) -> TaggingOptions:
     return TaggingOptions(**({"model": "seer", "name": "seer"} | changed))
 
 
-def test_every_image_gets_what_the_model_sees_and_no_label(colored, model):
+def test_tagger_stores_predictions_for_every_image_and_no_labels(colored, model):
     url, seer = model
     done = tag_images(colored, ChatServer(url), options(), "ann")
     assert (done.images, done.without, done.error) == (12, 0, "")
@@ -81,7 +81,7 @@ def test_every_image_gets_what_the_model_sees_and_no_label(colored, model):
     assert tagging_state.get_running(colored) is None
 
 
-def test_a_second_run_asks_only_about_what_is_new(colored, model, tmp_path):
+def test_second_tagger_run_asks_only_about_new_images_and_classes(colored, model, tmp_path):
     url, seer = model
     tag_images(colored, ChatServer(url), options(limit=5), "ann")
     assert len(seer.asked) == 5
@@ -96,7 +96,7 @@ def test_a_second_run_asks_only_about_what_is_new(colored, model, tmp_path):
     assert len(seer.asked) == 26
 
 
-def test_log_probabilities_of_tokens_become_probabilities(colored, model):
+def test_tagger_converts_token_log_probabilities_to_probabilities(colored, model):
     url, seer = model
     seer.tokens = True
     tag_images(colored, ChatServer(url), options(), "ann")
@@ -105,7 +105,7 @@ def test_log_probabilities_of_tokens_become_probabilities(colored, model):
 
 
 @pytest.mark.parametrize("refuses", [("logprobs",), ("json_schema", "logprobs"), ("response_format", "logprobs")])
-def test_a_server_that_can_less_is_asked_for_less(colored, model, refuses):
+def test_tagger_sends_simpler_requests_to_servers_that_refuse_options(colored, model, refuses):
     url, seer = model
     seer.refuses = refuses
     done = tag_images(colored, ChatServer(url), options(limit=3), "ann")
@@ -115,7 +115,7 @@ def test_a_server_that_can_less_is_asked_for_less(colored, model, refuses):
         "response_format" in refuses), "")  # fmt: skip
 
 
-def test_prose_half_an_answer_and_classes_that_do_not_exist_are_no_answer_and_asked_again(colored, model):
+def test_tagger_retries_invalid_answers_and_stores_no_guess(colored, model):
     url, seer = model
     wrong = [
         "It is a nice picture.",
@@ -132,7 +132,7 @@ def test_prose_half_an_answer_and_classes_that_do_not_exist_are_no_answer_and_as
         assert all(np.isnan(value) or value in (0.1, 0.9) for value in found)  # nothing is guessed
 
 
-def test_busy_failing_and_cut_servers_are_asked_again(colored, model):
+def test_tagger_retries_after_http_errors_and_cut_connections(colored, model):
     url, seer = model
     wrong = [429, 503, "cut", 500]
     seer.does = lambda number: wrong[number] if number < 4 else None
@@ -140,7 +140,7 @@ def test_busy_failing_and_cut_servers_are_asked_again(colored, model):
     assert (done.images, done.without) == (12, 0)
 
 
-def test_a_stalled_server_is_given_up_in_the_end_with_what_was_said_stored(colored, model, monkeypatch):
+def test_tagger_stops_after_repeated_timeouts_and_keeps_received_predictions(colored, model, monkeypatch):
     url, seer = model
     monkeypatch.setattr(tagging_run, "MAX_TRIES", 1)
     monkeypatch.setattr(tagging_run, "MAX_FAILURES_IN_A_ROW", 3)
@@ -154,7 +154,7 @@ def test_a_stalled_server_is_given_up_in_the_end_with_what_was_said_stored(color
     assert tag_images(colored, ChatServer(url), options(), "ann").images == 8
 
 
-def test_what_is_no_server_no_model_or_blind_is_one_clear_error_and_stores_nothing(colored, model):
+def test_unusable_server_or_model_raises_one_error_and_stores_nothing(colored, model):
     url, seer = model
     for asked, changed, said in (
         ("http://127.0.0.1:9/v1", {}, "Is the server running"),
@@ -175,7 +175,7 @@ def test_what_is_no_server_no_model_or_blind_is_one_clear_error_and_stores_nothi
     assert [source.name for source in prediction_sources.load_sources(colored)] == ["seer"]
 
 
-def test_images_leave_this_machine_only_where_somebody_says_so(colored, annotator):
+def test_tagger_sends_images_to_remote_servers_only_with_consent(colored, annotator):
     words = ("tag", colored.paths.project, "--model", "seer", "--url")
     assert "images would leave it" in annotator(*words, "http://192.0.2.1:9/v1", code=1).stderr
     assert "no variable MY_KEY" in annotator(*words, "http://127.0.0.1:9/v1", "--key-from", "MY_KEY", code=1).stderr
@@ -189,7 +189,7 @@ def test_images_leave_this_machine_only_where_somebody_says_so(colored, annotato
         assert not ChatServer(elsewhere).is_local
 
 
-def test_two_taggers_do_not_work_on_one_project(colored, model):
+def test_second_tagger_on_one_project_is_refused(colored, model):
     url, seer = model
     go_on = threading.Event()
     seer.does = lambda number: go_on.wait(20) and None
@@ -204,7 +204,7 @@ def test_two_taggers_do_not_work_on_one_project(colored, model):
 
 
 @pytest.mark.process
-def test_a_killed_run_goes_on_with_nothing_doubled_or_lost(colored, model):
+def test_killed_tagger_resumes_without_losing_or_repeating_predictions(colored, model):
     url, seer = model
     seer.does = lambda number: time.sleep(0.05)
     words = [sys.executable, "-P", "-c", "from annotator.exchange.tagging import tagging_run as t\nt.FLUSH_SECONDS = "
@@ -224,7 +224,7 @@ def test_a_killed_run_goes_on_with_nothing_doubled_or_lost(colored, model):
 
 
 @pytest.mark.process
-def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(colored, model):
+def test_ctrl_c_keeps_the_received_predictions_and_prints_how_to_resume(colored, model):
     url, seer = model
     seer.does = lambda number: "stall" if number >= 3 else None  # for half a minute, which is not waited for
     words = [
@@ -248,7 +248,7 @@ def test_ctrl_c_stores_what_was_said_and_says_how_to_go_on(colored, model):
     assert sum(not np.isnan(found[0]) for found in scores(colored).values()) >= 2
 
 
-def test_ten_thousand_classes_are_asked_about_in_groups(model, tmp_path):
+def test_tagger_asks_about_ten_thousand_classes_in_groups(model, tmp_path):
     url, seer = model
     (tmp_path / "photos").mkdir()
     Image.new("RGB", (30, 30), COLORS["blue"]).save(tmp_path / "photos" / "a.png")
@@ -277,11 +277,11 @@ GROUP = ClassGroup((7, 8, 9), ("fox", "Red Kite", 'a "b"'), ("", "", ""))
         ("", {}),
     ],
 )  # fmt: skip
-def test_an_answer_is_read_strictly(text, found):
+def test_parse_answer_returns_only_valid_class_probabilities(text, found):
     assert parse_answer(text, GROUP) == found
 
 
-def test_what_settings_ask_for_is_kept_until_it_is_done(colored):
+def test_tagging_request_and_result_are_stored_and_an_invalid_request_is_ignored(colored):
     tagging_state.set_request(colored, TaggingRequest("http://127.0.0.1:1/v1", "seer", False, "ann"))
     assert tagging_state.get_request(colored) == TaggingRequest("http://127.0.0.1:1/v1", "seer", False, "ann")
     colored.set_setting("tagging_wanted", {"url": 3})
@@ -292,7 +292,7 @@ def test_what_settings_ask_for_is_kept_until_it_is_done(colored):
 
 
 @pytest.mark.process
-def test_settings_ask_for_it_and_the_worker_starts_it(colored, model):
+def test_settings_page_requests_tagging_and_the_worker_starts_it(colored, model):
     url, _ = model
     test = shown(colored, "settings")
     test.text_input(key="tagger_url").set_value("http://192.0.2.1/v1")
@@ -313,7 +313,7 @@ def test_settings_ask_for_it_and_the_worker_starts_it(colored, model):
 
 
 @pytest.mark.process
-def test_stop_on_the_settings_page_ends_the_process_and_what_was_said_stays(colored, model):
+def test_stop_on_the_settings_page_ends_the_tagger_and_keeps_its_predictions(colored, model):
     url, seer = model
     seer.does = lambda number: time.sleep(0.2)
     tagging_state.set_request(colored, TaggingRequest(url, "seer", False, "ann"))
@@ -330,7 +330,7 @@ def test_stop_on_the_settings_page_ends_the_process_and_what_was_said_stays(colo
     assert 2 <= sum(not np.isnan(found[0]) for found in scores(colored).values()) < 12
 
 
-def test_the_page_says_how_often_it_was_right(colored, model):
+def test_settings_page_shows_how_often_tagger_predictions_were_correct(colored, model):
     url, seer = model
     seer.does = lambda number: json.dumps(dict.fromkeys(CLASSES, "yes"))  # which is wrong for most
     tag_images(colored, ChatServer(url), options(), "ann")

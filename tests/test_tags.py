@@ -16,7 +16,7 @@ from annotator.store.images import images
 from annotator.store.labels import tagged_exports
 
 
-def test_a_tag_keeps_the_cells_of_its_export_readable_by_safetensors(db, tmp_path):
+def test_export_version_stores_its_cells_as_safetensors(db, tmp_path):
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 2, UNSURE)
     export_data_set(db, tmp_path / "x.csv", "csv", Choices(classes=("heron", "fox")), tag="v1", by="Ann")
@@ -33,14 +33,14 @@ def test_a_tag_keeps_the_cells_of_its_export_readable_by_safetensors(db, tmp_pat
         export_data_set(db, tmp_path / "y.csv", "csv", tag="a\nb")
 
 
-def test_an_export_that_fails_is_not_tagged(db, tmp_path, monkeypatch):
+def test_failed_export_creates_no_export_version(db, tmp_path, monkeypatch):
     monkeypatch.setattr("annotator.exchange.exports.data_card.format_markdown", lambda card: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_data_set(db, tmp_path / "x.csv", "csv", tag="v1")
     assert not tagged_exports.load_tags(db) and not [*tmp_path.glob("x*"), *tmp_path.glob(".*")]
 
 
-def test_the_difference_of_two_tags_names_images_classes_and_pairs(db, tmp_path, annotator):
+def test_diff_of_two_export_versions_lists_changed_images_classes_and_labels(db, tmp_path, annotator):
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 1, ABSENT)
     project = db.paths.project
@@ -70,7 +70,7 @@ def test_the_difference_of_two_tags_names_images_classes_and_pairs(db, tmp_path,
     assert "Did you mean 'v1'" in annotator("diff", project, "v1x", code=1).stderr
 
 
-def test_a_tag_is_compared_with_the_labels_of_now_and_leaves_no_file(db, annotator):
+def test_diff_compares_an_export_version_with_current_labels_and_leaves_no_file(db, annotator):
     answer(db, 1, 1, PRESENT)
     annotator("export", db.paths.project, "one.csv", "--tag", "v1", "--unknown", "absent")
     assert "0 pairs of 0 images changed" in annotator("diff", db.paths.project, "v1").stdout
@@ -82,7 +82,7 @@ def test_a_tag_is_compared_with_the_labels_of_now_and_leaves_no_file(db, annotat
     assert "cannot be read" in annotator("diff", db.paths.project, "v1", code=1).stderr
 
 
-def test_cells_written_in_blocks_are_those_that_are_read(db):
+def test_cells_written_in_blocks_are_read_back_unchanged(db):
     rng = np.random.default_rng(0)
     states = rng.integers(0, 4, (24, 3)).astype(np.int8)
     with tagged_exports.open_cell_writer(db, np.arange(1, 25), classes.load_active_classes(db)) as (writer, path):

@@ -31,7 +31,7 @@ def undone(db: Database) -> int:
 
 @pytest.mark.parametrize("what", OF_ANN)
 @pytest.mark.parametrize(("role", "may"), [("annotator", False), ("reviewer", True), ("owner", True)])
-def test_a_member_takes_back_their_own_decisions_and_reviewers_those_of_others(db, acts, what, role, may):
+def test_only_reviewers_and_owners_undo_decisions_of_others(db, acts, what, role, may):
     given, named = OF_ANN[what]
     ben = members.add(db, "Ben", role, "test")
     assert decisions.save(db, [given]).saved
@@ -46,7 +46,7 @@ def test_a_member_takes_back_their_own_decisions_and_reviewers_those_of_others(d
 
 
 @pytest.mark.parametrize("what", OF_ANN)
-def test_everybody_takes_back_what_is_theirs(db, acts, what):
+def test_member_undoes_every_kind_of_their_own_decisions(db, acts, what):
     given, named = OF_ANN[what]
     ann = members.add(db, "Ann", "annotator", "test")
     assert decisions.save(db, [given]).saved  # a settlement is of the time when she was a reviewer
@@ -55,7 +55,7 @@ def test_everybody_takes_back_what_is_theirs(db, acts, what):
     assert undone(db)
 
 
-def test_nobody_can_keep_a_batch_from_being_taken_back_by_giving_theirs_its_name(db, acts):
+def test_undo_of_a_batch_ignores_a_batch_of_the_same_name(db, acts):
     ann, ben = members.add(db, "Ann", "annotator", "test"), members.add(db, "Ben", "annotator", "test")
     acts(ben)
     assert decisions.save(db, [Decision("of-ben", "label", "Ben", "click", 2, 2, 1, batch="guessed")]).saved

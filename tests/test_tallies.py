@@ -77,14 +77,14 @@ def anything(chance: random.Random, given: list[str]) -> Decision | Batch:
     )
 
 
-def test_the_view_of_the_tallies_is_made_from_the_table_of_sources(db):
+def test_tally_view_is_built_from_the_list_of_sources(db):
     """A source that is added needs a step that makes the view anew."""
     assert set(SHOWN) == set(list_sources(scored=True))
     assert db.value("SELECT sql FROM sqlite_master WHERE name = 'counted'") == build_counted_view()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_after_anything_that_people_do_the_tallies_are_what_counting_finds(db, seed):
+def test_tallies_equal_full_counts_after_random_decisions(db, seed):
     chance, given = random.Random(seed), []
     for turn in range(120):
         some = [anything(chance, given) for _ in range(chance.randint(1, 5))]
@@ -97,7 +97,7 @@ def test_after_anything_that_people_do_the_tallies_are_what_counting_finds(db, s
     assert len({kind for kind, _, _ in kept(db)}) == 7
 
 
-def test_labels_are_what_their_decisions_say_after_any_undo(db):
+def test_labels_equal_the_newest_decisions_that_are_not_undone(db):
     """The labels that an undo leaves are those of a project where the decision never was."""
     chance = random.Random(9)
     for _ in range(60):
@@ -115,7 +115,7 @@ def test_labels_are_what_their_decisions_say_after_any_undo(db):
     assert labels == newest
 
 
-def test_the_pages_figures_come_from_the_tallies(db):
+def test_page_counts_match_the_saved_decisions(db):
     grid = [(1, 1, 1, 0.97), (2, 1, -1, 0.93), (3, 1, 0, 0.31)]
     decisions.save(
         db,
@@ -140,7 +140,7 @@ def test_the_pages_figures_come_from_the_tallies(db):
 
 
 @pytest.mark.parametrize("seconds", [60, 3600])
-def test_decisions_over_time_leave_out_imports_and_what_was_taken_back(db, seconds):
+def test_decision_counts_over_time_exclude_imports_and_undone_decisions(db, seconds):
     assert project_counts.count_decisions_over_time(db, seconds) == []
     before = time.time()
     some = [Decision(str(uuid.uuid4()), "label", "Ann", "click", image, 1, 1) for image in (1, 2, 3)]

@@ -51,7 +51,7 @@ def folders(tmp_path):
     return root
 
 
-def test_a_single_label_data_set_becomes_a_project_whose_other_labels_are_unknown(tmp_path, folders):
+def test_imagefolder_import_leaves_other_labels_unanswered_and_can_be_undone(tmp_path, folders):
     plan = bring(tmp_path / "project", folders)
     assert plan.format.name == "imagefolder"
     assert plan.done
@@ -97,7 +97,7 @@ def answered(tmp_path, folders):
 
 
 @pytest.mark.parametrize("name", OUT_AND_IN)
-def test_out_and_into_a_new_project_the_answers_are_the_same(tmp_path, folders, answered, name):
+def test_export_and_import_into_a_new_project_keep_every_label_of_the_format(tmp_path, folders, answered, name):
     target = tmp_path / "out" / f"labels{FORMATS[name].ending}"
     target.parent.mkdir()
     export_data_set(answered, target, name, lossy=True)
@@ -160,7 +160,7 @@ def everything(project) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", OUT_AND_IN)
-def test_an_export_is_read_back_whole_with_what_lies_beside_it(tmp_path, folders, rich, name):
+def test_export_with_its_companion_files_restores_everything_in_a_new_project(tmp_path, folders, rich, name):
     target = tmp_path / "out" / f"labels{FORMATS[name].ending}"
     target.parent.mkdir()
     with_images = not FORMATS[name].ending  # then they are all that the new project has, under other names

@@ -58,7 +58,7 @@ def work(db, annotator: str, times: TimeModel, rng: np.random.Generator, grids: 
         give(db, "click", [(number + 1, 3, 1, None)], times.click * varied[number, 2], annotator=annotator)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say_for_people_who_pause():
+def test_time_intervals_cover_the_truth_as_often_as_stated():
     held, narrower = [], []
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -74,14 +74,14 @@ def test_intervals_hold_the_truth_as_often_as_they_say_for_people_who_pause():
     assert dict(zip(TIME_PARTS, np.mean(narrower, 0) < 0.6 * prior, strict=True))["tile"]
 
 
-def test_without_answers_the_default_stands_between_a_fifth_and_five_times_itself():
+def test_time_model_without_answers_equals_the_defaults_with_wide_intervals():
     low, high = intervals([])
     defaults = np.array(list(vars(DEFAULT_TIMES).values()))
     assert time_model.fit_time_model([]) == DEFAULT_TIMES
     assert low == pytest.approx(defaults / 4.8, rel=0.15) and high == pytest.approx(defaults * 4.8, rel=0.15)
 
 
-def test_what_never_happens_apart_stays_unknown_however_many_answers_there_are():
+def test_time_parts_that_never_vary_separately_stay_uncertain():
     grids = [TimedAnswer("grid", 24, 3, seconds) for seconds in 15 * np.random.default_rng(0).lognormal(0, 0.3, 400)]
     low, high = intervals(grids)
     width = dict(zip(TIME_PARTS, high / low, strict=True))
@@ -99,7 +99,7 @@ def test_what_never_happens_apart_stays_unknown_however_many_answers_there_are()
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("seed", "clicks", "images", "grids"), [(48, 13, 46, 199), (324, 48, 29, 116)])
-def test_times_without_any_spread_as_a_programs_are_do_not_break_the_estimate(seed, clicks, images, grids):
+def test_times_without_spread_do_not_break_the_estimate(seed, clicks, images, grids):
     rng, counts = np.random.default_rng(seed), []
     _ = [rng.integers(0, most) for most in (101, 120, 400)]  # the logs in which it was found began so
     for kind in ["click"] * clicks + ["image"] * images + ["grid"] * grids:
@@ -112,7 +112,7 @@ def test_times_without_any_spread_as_a_programs_are_do_not_break_the_estimate(se
     assert np.array(counts) @ times.middle == pytest.approx(seconds, rel=0.1)
 
 
-def test_a_coffee_break_and_a_slip_of_the_finger_move_nothing():
+def test_outlying_times_do_not_change_the_estimate():
     clicks = [
         TimedAnswer("click", 1, 0, seconds) for seconds in 4 * np.random.default_rng(1).lognormal(-0.045, 0.3, 60)
     ]
@@ -124,14 +124,14 @@ def test_a_coffee_break_and_a_slip_of_the_finger_move_nothing():
     assert np.mean([answer.seconds for answer in disturbed]) > 25
 
 
-def test_a_person_twenty_times_slower_than_the_default_is_believed():
+def test_time_model_follows_an_annotator_20_times_slower_than_the_default():
     slow = time_model.fit_time_model([TimedAnswer("click", 1, 0, 50.0)] * 30)
     assert slow.click == pytest.approx(50, rel=0.05)
     # a quarter of what speeds differ by is common to all parts
     assert slow.tile == pytest.approx(DEFAULT_TIMES.tile * 20**0.25, rel=0.05)
 
 
-def test_two_slow_grids_of_somebody_quick_at_images_are_no_pauses():
+def test_slow_grids_of_an_annotator_fast_at_images_are_not_treated_as_pauses():
     """So Autopilot goes on with images: with half of the variance in common the grid still looked as quick."""
     times = TimeModel(tile=2.0, look=0.5, check=0.15)
     quick = [TimedAnswer("click", 1, 1, times.click)] * 20 + [
@@ -157,20 +157,20 @@ def test_two_slow_grids_of_somebody_quick_at_images_are_no_pauses():
         ("audit", [1, 1, 1, -1], None, 3),  # always begins as absent
     ],
 )
-def test_presses_are_counted_from_how_a_grid_began(db, source, states, chance, changes):
+def test_grid_changes_are_counted_from_the_initial_state_of_the_grid(db, source, states, chance, changes):
     cells = [(number + 1, 1, state, chance) for number, state in enumerate(states)]
     give(db, "grid", cells, 9.0, source)
     assert answer_times.load_newest_answers(db, "Ann", 100) == [TimedAnswer("grid", 4, changes, 9.0)]
 
 
-def test_presses_of_an_image_are_counted_from_what_was_preset(db):
+def test_image_changes_are_counted_from_the_preset_suggestions(db):
     for source, guessed_from, changes in (("suggestion", 0.5, 2), ("random", 0.5, 1), ("suggestion", None, 1)):
         give(db, "image", [(1, 1, 1, 0.2), (1, 2, -1, 0.8), (1, 3, -1, 0.1)], 5.0, source)
         found = answer_times.load_newest_answers(db, "Ann", 3, guessed_from=guessed_from)
         assert found == [TimedAnswer("image", 3, changes, 5.0)], (source, guessed_from)
 
 
-def test_times_of_the_speed_test_count_and_only_for_who_took_it(db):
+def test_speed_test_times_count_for_their_annotator_and_for_annotators_without_times(db):
     assert load_time_model(db, "Ann") == DEFAULT_TIMES
     for task in range(10):
         speed_tests.store(db, "Ann", (1, task), TimedAnswer("click", 1, 1, 9.0))
@@ -184,7 +184,7 @@ def test_times_of_the_speed_test_count_and_only_for_who_took_it(db):
     assert everybody.click == pytest.approx(9, rel=0.1)
 
 
-def test_a_new_answer_is_in_the_next_estimate(db):
+def test_new_answer_changes_the_next_time_estimate(db):
     for image in range(1, 9):
         before = load_time_model(db, "Ann").click
         assert load_time_model(db, "Ann").click == before
@@ -194,7 +194,7 @@ def test_a_new_answer_is_in_the_next_estimate(db):
     assert load_time_model(db, "Ann").click > DEFAULT_TIMES.click
 
 
-def test_who_is_slow_at_looking_and_who_is_slow_at_pressing_get_different_actions(autopilot_project):  # noqa: F811
+def test_autopilot_action_depends_on_the_times_of_the_annotator(autopilot_project):  # noqa: F811
     """One state of a project, two persons: their own logs alone decide what comes next."""
     known, rng = autopilot_project, np.random.default_rng(3)
     looks = TimeModel(tile=2.0, look=4.0, check=3.0, change=0.3, submit=0.3, begin=0.5, click=1.0)
@@ -214,7 +214,7 @@ def test_who_is_slow_at_looking_and_who_is_slow_at_pressing_get_different_action
     assert first["Bob"].preset == (1,)
 
 
-def test_the_command_shows_every_part_with_its_interval_and_says_where_it_has_none_of_this_person(annotator, db):
+def test_pace_command_shows_every_time_part_with_its_interval(annotator, db):
     for image in range(1, 6):
         give(db, "click", [(image, 1, 1, None)], 5.0)
     report = json.loads(annotator("pace", db.paths.project, "--annotator", "Ann", "--json").stdout)
@@ -235,6 +235,6 @@ def test_the_command_shows_every_part_with_its_interval_and_says_where_it_has_no
         (np.ones((1, 1)), ONE, 0 * ONE),
     ],
 )
-def test_times_that_cannot_be_are_refused(counts, seconds, prior):
+def test_impossible_times_are_refused(counts, seconds, prior):
     with pytest.raises(ValueError, match="must be"):
         fit_times(counts, seconds, np.zeros(len(seconds), int), prior)

@@ -39,7 +39,7 @@ def counted(db: Database, annotator: str, midnight: float) -> DailyActivity:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_day_grows_and_shrinks_with_what_holds(db, seed):
+def test_daily_activity_equals_a_full_count_after_random_decisions_and_undos(db, seed):
     chance, given, begun = random.Random(seed), [], time.time()
     for _ in range(40):
         some = [anything(chance, given) for _ in range(chance.randint(1, 6))]
@@ -67,7 +67,7 @@ def test_the_day_grows_and_shrinks_with_what_holds(db, seed):
     )
 
 
-def test_yesterday_does_not_count(db):
+def test_daily_activity_ignores_decisions_of_yesterday_and_their_undo(db):
     for number, image_id in enumerate((1, 2, 3)):
         decisions.save(db, [Decision(f"one-{number}", "label", "Ann", "click", image_id, 1, 1, milliseconds=900)])
     with db.writing() as sql:
@@ -79,7 +79,7 @@ def test_yesterday_does_not_count(db):
     assert load_daily_activity(db, "Ann") == DailyActivity(0, 0, 0)
 
 
-def test_a_day_is_found_by_the_index_of_its_person_and_later_by_what_is_newer(db):
+def test_daily_activity_query_uses_the_annotator_index(db):
     """Not by reading all decisions: the plan of each query names the index that it uses."""
     plans: list[str] = []
     sql = db.sql.conn

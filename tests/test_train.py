@@ -61,7 +61,7 @@ def same(parts, others):
     return torch.equal(parts.codes, others.codes) and torch.equal(parts.lengths, others.lengths)
 
 
-def test_only_new_images_are_read_when_some_have_come(cache):
+def test_region_cache_reads_only_new_images(cache):
     memory, told = RegionCache(), []
     first = memory.get_codes(cache, lambda: told.append(None))
     assert len(first) == 20 and told
@@ -80,7 +80,7 @@ def test_only_new_images_are_read_when_some_have_come(cache):
     assert torch.allclose(second.lengths, from_scratch.lengths, rtol=1e-5)
 
 
-def test_what_the_codes_mean_is_settled_anew_once_there_are_more_than_twice_as_many(cache):
+def test_region_basis_is_learned_again_when_the_images_more_than_double(cache):
     memory = RegionCache()
     first = memory.get_codes(cache)
     grown(cache.folder, 21, 21)
@@ -90,7 +90,7 @@ def test_what_the_codes_mean_is_settled_anew_once_there_are_more_than_twice_as_m
     assert same(second, RegionCache().get_codes(cache))
 
 
-def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
+def test_region_basis_stays_fixed_after_a_thousand_images_and_raw_regions_are_deleted(tmp_path):
     grown(tmp_path, 1, 1000)
     cache, memory = read_made(tmp_path), RegionCache()
     first = memory.get_codes(cache)
@@ -113,7 +113,7 @@ def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
     assert np.array_equal(again.features[rows], cache.features[some])
 
 
-def test_another_cache_begins_anew(cache, tmp_path):
+def test_region_cache_restarts_for_another_feature_cache(cache, tmp_path):
     memory = RegionCache()
     first = memory.get_codes(cache)
     grown(tmp_path / "other", 1, 20, seed=1)
@@ -122,7 +122,7 @@ def test_another_cache_begins_anew(cache, tmp_path):
     assert len(second) == 20 and second.basis is not first.basis and not same(first, second)
 
 
-def test_parts_are_in_the_order_of_the_cache_and_not_of_the_image_ids(tmp_path):
+def test_region_codes_follow_the_cache_order_and_not_the_image_ids(tmp_path):
     for first in (7, 1, 4):
         grown(tmp_path, first, 3)
     cache = read_made(tmp_path)
@@ -153,7 +153,7 @@ def read(db):
     return open_features(db, DEFAULT_BACKBONE)
 
 
-def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_draws(labelled):
+def test_training_publishes_probabilities_and_a_head_that_approximates_them(labelled):
     told, cache = [], read(labelled)
     run = train(labelled, cache, "auto", {}, DEFAULT_BACKBONE, on_step=lambda *one: told.append(one))
     found = read_predictions(labelled)
@@ -172,7 +172,7 @@ def test_a_run_publishes_probabilities_and_a_head_that_nearly_gives_them_and_dra
     assert len(heats) == 2 and all(np.isfinite(heat).all() for heat in heats)
 
 
-def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(labelled):
+def test_class_without_a_positive_has_no_predictions_and_no_heat_map_weights(labelled):
     classes.add_classes(labelled, [("lynx", "")])
     run = train(labelled, read(labelled), "auto", {}, DEFAULT_BACKBONE)
     found = read_predictions(labelled)
@@ -180,7 +180,7 @@ def test_a_class_without_a_positive_has_no_suggestions_and_no_heat_map_weights(l
     assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modeled_classes.tolist() == [True] * 3 + [False]
 
 
-def test_parts_are_kept_between_runs_and_the_parameters_of_each_count(labelled):
+def test_region_codes_are_kept_between_trainings_with_different_parameters(labelled):
     memory, cache = RegionCache(), read(labelled)
     say(labelled, 1, 2, UNSURE)
     first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, DEFAULT_BACKBONE, regions=memory)
@@ -192,7 +192,7 @@ def test_parts_are_kept_between_runs_and_the_parameters_of_each_count(labelled):
     assert not np.array_equal(one, two)
 
 
-def test_a_stop_is_heard_in_the_middle_of_a_training(labelled):
+def test_stop_interrupts_a_training_and_nothing_is_published(labelled):
     class Stopped(Exception):
         pass
 
@@ -205,7 +205,7 @@ def test_a_stop_is_heard_in_the_middle_of_a_training(labelled):
     assert runs.load_current_run(labelled) is None
 
 
-def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled):
+def test_worker_trains_again_with_the_kept_region_codes(labelled):
     worker = Worker(labelled.paths.project)
     try:
         first = worker.train()
@@ -218,13 +218,13 @@ def test_the_worker_trains_again_with_the_parts_it_has_when_labels_come(labelled
         worker.close()
 
 
-def test_a_parameter_that_is_none_is_told_with_those_there_are(labelled):
+def test_unknown_method_parameter_is_reported_with_a_suggestion(labelled):
     assert train(labelled, read(labelled), "auto", {"sharpnes": 2.0}, DEFAULT_BACKBONE).parameters["sharpness"] != 2.0
     assert "Did you mean 'sharpness'" in collect_status(labelled)["left_out"][0]
 
 
 @pytest.mark.process
-def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project, annotator):
+def test_commands_train_on_real_images_and_draw_a_heat_map(db, project, annotator):
     for image_id in range(1, 13):
         if shown(image_id):
             say(db, image_id, shown(image_id)[0])
@@ -241,7 +241,7 @@ def test_real_images_go_from_labels_to_a_heat_map_by_commands_alone(db, project,
     assert (status["method"], status["run"]["method"], status["last_error"]) == ("auto", "auto", None)
 
 
-def test_an_export_knows_which_runs_have_been_calibrated_by_their_own_training(db):
+def test_export_recognizes_trainings_that_calibrated_themselves(db):
     regions = drawn(1, 24)
     add_features(db, configuration.get_backbone(db), np.arange(1, 25), regions.mean(1), regions)
     found = open_features(db, configuration.get_backbone(db))

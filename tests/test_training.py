@@ -38,7 +38,7 @@ def trained(features, labels, name="gr", **options):
 
 @pytest.mark.training
 @over(name=ON_FEATURES)
-def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name):
+def test_one_positive_per_image_ranks_hidden_positives_above_chance(name):
     features, labels, truth = photos()
     p = trained(features, labels, name, lr=0.01).probabilities(features)
     chance = truth[labels == 0].mean()
@@ -48,7 +48,7 @@ def test_one_click_an_image_is_enough_to_rank_hidden_positives_above_chance(name
 @pytest.mark.training
 # Rows to compare with promise nothing: projects do not offer them, and some learn from no absence at all.
 @over(name=[name for name in ON_FEATURES if not METHODS[name].yardstick])
-def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
+def test_absent_cell_scores_no_higher_than_an_identical_unseen_cell(name):
     features = np.repeat(np.eye(3, dtype=np.float32), [20, 10, 10], axis=0)
     labels = np.zeros((40, 2), np.int8)
     labels[:20, 0] = 1
@@ -63,7 +63,7 @@ def test_a_confirmed_absent_cell_ends_below_an_unseen_twin(name):
 
 @pytest.mark.training
 @over(name=ON_FEATURES)
-def test_the_same_seed_gives_the_same_head_and_another_seed_another(name):
+def test_same_seed_trains_the_same_head_and_another_seed_a_different_one(name):
     features, labels, _ = photos()
     first, second, other = (trained(features, labels, name, epochs=3, seed=seed) for seed in (7, 7, 8))
     assert torch.equal(first.weight, second.weight)
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_head_and_another_seed_another(name):
     assert not torch.equal(first.weight, other.weight)
 
 
-def test_training_leaves_the_global_random_state_alone():
+def test_training_keeps_the_global_random_state():
     features, labels, _ = photos()
     torch.manual_seed(3)
     expected = torch.rand(1)
@@ -80,7 +80,7 @@ def test_training_leaves_the_global_random_state_alone():
     assert torch.rand(1) == expected
 
 
-def test_training_gives_the_threads_of_torch_back_between_epochs():
+def test_training_restores_the_torch_threads_between_epochs():
     features, labels, _ = photos(images=20)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -91,7 +91,7 @@ def test_training_gives_the_threads_of_torch_back_between_epochs():
     assert threads == {2}
 
 
-def test_epochs_are_numbered_timed_and_get_better():
+def test_epochs_are_numbered_and_timed_and_their_loss_decreases():
     features, labels, _ = photos()
     head = Head(features.shape[1], labels.shape[1])
     epochs = list(fit(head, features, labels, make_method("an"), epochs=6, lr=0.01))
@@ -101,7 +101,7 @@ def test_epochs_are_numbered_timed_and_get_better():
     assert all(epoch.seconds > 0 for epoch in epochs)
 
 
-def test_the_head_can_be_used_after_every_epoch():
+def test_head_can_be_used_after_every_epoch():
     features, labels, _ = photos()
     head = Head(features.shape[1], labels.shape[1])
     seen = [head.probabilities(features) for _ in fit(head, features, labels, make_method("an"), epochs=3)]
@@ -109,7 +109,7 @@ def test_the_head_can_be_used_after_every_epoch():
     assert np.isfinite(seen[0]).all()
 
 
-def test_training_starts_afresh_on_a_head_that_was_trained_before():
+def test_training_reinitializes_a_trained_head():
     features, labels, _ = photos()
     head = trained(features, labels, epochs=2)
     for _ in fit(head, features, labels, make_method("gr"), epochs=2):
@@ -117,7 +117,7 @@ def test_training_starts_afresh_on_a_head_that_was_trained_before():
     assert torch.equal(head.weight, trained(features, labels, epochs=2).weight)
 
 
-def test_a_stop_is_heard_within_a_batch():
+def test_stop_request_ends_the_training_within_an_epoch():
     features, labels, _ = photos()
     asked = []
 
@@ -131,7 +131,7 @@ def test_a_stop_is_heard_within_a_batch():
     assert len(asked) == 5
 
 
-def test_the_standardization_is_worked_into_the_head():
+def test_standardization_is_folded_into_the_head_weights():
     # Far from 0 and of very different size: without standardising, nothing could be learned at this rate.
     features, labels, truth = photos()
     size = np.logspace(-3, 3, features.shape[1], dtype=np.float32)
@@ -142,21 +142,21 @@ def test_the_standardization_is_worked_into_the_head():
     np.testing.assert_allclose(torch.sigmoid(logits).numpy(), plain.probabilities(features), rtol=1e-5, atol=1e-6)
 
 
-def test_features_in_half_precision_train_nearly_the_same_head():
+def test_half_precision_features_train_nearly_the_same_head():
     features, labels, _ = photos()
     full = trained(features, labels).probabilities(features)
     half = trained(features.astype(np.float16), labels).probabilities(features.astype(np.float16))
     assert np.abs(full - half).max() < 0.02
 
 
-def test_tensors_are_taken_as_arrays_are():
+def test_tensors_and_arrays_train_the_same_head():
     features, labels, _ = photos()
     arrays = trained(features, labels, epochs=2)
     tensors = trained(torch.from_numpy(features), torch.from_numpy(labels), epochs=2)
     assert torch.equal(arrays.weight, tensors.weight)
 
 
-def test_a_class_nobody_marked_has_no_probability_and_the_others_do():
+def test_class_without_positives_has_no_probabilities():
     features, labels, _ = photos()
     labels[:, 2] = np.where(labels[:, 2] == 1, -1, 0)
     head = trained(features, labels, epochs=2)
@@ -165,7 +165,7 @@ def test_a_class_nobody_marked_has_no_probability_and_the_others_do():
     assert not head.weight[2].any()
 
 
-def test_a_class_marked_only_where_the_mask_forbids_has_no_model():
+def test_class_with_only_masked_positives_has_no_model():
     features, labels, _ = photos()
     mask = np.ones(labels.shape, bool)
     mask[:, 1] = labels[:, 1] != 1
@@ -174,7 +174,7 @@ def test_a_class_marked_only_where_the_mask_forbids_has_no_model():
 
 @pytest.mark.training
 @over(name=ON_FEATURES)
-def test_a_cell_left_out_does_not_change_the_head_whatever_it_says(name):
+def test_masked_cells_do_not_change_the_head(name):
     features, labels, _ = photos()
     mask = np.random.default_rng(1).random(labels.shape) < 0.8
     mask[:8] = True
@@ -189,7 +189,7 @@ def test_a_cell_left_out_does_not_change_the_head_whatever_it_says(name):
     name=ON_FEATURES,
     images__classes__batch=[(1, 1, None), (1, 5, None), (3, 300, None), (40, 1, None), (5, 2, 1), (7, 3, 100)],
 )
-def test_the_smallest_projects_train(name, images, classes, batch):
+def test_smallest_projects_can_be_trained(name, images, classes, batch):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(images, 6)).astype(np.float32)
     labels = np.zeros((images, classes), np.int8)
@@ -204,7 +204,7 @@ def test_the_smallest_projects_train(name, images, classes, batch):
 
 @pytest.mark.training
 @over(name=ON_FEATURES, value=[1, -1, 0])
-def test_labels_that_are_all_the_same_give_a_defined_result(name, value):
+def test_uniform_labels_give_defined_probabilities(name, value):
     features, _, _ = photos(images=30)
     p = trained(features, np.full((30, 3), value, np.int8), name).probabilities(features)
     if value != 1:
@@ -216,7 +216,7 @@ def test_labels_that_are_all_the_same_give_a_defined_result(name, value):
         assert (p > 0.5).all()
 
 
-def test_a_dimension_that_never_varies_is_ignored():
+def test_constant_feature_dimension_gets_zero_weight():
     features, labels, _ = photos()
     features[:, 0] = 3.0
     head = trained(features, labels, epochs=2)
@@ -224,14 +224,14 @@ def test_a_dimension_that_never_varies_is_ignored():
     assert torch.isfinite(head.weight).all()
 
 
-def test_images_that_are_all_alike_get_the_same_probabilities():
+def test_identical_images_get_equal_probabilities():
     p = trained(np.ones((6, 4), np.float32), np.eye(6, 2, dtype=np.int8)).probabilities(np.ones((6, 4), np.float32))
     assert np.isfinite(p).all()
     assert (p == p[0]).all()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_features_that_are_not_finite_are_named_by_row_before_anything_is_trained(bad):
+def test_non_finite_features_are_refused_with_their_rows(bad):
     features, labels, _ = photos(images=30)
     features[4, 2] = features[17, 0] = bad
     with pytest.raises(ValueError, match=r"2 of 30 images are not finite \(rows 4, 17\)"):
@@ -253,18 +253,18 @@ def test_features_that_are_not_finite_are_named_by_row_before_anything_is_traine
         ((4, 3), (4, 2), {"lr": np.nan}, "lr = nan"),
     ],
 )
-def test_what_does_not_fit_is_said_at_once_and_in_words(features, labels, options, message):
+def test_mismatched_training_inputs_are_refused(features, labels, options, message):
     with pytest.raises(ValueError, match=message):
         fit(Head(3, 2), np.ones(features, np.float32), np.ones(labels, np.int8), make_method("an"), **options)
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.reads != "features"])
-def test_a_method_that_needs_more_than_features_is_refused_by_name(name):
+def test_method_that_needs_more_than_features_is_refused_by_name(name):
     with pytest.raises(ValueError, match=rf"'{re.escape(name)}' reads {METHODS[name].reads}"):
         fit(Head(3, 1), np.ones((2, 3), np.float32), np.ones((2, 1), np.int8), make_method(name))
 
 
-def test_a_loss_that_is_not_finite_ends_the_training_and_is_not_published():
+def test_non_finite_loss_ends_the_training_and_leaves_the_head_untrained():
     features, labels, _ = photos(images=20)
     head = Head(12, 4)
     with pytest.raises(ValueError, match=r"loss of an in epoch . is (nan|inf)"):
@@ -272,17 +272,17 @@ def test_a_loss_that_is_not_finite_ends_the_training_and_is_not_published():
     assert not head.modeled_classes.any()
 
 
-def test_labels_other_than_the_three_are_refused():
+def test_invalid_label_value_is_refused():
     with pytest.raises(ValueError, match="there is also 2"):
         fit(Head(3, 1), np.ones((2, 3), np.float32), np.array([[1], [2]], np.int8), make_method("an"))
 
 
-def test_features_of_whole_numbers_are_refused():
+def test_integer_features_are_refused():
     with pytest.raises(ValueError, match="of floats"):
         fit(Head(3, 1), np.ones((2, 3), np.int64), np.ones((2, 1), np.int8), make_method("an"))
 
 
-def test_a_method_may_learn_something_of_its_own_beside_the_head():
+def test_method_may_train_parameters_besides_the_head():
     class Estimating(AN):
         def begin(self, labels, mask, epochs, generator):
             super().begin(labels, mask, epochs, generator)
@@ -301,7 +301,7 @@ def test_a_method_may_learn_something_of_its_own_beside_the_head():
     assert (method.estimate > 0.2).all()
 
 
-def test_probabilities_do_not_depend_on_how_the_rows_are_cut():
+def test_probabilities_do_not_depend_on_the_row_chunks():
     features, labels, _ = photos()
     head = trained(features, labels, epochs=2)
     many = np.tile(features, (ROWS_PER_CHUNK // len(features) + 1, 1))
@@ -310,18 +310,18 @@ def test_probabilities_do_not_depend_on_how_the_rows_are_cut():
     assert head.probabilities(features[:0]).shape == (0, 4)
 
 
-def test_an_untrained_head_has_no_probability_for_anything():
+def test_untrained_head_has_no_probabilities():
     assert np.isnan(Head(3, 2).probabilities(np.ones((4, 3), np.float32))).all()
     with pytest.raises(ValueError, match="at least one dimension"):
         Head(0, 2)
 
 
-def test_features_of_another_backbone_are_refused():
+def test_head_refuses_features_of_another_backbone():
     with pytest.raises(ValueError, match=r"\(4, 7\).*\(images, 3\).*another backbone"):
         Head(3, 2).probabilities(np.ones((4, 7), np.float32))
 
 
-def test_a_head_comes_back_from_disk_as_it_was(tmp_path):
+def test_saved_head_loads_unchanged(tmp_path):
     features, labels, _ = photos()
     labels[:, 1] = 0
     head = trained(features, labels, epochs=2)
@@ -331,7 +331,7 @@ def test_a_head_comes_back_from_disk_as_it_was(tmp_path):
     assert back.modeled_classes.tolist() == [True, False, True, True]
 
 
-def test_a_head_of_another_size_is_refused_with_everything_that_is_wrong(tmp_path):
+def test_loading_a_head_of_another_size_reports_all_mismatches(tmp_path):
     path = tmp_path / "head.safetensors"
     Head(3, 2).save(path)
     with pytest.raises(ValueError, match=r"3-d features, and these are 5-d.*knows 2 classes, and there are 4"):
@@ -348,13 +348,13 @@ def test_a_head_of_another_size_is_refused_with_everything_that_is_wrong(tmp_pat
         ({"weight": torch.zeros(0, 3), "bias": torch.zeros(0)}, r"weight is \(0, 3\)"),
     ],
 )
-def test_a_file_that_is_no_head_says_why(tmp_path, tensors, message):
+def test_invalid_head_file_is_refused_with_the_reason(tmp_path, tensors, message):
     save_file(tensors, tmp_path / "head.safetensors")
     with pytest.raises(ValueError, match=message):
         Head.load(tmp_path / "head.safetensors")
 
 
-def test_half_a_file_and_no_file_are_told_apart(tmp_path):
+def test_truncated_and_missing_head_files_raise_different_errors(tmp_path):
     Head(300, 2).save(tmp_path / "whole.safetensors")
     (tmp_path / "half.safetensors").write_bytes((tmp_path / "whole.safetensors").read_bytes()[:1000])
     with pytest.raises(ValueError, match="not all of it was written"):
@@ -363,7 +363,7 @@ def test_half_a_file_and_no_file_are_told_apart(tmp_path):
         Head.load(tmp_path / "none.safetensors")
 
 
-def test_our_adam_takes_the_steps_of_torchs():
+def test_adam_takes_the_same_steps_as_torch_adam():
     ours, theirs = (torch.tensor([1.0, -2.0, 0.0], requires_grad=True) for _ in range(2))
     adam, reference = Adam(), torch.optim.Adam([theirs], lr=0.1, weight_decay=0.01)
     adam.add_parameters([ours], lr=0.1, weight_decay=0.01)

@@ -71,7 +71,7 @@ def id_of(db: Database, name: str) -> int:
 @given(
     st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8), st.integers(0, 3), st.randoms(use_true_random=False)
 )
-def test_hashes_that_differ_in_three_bits_are_similar_and_the_order_does_not_matter(seeds, bits, chance):
+def test_hashes_that_differ_in_three_bits_are_grouped_regardless_of_order(seeds, bits, chance):
     close = [value ^ sum(1 << bit for bit in chance.sample(range(64), bits)) for value in seeds]
     hashes = np.array([*seeds, *close], np.uint64)
     groups = group_similar_hashes(hashes)
@@ -80,14 +80,14 @@ def test_hashes_that_differ_in_three_bits_are_similar_and_the_order_does_not_mat
     assert (np.equal.outer(groups, groups) == np.equal.outer(turned, turned)).all()
 
 
-def test_features_part_pictures_of_equal_hashes_and_images_without_features_stay():
+def test_embeddings_split_groups_of_equal_hashes_but_not_images_without_embeddings():
     features = np.eye(3)[[0, 1, 0, 1, 2, 0]]
     has = np.array([True, True, True, True, True, False])
     assert split_groups_by_features(np.zeros(6, np.int64), has, features.__getitem__).tolist() == [0, 1, 0, 1, 4, 0]
     assert split_groups_by_features(np.arange(6), has, features.__getitem__).tolist() == list(range(6))
 
 
-def test_twins_are_found_by_their_pictures_alone_and_stand_side_by_side(doubled):
+def test_near_duplicates_are_found_by_hash_and_sorted_together(doubled):
     assert names(doubled, twins="has") == []
     find(doubled)
     assert names(doubled, twins="has") == ["1.png", "2.png", "4 large.png", "5.jpg", "6 pale.png"]
@@ -96,7 +96,7 @@ def test_twins_are_found_by_their_pictures_alone_and_stand_side_by_side(doubled)
     assert beside == ["1.png", "4 large.png", "6 pale.png", "2.png", "5.jpg", "3 alone.png"]
 
 
-def test_features_that_differ_part_twins_and_a_new_copy_joins_its_group(doubled, tmp_path):
+def test_different_embeddings_separate_near_duplicates_and_a_new_copy_joins_its_group(doubled, tmp_path):
     db = doubled
     ids = np.array([row[0] for row in db.tuples("SELECT id FROM image ORDER BY id")])
     features = np.ones((6, 4))
@@ -111,7 +111,7 @@ def test_features_that_differ_part_twins_and_a_new_copy_joins_its_group(doubled,
     assert near_duplicate_groups.find_near_duplicates(db, id_of(db, "7.jpg")) == [id_of(db, "3 alone.png")]
 
 
-def test_an_image_that_lost_its_twins_has_none(doubled):
+def test_image_that_lost_its_near_duplicates_has_none(doubled):
     find(doubled)
     ids = np.array([row[0] for row in doubled.tuples("SELECT id FROM image ORDER BY id")])
     assert near_duplicate_groups.save_groups(doubled, ids, ids) == 3
@@ -120,7 +120,7 @@ def test_an_image_that_lost_its_twins_has_none(doubled):
     )
 
 
-def test_the_route_tells_twins_and_ones_own_answers(doubled):
+def test_near_duplicates_route_returns_near_duplicates_with_own_answers(doubled):
     db = doubled
     find(db)
     first, large, pale = (id_of(db, name) for name in ("1.png", "4 large.png", "6 pale.png"))
@@ -137,7 +137,7 @@ def test_the_route_tells_twins_and_ones_own_answers(doubled):
         assert app.post("/api/twins", {"image": 99})[1]["twins"] == []
 
 
-def test_flags_of_one_batch_are_one_step_to_take_back(doubled):
+def test_flags_of_one_batch_are_undone_in_one_step(doubled):
     given = [
         Decision(str(uuid.uuid4()), "flag", "Ann", "gallery", image, note="twin of 1.png", batch="a-batch-of-flags")
         for image in (2, 3)

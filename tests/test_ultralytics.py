@@ -41,7 +41,7 @@ def picture() -> bytes:
     return content.getvalue()
 
 
-def test_the_check_of_classification_folders_finds_every_class_and_image(tmp_path):
+def test_ultralytics_finds_every_class_and_image_of_a_classification_export(tmp_path):
     cells = np.array([[1] * 5, [0, 1, 0, 1, -1], [1] * 5, [0] * 5])
     files = [f"{row}.jpg" for row in range(4)]
     view = view_of(cells, CLASSES, files=files, splits=["train", "train", "val", "val"], written="link")
@@ -57,7 +57,7 @@ def test_the_check_of_classification_folders_finds_every_class_and_image(tmp_pat
     assert {folders[name] for name in found["names"]} == set(CLASSES)
 
 
-def test_of_a_detection_set_both_find_the_same_classes_on_every_image(tmp_path):
+def test_ultralytics_and_our_reader_find_the_same_classes_in_a_detection_set(tmp_path):
     boxes = {"a": "1 0.5 0.5 1 1\n1 0.1 0.1 0.2 0.2\n", "b": "", "c": "\ufeff2 0.5 0.5 1 1\n0.0 .1 .1 .1 .1\n"}
     for part, names in (("train", "ab"), ("valid", "c")):
         for name in names:

@@ -35,9 +35,7 @@ set_up_project(Path(project), images_folder=Path(photos), class_file=Path(listed
 
 @pytest.mark.parametrize("when", ["1", "13", "24", "classes"])
 @pytest.mark.process
-def test_a_kill_in_the_middle_of_init_leaves_no_project_and_the_next_one_makes_all_of_it(
-    tmp_path, photos, class_file, when
-):
+def test_killed_init_leaves_no_project_and_the_next_init_creates_a_complete_one(tmp_path, photos, class_file, when):
     project = tmp_path / "project"
     killed = subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, when], check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -53,7 +51,7 @@ def test_a_kill_in_the_middle_of_init_leaves_no_project_and_the_next_one_makes_a
 
 
 @pytest.mark.process
-def test_a_killed_attempt_with_another_folder_leaves_nothing_in_the_project(tmp_path, photos, class_file):
+def test_killed_init_with_another_folder_adds_no_images_to_the_project(tmp_path, photos, class_file):
     project = tmp_path / "project"
     subprocess.run([sys.executable, "-c", KILLED, project, photos, class_file, "13"], check=False)
     draw(tmp_path / "few" / "one.jpg", seed=70)
@@ -71,7 +69,7 @@ set_up_project(Path(sys.argv[1]), images_folder=Path(sys.argv[2]))
 
 
 @pytest.mark.process
-def test_a_full_disk_leaves_nothing_behind(tmp_path, photos):
+def test_full_disk_during_init_leaves_no_project(tmp_path, photos):
     full = subprocess.run(
         [sys.executable, "-c", FULL, tmp_path / "project", photos], check=False, capture_output=True, text=True
     )
@@ -80,7 +78,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, photos):
     assert set_up_project(tmp_path / "project", images_folder=photos).registered.added == 24
 
 
-def test_a_project_that_an_older_version_left_half_made_is_completed(tmp_path, photos, class_file):
+def test_half_created_project_of_an_older_version_is_completed(tmp_path, photos, class_file):
     project = tmp_path / "project"
     Database(project, create=True)
     done = set_up_project(project, images_folder=photos, class_file=class_file)

@@ -134,7 +134,7 @@ def in_a_child(call: Callable[[], None]) -> tuple[str, int]:
 
 
 @over(name=BOMBS)
-def test_a_table_that_unpacks_to_gigabytes_is_refused_in_little_memory(tmp_path_factory, name):
+def test_table_that_unpacks_to_gigabytes_is_refused_in_little_memory(tmp_path_factory, name):
     folder, project = tmp_path_factory.mktemp("bomb"), tmp_path_factory.mktemp("project")
     make, kind = BOMBS[name]
     path = make(folder)
@@ -144,7 +144,7 @@ def test_a_table_that_unpacks_to_gigabytes_is_refused_in_little_memory(tmp_path_
     assert sum(file.stat().st_size for file in project.rglob("*") if file.is_file()) < 300_000_000
 
 
-def test_what_repeats_and_does_not_grow_beyond_that_is_read_as_it_is(tmp_path):
+def test_repetitive_tables_within_the_limits_are_read_unchanged(tmp_path):
     kinds = pa.map_(pa.string(), pa.string())
     columns = {
         "image": [f"{number:04}.jpg" for number in range(2500)],
@@ -188,7 +188,7 @@ def test_what_repeats_and_does_not_grow_beyond_that_is_read_as_it_is(tmp_path):
         list(arrow_tables.read_arrow_batches(tmp_path / "v.arrow"))
 
 
-def test_pages_add_up_to_what_the_footer_says(tmp_path):
+def test_parquet_pages_add_up_to_the_footer_values(tmp_path):
     texts = ["a" * number for number in range(3000)]
     pq.write_table(pa.table({"a": texts, "b": range(3000)}), tmp_path / "a.parquet", data_page_size=2000)
     group = pq.read_metadata(tmp_path / "a.parquet").row_group(0)
@@ -208,7 +208,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-def test_yaml_stands_for_no_more_than_fits(tmp_path):
+def test_yaml_with_expanding_aliases_is_refused(tmp_path):
     for text in (f"{LAUGHS}names: *i\n", f"a: &a '{'x' * 5000}'\nnames: [{', '.join(['*a'] * 5000)}]\n"):
         (tmp_path / "data.yaml").write_text(text)
         (tmp_path / "images").mkdir(exist_ok=True)
@@ -229,7 +229,7 @@ def test_yaml_stands_for_no_more_than_fits(tmp_path):
 
 
 @over(kind=["csv", "scores"])
-def test_a_table_of_very_many_columns_is_refused_before_it_takes_minutes(tmp_path_factory, kind):
+def test_table_with_too_many_columns_is_refused(tmp_path_factory, kind):
     folder = tmp_path_factory.mktemp("wide")
     names = [f"c{number}" for number in range(arrow_tables.MAX_COLUMNS + 1)]
     (folder / "a.csv").write_text(f"image,{','.join(names)}\n00.jpg{',1' * len(names)}\n")

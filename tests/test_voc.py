@@ -56,7 +56,9 @@ def cells_of_the_devkit(root, ids: list[str], classes: dict[str, str], split: st
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(names=file_names(), classes=class_names(), seed=st.integers(0, 99), block=st.integers(1, 3))
-def test_written_by_us_torchvision_a_devkit_and_we_read_the_same_cells(tmp_path_factory, names, classes, seed, block):
+def test_torchvision_the_devkit_and_our_reader_find_the_same_labels_in_a_voc_export(
+    tmp_path_factory, names, classes, seed, block
+):
     cells = np.random.default_rng(seed).integers(-1, 3, (len(names), len(classes)))
     files = [f"a b{row}.jpg" for row in range(len(names))]
     view = view_of(cells, classes, names, files=files, block=block)
@@ -89,7 +91,7 @@ def _root(path):
     return parse(path).getroot()
 
 
-def test_torchvision_loads_an_export_with_images_and_splits(tmp_path):
+def test_torchvision_loads_a_voc_export_with_images_and_splits(tmp_path):
     cells = np.array([[1, 0, -1], [UNSURE_CELL, 1, 1], [0, 0, 0]])
     view = view_of(cells, files=["a.jpg", "b.jpg", "c.jpg"], splits=["train", "val", "train"])
     path = write(VOC, view, tmp_path)
@@ -111,13 +113,13 @@ def test_torchvision_loads_an_export_with_images_and_splits(tmp_path):
         assert not problems.count
 
 
-def test_an_image_keeps_its_name_in_the_project_whatever_its_file_is_called(tmp_path):
+def test_voc_export_keeps_the_project_name_of_an_image(tmp_path):
     view = view_of(np.array([[1]]), names=["folder/\u05d0 <&>.jpg"], files=["a~1.jpg"])
     (item,) = read(VOC, write(VOC, view, tmp_path))[0].items
     assert (item.image, item.sha256) == ("folder/\u05d0 <&>.jpg", "0" * 64)
 
 
-def test_cells_that_nobody_answered_come_back_as_such(tmp_path):
+def test_voc_export_keeps_the_source_of_model_and_assumed_labels(tmp_path):
     sources = np.array([[ALL_SOURCES.index(name) for name in ("click", "model", "assumed", "done")]])
     path = write(VOC, view_of(np.array([[1, 1, 0, 0]]), sources=sources, files=["a.jpg"]), tmp_path)
     (item,) = read(VOC, path)[0].items
@@ -125,7 +127,7 @@ def test_cells_that_nobody_answered_come_back_as_such(tmp_path):
     assert given == {"class 0": "", "class 1": "model", "class 2": "assumed", "class 3": ""}
 
 
-def test_objects_and_lists_are_read_and_nothing_else_is_stated(tmp_path):
+def test_voc_reader_takes_labels_from_objects_and_image_lists_only(tmp_path):
     root = make(
         tmp_path / "VOC2007",
         {"000001": xml(("dog", 0), ("dog", 1), ("cat", 1), filename="000001.jpg"), "000002": xml()},
@@ -176,7 +178,7 @@ def test_objects_and_lists_are_read_and_nothing_else_is_stated(tmp_path):
         ("", "no element found"),
     ]
 )
-def test_what_is_wrong_with_an_xml_file_is_named(tmp_path_factory, text, words):
+def test_invalid_voc_xml_is_reported_with_its_file(tmp_path_factory, text, words):
     root = make(tmp_path_factory.mktemp("VOC"), {"a": text, "b": xml(("dog", 0))})
     contents, problems = read(VOC, root)
     assert [item.image for item in contents.items if item.labels] == ["b.jpg"]
@@ -185,7 +187,7 @@ def test_what_is_wrong_with_an_xml_file_is_named(tmp_path_factory, text, words):
     assert words in sentence
 
 
-def test_what_is_wrong_with_a_list_is_named_with_its_line(tmp_path):
+def test_invalid_voc_list_lines_are_reported_with_their_number(tmp_path):
     root = make(
         tmp_path / "VOC", {}, {"train": "a\n", "dog_train": f"a 1\nb 2\nc\n../d 1\n{'e' * 300} 1\n"}, ("a.jpg",)
     )

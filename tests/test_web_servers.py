@@ -123,9 +123,7 @@ def landed(folder):
 
 
 @over(named=SPELLINGS, header=HEADERS, status=[302, 308])
-def test_no_header_and_no_spelling_of_an_address_leads_to_a_service_of_this_machine(
-    named, header, status, pair, tmp_path
-):
+def test_redirects_and_unusual_url_spellings_never_reach_a_local_service(named, header, status, pair, tmp_path):
     outside, inside = pair
     value = f"0; url={named}" if header == "Refresh" else named
     outside.answers = {"/a.png": (status, {header: value}), "/b.png": (status, {"Location": "/a.png"})}
@@ -139,7 +137,7 @@ def test_no_header_and_no_spelling_of_an_address_leads_to_a_service_of_this_mach
 
 
 @over(header=HEADERS[1:], status=[200, 300, 305])
-def test_what_is_no_redirect_leads_nowhere(header, status, pair, tmp_path):
+def test_responses_that_are_not_redirects_are_not_followed(header, status, pair, tmp_path):
     outside, inside = pair
     outside.answers = {"/a.png": (status, {header: "http://127.0.0.2:PORT/secret.png"})}
     if status == 200:
@@ -150,7 +148,7 @@ def test_what_is_no_redirect_leads_nowhere(header, status, pair, tmp_path):
     assert inside.connections == 0
 
 
-def test_redirects_within_what_was_named_are_followed_with_a_password_for_that_server_only(pair, tmp_path, monkeypatch):
+def test_valid_redirects_are_followed_and_passwords_sent_only_to_their_server(pair, tmp_path, monkeypatch):
     outside, inside = pair
     monkeypatch.setattr(addresses, "METADATA_ADDRESSES", ())
     outside.answers = {
@@ -186,7 +184,7 @@ def names(monkeypatch):
     return answers
 
 
-def test_the_second_answer_of_a_name_server_leads_nowhere_either(pair, names, tmp_path):
+def test_second_dns_answer_cannot_lead_to_a_local_address(pair, names, tmp_path):
     _, inside = pair
     names["photos.example"] = [["127.0.0.1"], ["127.0.0.1"], [SERVICE]]
     with pytest.raises(AnnotatorError, match=r"photos.example is 127.0.0.2, an address inside"):
@@ -194,7 +192,7 @@ def test_the_second_answer_of_a_name_server_leads_nowhere_either(pair, names, tm
     assert inside.connections == 0
 
 
-def test_a_name_with_one_address_here_and_one_elsewhere_is_elsewhere(pair, names, tmp_path):
+def test_host_with_local_and_remote_addresses_does_not_count_as_local(pair, names, tmp_path):
     outside, _ = pair
     names["photos.example"] = [["127.0.0.1", "192.0.2.1", "8.8.8.8"]]
     assert web_servers.is_own_host("127.0.0.1")
@@ -204,7 +202,7 @@ def test_a_name_with_one_address_here_and_one_elsewhere_is_elsewhere(pair, names
     assert outside.connections == 0
 
 
-def test_a_proxy_of_the_environment_is_not_asked_to_connect_for_us(pair, tmp_path, monkeypatch):
+def test_proxy_from_the_environment_is_not_used(pair, tmp_path, monkeypatch):
     outside, inside = pair
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, inside.address)
@@ -219,7 +217,7 @@ INNER += ["2001:0:7f00:1::", "fd00:ec2::254", "255.255.255.255", "198.18.0.1", "
 
 
 @over(place=INNER)
-def test_no_address_of_an_inner_network_is_taken_for_one_elsewhere(place):
+def test_private_ip_address_is_refused_for_a_remote_host(place):
     with pytest.raises(AnnotatorError):
         check_ip_address("photos.example", place, may_be_own=False)
     check_ip_address("photos.example", "2606:4700::1111", may_be_own=False)

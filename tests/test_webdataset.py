@@ -35,7 +35,7 @@ def shard(path, *members):
 
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_the_library_reads_each_cell_and_picture_and_we_read_them_back(tmp_path_factory, data):
+def test_webdataset_library_and_our_reader_return_the_exported_labels_and_images(tmp_path_factory, data):
     library = pytest.importorskip("webdataset")
     classes, names = data.draw(class_names()), data.draw(file_names())
     cells = all_cells(max(len(names), 4), max(len(classes), 4), data.draw(st.integers(0, 9)))
@@ -64,7 +64,7 @@ def test_the_library_reads_each_cell_and_picture_and_we_read_them_back(tmp_path_
     assert {given[2:] for item in items.values() for given in item.labels} <= {("ann", 1.7e9, "click")}
 
 
-def test_labels_of_other_shards_are_found(tmp_path):
+def test_labels_of_shards_from_other_tools_are_read(tmp_path):
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     shard(
         tmp_path / "train-000001.tar",
@@ -108,7 +108,7 @@ def link(name, target, kind=tarfile.SYMTYPE):
         ([("n" * (2 << 20) + ".json", b"{}")], "a header of"),
     ]
 )
-def test_members_that_are_traps_are_problems(tmp_path_factory, members, words):
+def test_malicious_or_invalid_shard_members_are_refused(tmp_path_factory, members, words):
     path = shard(tmp_path_factory.mktemp("bad") / "t-0.tar", *members)
     with pytest.raises(AnnotatorError, match=words):
         contents, problems = read(FORMAT, path)
@@ -116,7 +116,7 @@ def test_members_that_are_traps_are_problems(tmp_path_factory, members, words):
         raise problems.error("It cannot be read:")
 
 
-def test_half_a_shard_is_no_shard(tmp_path):
+def test_truncated_shard_is_refused(tmp_path):
     whole = shard(tmp_path / "t-0.tar", ("a.json", b'{"present": ["cat"]}'), ("b.json", b'{"absent": ["cat"]}' * 100))
     content = whole.read_bytes()
     for end in (700, 1536 + 300, 1536 + 700):

@@ -59,7 +59,7 @@ def run_outside(installed: Path, folder: Path, *words: str, path: str = "") -> s
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_an_index_accepts_wheel_and_sdist(built, name):
+def test_twine_accepts_wheel_and_sdist(built, name):
     assert [path.name.rpartition(".")[2] for path in built[name]] == ["whl", "gz"]
     words = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built[name])]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ def test_installed_wheels_bring_no_package_with_a_common_name(installed):
     assert brought - {"bin"} == {"annotator", "spmll", "sample_data"}
 
 
-def test_users_own_models_folder_is_imported_beside_the_wheels(installed, tmp_path):
+def test_models_folder_of_the_user_can_be_imported_with_the_wheels_installed(installed, tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "net.py").write_text("WIDTH = 7\n")
     code = "import annotator, spmll.methods, models.net; print(annotator.__file__, spmll.__file__, models.net.WIDTH)"
@@ -79,7 +79,7 @@ def test_users_own_models_folder_is_imported_beside_the_wheels(installed, tmp_pa
     assert all(path.startswith(str(installed)) for path in ours) and width == "7"
 
 
-def test_installed_wheels_run_the_demo_outside_of_this_folder(installed, tmp_path, processes):
+def test_installed_wheels_run_the_demo_outside_the_repository(installed, tmp_path, processes):
     port = free_port()
     words = [sys.executable, "-P", "-m", "annotator", "demo", "demo-project", "--no-browser", "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(installed)}

@@ -74,7 +74,7 @@ def _verdict(source):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_spoilt_file_is_judged_as_when_it_is_decoded(kind, tmp_path):
+def test_damaged_jpeg_is_judged_equally_with_and_without_decoding(kind, tmp_path):
     path, chance = tmp_path / "spoilt.jpg", np.random.default_rng(5)
     looked_at = 0
     for number in range(ROUNDS):
@@ -86,7 +86,7 @@ def test_a_spoilt_file_is_judged_as_when_it_is_decoded(kind, tmp_path):
     assert looked_at > ROUNDS / 4 or kind == "progressive"
 
 
-def test_size_and_time_are_those_of_the_whole_file():
+def test_undecoded_jpeg_check_returns_size_format_and_capture_time():
     facts = check_image(io.BytesIO(KINDS["exif"]))
     assert (facts.width, facts.height, facts.format) == (61, 97, "JPEG") and facts.capture.captured_at
     assert parse_whole_jpeg(KINDS["exif"]) and not parse_whole_jpeg(KINDS["progressive"])

@@ -22,7 +22,7 @@ def says(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", " ".join(text.split()), re.IGNORECASE) is not None
 
 
-def test_no_text_of_a_page_has_a_word_that_is_gone():
+def test_page_texts_contain_no_retired_word():
     words = gone()
     assert "Fix this image".lower() in words and len(words) > 20
     found = [
@@ -35,7 +35,7 @@ def test_no_text_of_a_page_has_a_word_that_is_gone():
     assert not found, "\n".join(found)
 
 
-def test_texts_are_read_from_strings_and_not_from_comments():
+def test_texts_are_extracted_from_strings_and_not_from_comments():
     script = '// it\'s grey\nconst a = /["\']/, b = `a ${c(`grey ${d}`)} fox`; /* "grey" */ say(\'it is "red"\');'
     assert [text for _, text in literals.of_script(script)] == ["a ${c(`grey ${d}`)} fox", 'it is "red"']
     module = '"""Grey."""\nname = f"a {x} fox"  # grey\ndef f():\n    """Grey."""\n    return "red"\n'

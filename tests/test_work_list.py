@@ -29,7 +29,7 @@ def label(db, image_id):
     assert not decisions.save(db, [made]).refused
 
 
-def test_labeled_images_come_first_also_those_that_are_labeled_meanwhile(db):
+def test_labeled_images_are_embedded_first_even_when_labeled_later(db):
     as_shown = images.load_ids_in_working_order(db).tolist()
     label(db, as_shown[9])
     missing = WorkList(db, np.array([as_shown[1]]))
@@ -47,7 +47,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_an_address_that_is_away_costs_a_few_notes_others_go_on_and_it_comes_back(tmp_path, monkeypatch):
+def test_unreachable_url_costs_few_attempts_and_is_embedded_after_it_returns(tmp_path, monkeypatch):
     pytest.importorskip("aiohttp")
     monkeypatch.setattr(remote_files, "_files_by_address", {})
     for folder, count in (("www/birds", BIRDS), ("here", 3)):

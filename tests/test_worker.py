@@ -56,7 +56,7 @@ def start(project, processes, *words) -> subprocess.Popen:
     return process
 
 
-def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learning_code_as_such(db):
+def test_training_set_keeps_present_and_absent_labels_and_masks_unsure_ones(db):
     for class_id, state in ((1, 1), (2, 1), (3, -1)):
         say(db, 1, class_id, state)
     say(db, 2, 1, 1)
@@ -72,7 +72,7 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
     assert known.newest_decision_id == 7
 
 
-def test_what_two_people_differ_on_teaches_nothing_until_it_is_settled_nor_is_anything_estimated(db):
+def test_disagreement_of_two_annotators_is_masked_until_resolved(db):
     say(db, 1, 1, 1)
     say(db, 1, 2, 1)
     blind = [(1, 1, -1, None), (1, 2, 1, None)]
@@ -87,7 +87,7 @@ def test_what_two_people_differ_on_teaches_nothing_until_it_is_settled_nor_is_an
     assert (known.labels.tolist(), known.mask.all()) == ([[-1, 1, 0]], True)
 
 
-def test_what_three_people_differ_on_teaches_what_is_probable_and_once_it_is_settled_the_settlement(db):
+def test_disagreement_of_three_annotators_trains_the_probable_label_until_resolved(db):
     """Cid, whose answer is the label of image 1, finds nothing anywhere; on image 2 Ann and he alone differ."""
     image_overlap.set_overlap(db, 3, 1.0)
     for image_id in range(1, 20):
@@ -120,7 +120,7 @@ def test_what_three_people_differ_on_teaches_what_is_probable_and_once_it_is_set
     assert not load_training_set(db, cache).mask[1, 0]
 
 
-def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_path):
+def test_damaged_embedding_shard_is_deleted_and_the_others_are_read(tmp_path):
     add_shard(tmp_path / "f", np.array([1, 2]), np.ones((2, 4)), np.ones((2, 9, 4)))
     (tmp_path / "f" / "torn.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{half")
     cache = read_made(tmp_path / "f")
@@ -129,7 +129,7 @@ def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_pa
 
 
 @pytest.mark.parametrize("images", [(5, 2), (2, 5)])
-def test_features_of_two_sizes_stop_no_worker_most_images_decide_and_then_the_network_in_use(tmp_path, images):
+def test_cache_uses_the_embedding_size_of_most_images_until_a_new_shard_has_another(tmp_path, images):
     first = 1
     for count, numbers in zip(images, (4, 6), strict=True):
         ids = np.arange(first, first + count)
@@ -142,14 +142,14 @@ def test_features_of_two_sizes_stop_no_worker_most_images_decide_and_then_the_ne
     assert cache.features.shape == (1, 8) and cache.regions[:].shape == (1, 9, 8) and len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_shard_whose_parts_do_not_fit_together_is_thrown_away(tmp_path):
+def test_inconsistent_embedding_shard_is_deleted(tmp_path):
     odd = {"image_ids": np.arange(1, 6), "features": np.ones((4, 4), np.float16), "regions": np.ones((4, 9, 4))}
     save_file(odd, tmp_path / "0.safetensors")
     cache = read_made(tmp_path)
     assert len(cache.image_ids) == 0 and not list(tmp_path.iterdir()) and "of another type" in cache.left_out[0]
 
 
-def test_a_cache_from_before_there_were_regions_is_completed(db):
+def test_images_of_shards_without_regions_or_with_a_changed_byte_are_embedded_again(db):
     network = "efficientnet_lite2"
     configuration.set_backbone(db, network)
     folder = db.paths.features(network)
@@ -189,7 +189,7 @@ def test_a_cache_from_before_there_were_regions_is_completed(db):
 
 
 @pytest.mark.parametrize("seconds", [20.0, 600.0])
-def test_the_worker_rests_as_long_as_it_trained_but_not_with_somebody_waiting(answered, seconds):
+def test_worker_pauses_as_long_as_it_trained_and_shorter_when_a_training_is_requested(answered, seconds):
     worker = Worker(answered.paths.project)
     try:
         assert worker.training.is_due()
@@ -231,7 +231,7 @@ worker.train()
 
 
 @pytest.mark.process
-def test_a_training_that_a_worker_was_killed_in_is_begun_again_by_the_next_but_not_without_end(answered):
+def test_training_request_is_retried_after_a_worker_kill_but_not_after_the_third(answered):
     worker = Worker(answered.paths.project)
     worker.run_once()
     worker.close()
@@ -265,14 +265,14 @@ print(torch.get_num_threads())
 
 
 @pytest.mark.process
-def test_the_thread_of_updates_takes_no_cores_from_trainings(project):
+def test_update_thread_takes_no_cores_from_trainings(project):
     words = [sys.executable, "-c", CORES_WHILE_UPDATES_RUN, str(project)]
     done = subprocess.run(words, env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True, text=True, check=True)
     without, beside = done.stdout.split()
     assert beside == without
 
 
-def test_a_request_for_a_training_ends_with_the_run_or_its_error_and_outlives_a_stop(answered, monkeypatch):
+def test_training_request_survives_a_stop_and_ends_with_the_run_or_its_error(answered, monkeypatch):
     worker = Worker(answered.paths.project)
     try:
         worker.run_once()
@@ -298,7 +298,7 @@ def test_a_request_for_a_training_ends_with_the_run_or_its_error_and_outlives_a_
     assert answered.value("SELECT count(*) FROM job") == 0
 
 
-def test_an_image_whose_features_are_not_finite_is_embedded_again_and_stops_no_training(db):
+def test_image_with_non_finite_embeddings_is_embedded_again_and_does_not_stop_training(db):
     features = np.eye(24, dtype=np.float16)
     features[4, 2] = np.nan
     add_features(db, DEFAULT_BACKBONE, np.arange(1, 25), features, np.zeros((24, 9, 24)))
@@ -315,7 +315,7 @@ def test_an_image_whose_features_are_not_finite_is_embedded_again_and_stops_no_t
 
 
 @pytest.mark.process
-def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(db, project, annotator):
+def test_worker_once_embeds_trains_and_publishes_suggestions_that_find_hidden_labels(db, project, annotator):
     for image_id in range(1, 17):
         if shown(image_id):
             say(db, image_id, shown(image_id)[0])
@@ -340,7 +340,7 @@ def test_once_embeds_trains_publishes_and_its_suggestions_find_what_was_hidden(d
 
 
 @pytest.mark.process
-def test_once_without_a_positive_label_says_so_and_keeps_the_features(project, annotator):
+def test_worker_once_without_a_present_label_reports_it_and_keeps_the_embeddings(project, annotator):
     told = annotator("worker", project, "--once", code=1).stderr
     assert "nothing to learn from yet" in told
     status = json.loads(annotator("status", project, "--json").stdout)
@@ -349,7 +349,7 @@ def test_once_without_a_positive_label_says_so_and_keeps_the_features(project, a
 
 
 @pytest.mark.process
-def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, annotator, db):
+def test_second_worker_is_refused_and_the_running_process_is_named(project, processes, annotator, db):
     first = start(project, processes)
     until(lambda: heartbeat.load_worker_state(db).pid == first.pid)
     told = annotator("worker", project, "--once", code=1).stderr
@@ -366,7 +366,7 @@ def test_a_second_worker_is_refused_and_says_who_is_there(project, processes, an
         pytest.param(["loading the network", "embedding", "embedding"], id="again and again", marks=pytest.mark.slow),
     ],
 )
-def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, processes, kills):
+def test_restarted_worker_completes_embeddings_and_training_after_kills(tmp_path, class_file, processes, kills):
     for number in range(72):
         draw(tmp_path / "many" / f"{number}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number)
     set_up_project(tmp_path / "project", images_folder=tmp_path / "many", class_file=class_file)
@@ -412,7 +412,7 @@ def test_killed_it_ends_with_every_feature_and_a_run(tmp_path, class_file, proce
 
 
 @pytest.mark.process
-def test_weights_that_cannot_be_had_name_the_network_that_works_offline(tmp_path, photos, annotator):
+def test_init_with_an_unavailable_backbone_suggests_another_and_creates_no_project(tmp_path, photos, annotator):
     told = annotator("init", tmp_path / "p", "--images", photos, "--backbone", "resnet19", code=1).stderr
     assert "efficientnet_lite0" in told or "resnet18" in told
     assert not (tmp_path / "p").exists()

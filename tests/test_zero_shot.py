@@ -24,7 +24,7 @@ def made(images: int, classes: int, share: float = 0.2):
     return normalize(patches, dim=2), axes[:classes], axes[classes], truth
 
 
-def test_every_name_stands_in_every_template_once():
+def test_prompts_combine_every_class_name_with_every_template():
     names = list_names("heron", ("egret", "heron"), "grey, with a long neck.")
     assert names == ("heron", "egret", "heron, grey, with a long neck")
     texts = build_prompts(names)
@@ -33,12 +33,12 @@ def test_every_name_stands_in_every_template_once():
     assert build_prompts(["{} {}"], ["a {}"]) == ["a {} {}"] and list_names("fox") == ("fox",)
 
 
-def test_the_vector_of_a_class_is_the_mean_of_its_texts():
+def test_class_vector_is_the_normalized_mean_of_its_text_vectors():
     of_texts = normalize(torch.tensor([[1.0, 0], [0, 1], [0, 1]]), dim=1)
     assert torch.allclose(average_class_vectors(of_texts, [2, 1]), torch.tensor([[0.5**0.5, 0.5**0.5], [0, 1]]))
 
 
-def test_a_small_thing_is_found_in_its_patch_where_the_whole_image_says_little():
+def test_best_patch_score_finds_small_objects_that_the_whole_image_misses():
     patches, classes, nothing, truth = made(60, 6)
     noise = 0.03 * torch.from_numpy(np.random.default_rng(1).normal(size=(60, SIZE))).float()
     of_images = normalize(patches.mean(1) + noise, dim=1) @ classes.T
@@ -48,13 +48,13 @@ def test_a_small_thing_is_found_in_its_patch_where_the_whole_image_says_little()
     assert mean_average_precision(guess_probabilities(of_images.numpy(), of_patches), truth) > 0.95
 
 
-def test_a_patch_can_hold_nothing_of_the_only_class():
+def test_patch_scores_separate_a_single_class_from_nothing():
     patches, classes, nothing, truth = made(60, 1)
     scores = score_best_patch(patches, classes, nothing, 50.0).numpy()
     assert scores[truth].min() > 0 > scores[~truth].max()
 
 
-def test_classes_of_another_level_and_spread_are_guessed_alike():
+def test_guessed_probabilities_ignore_level_and_spread_of_the_class_scores():
     random = np.random.default_rng(0)
     scores = random.normal(size=(500, 1)) * [1, 0.001, 1] + [0, 0.3, -40]
     guess = guess_probabilities(scores)
@@ -63,7 +63,7 @@ def test_classes_of_another_level_and_spread_are_guessed_alike():
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_does_not_differ_says_nothing_and_what_is_not_known_is_left_to_the_whole_image():
+def test_constant_scores_standardize_to_zero_and_unknown_patch_scores_are_ignored():
     assert not standardize(np.full((4, 2), 3.0)).any()
     assert np.isnan(standardize(np.array([[np.nan], [1.0], [2.0]]))).sum() == 1
     of_images = np.random.default_rng(0).normal(size=(50, CLASSES_PER_CHUNK + 3))
