@@ -44,7 +44,7 @@ style: $(VENV)/installed-for-tests
 	$(BIN)/pydoclint $(PUBLIC)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/get_typescript.py
-	$(BIN)/python -m pytest -p no:cacheprovider tests/test_scripts.py
+	$(BIN)/python -m pytest -p no:cacheprovider tests/repository/test_script_types.py
 
 # The types and the tests wait for nothing of each other, and neither keeps two cores busy to its end.
 check: $(VENV)/installed-for-tests
@@ -57,10 +57,10 @@ test: $(VENV)/installed-for-tests
 	@$(MAKE) --no-print-directory -j 2 lint user-tests
 
 unit-tests: $(VENV)/installed-for-tests
-	$(PYTEST) -m "not browser and not process and not training and not slow and not readers" --deselect tests/test_scripts.py
+	$(PYTEST) -m "not browser and not process and not training and not slow and not readers" --deselect tests/repository/test_script_types.py
 
 user-tests: $(VENV)/installed-for-tests
-	$(PYTEST) -m "not slow and not readers" --deselect tests/test_scripts.py
+	$(PYTEST) -m "not slow and not readers" --deselect tests/repository/test_script_types.py
 
 test-slow: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_chromium.py

@@ -1,7 +1,7 @@
 """Measure the names, the prose and the size of the code base. `python tests/code_measures.py` prints the table.
 
-Each measure has a bound, which tests/test_code_measures.py holds and which may only be lowered, and a goal. Scope: the
-packages that are installed, annotator and spmll; aliases also in tests and docs.
+Each measure has a bound, which may only be lowered (tests/repository/test_code_measures.py), and a goal. Scope: the
+packages that are installed, annotator and spmll, and for aliases tests and docs too.
 """
 
 import ast

@@ -14,8 +14,8 @@ from pathlib import Path
 import needed  # noqa: F401 - first: it ends pytest where packages are missing
 import numpy as np
 import pytest
-from contexts import Contexts
 from harness.browser import open_chromium
+from harness.contexts import Contexts
 from PIL import Image
 from run_failed_again import pytest_sessionfinish  # noqa: F401 - a hook
 

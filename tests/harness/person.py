@@ -1,0 +1,147 @@
+"""A person in front of a page, in a real Chromium: what they see, and what has come of what they did."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from conftest import CLASSES, draw
+from playwright.sync_api import Page, expect
+
+from annotator.exchange.project_setup import set_up_project
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from harness.browser import sign_in_context
+from harness.contexts import Contexts
+from harness.served import PAGES_ALONE, Served, serving
+
+RENEW = 8_000  # milliseconds between two requests for news of a page that nobody touches (item_queue.js)
+
+
+@contextmanager
+def served_photos(
+    folder: Path,
+    count: int,
+    classes: Sequence[str],
+    size: tuple[int, int] = (60, 40),
+    python: Sequence[str] = PAGES_ALONE,
+) -> Iterator[Served]:
+    """The app on this many drawn images and these classes (lines of a class file); with python=APP it has a worker."""
+    for number in range(count):
+        draw(folder / "photos" / f"{number:03}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number, size=size)
+    (folder / "classes.txt").write_text("\n".join(classes) + "\n")
+    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
+    with serving(folder / "project", python) as served:
+        yield served
+
+
+def open_page(
+    browser: Contexts, served: Served, name: str, path: str = "/annotate", *, clock: bool = False, **more
+) -> Page:
+    """A page of somebody who has given their name before, in a context of their own; `troubles` collects its errors.
+
+    clock    its timers follow `page.clock`; so they do in all later pages of its context, which nobody else gets then
+    """
+    options = {"viewport": {"width": 1200, "height": 800}} | more
+    context = browser.new_context(**options) if clock else browser.take(**options)
+    if clock:
+        context.clock.install()
+    sign_in_context(context, served.project, served.address, name)
+    page = browser.page_of(context)
+    kept = {"origin": served.address, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
+    tools = page.context.new_cdp_session(page)
+    tools.send("Storage.clearDataForOrigin", kept)
+    tools.detach()
+    page.goto(served.address + path)
+    return page
+
+
+def wait_until_fetched(page: Page) -> None:
+    """Until the page fetches nothing for half a second from now on: what comes next is there. `networkidle` is of the
+    load of the page, and may have been before the first picture was asked for."""
+    quiet, end = 0, time.monotonic() + 60
+    while quiet < 10:
+        assert time.monotonic() < end, [request.url for request in page.fetching]
+        page.wait_for_timeout(50)
+        quiet = 0 if page.fetching else quiet + 1
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Until Streamlit's program has ended for now: of a download button that is drawn anew, it forgets the press."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=30_000)
+
+
+def on_screen(page: Page) -> int:
+    return int(page.locator(".stage img[data-image]").first.get_attribute("data-image"))
+
+
+def wait_for_picture(page: Page) -> None:
+    page.locator(".stage img[data-image]").first.wait_for(timeout=60_000)
+
+
+def wait_for_another(page: Page, image_id: int) -> None:
+    """Until something else than this image is on screen."""
+    expect(page.locator(f".stage img[data-image='{image_id}']")).to_have_count(0)
+    wait_for_picture(page)
+
+
+def wait_for_image(page: Page, image_id: int) -> None:
+    page.locator(f".stage img[data-image='{image_id}']").wait_for()
+
+
+def looked(page: Page) -> None:
+    """Until the image has been on screen for so long that a key is about it, and not a hurried one about the last."""
+    page.evaluate("window.since = performance.now()")
+    page.wait_for_function("performance.now() - window.since > 320")
+
+
+def twice(press: Callable[[], object], apart: float) -> None:
+    """Press twice, so many seconds apart, as a hand does that trembles or does not trust the first press."""
+    began = time.perf_counter()
+    press()
+    time.sleep(max(0.0, began + apart - time.perf_counter()))
+    press()
+
+
+def wait_until_saved(page: Page, count: int | None = None) -> None:
+    """Until nothing waits to be saved, and this many decisions (undos count) have been since the page was opened."""
+    foot = page.locator(".foot")
+    expect(foot).to_have_attribute("data-waiting", "0", timeout=60_000)
+    if count is not None:
+        expect(foot).to_have_attribute("data-saved", str(count), timeout=60_000)
+
+
+def decided(served: Served, name: str) -> list[dict]:
+    """The rows of this person's decisions, oldest first."""
+    db = Database(served.project)
+    return db.rows("SELECT * FROM decision WHERE annotator = ? ORDER BY id", [name])
+
+
+def labels_of(served: Served, image_id: int) -> dict[int, int]:
+    """Class -> state of this image, as the store has it."""
+    return {one.class_id: one.state for one in decisions.load_labels(Database(served.project), [image_id])}
+
+
+class Scribe:
+    """Presses keys and keeps its own book of what the store must hold in the end."""
+
+    def __init__(self, page: Page):
+        self.page = page
+        self.labels: dict[int, dict[int, int]] = {}
+        self.last = ""
+
+    def press(self, *keys: str, leaves: bool = True) -> int:
+        """These keys, about the image on screen, whose id is returned."""
+        wait_for_picture(self.page)
+        if keys[0] in ("Enter", self.last):  # about what is seen, and no slip: a person looks first
+            looked(self.page)
+        self.last = keys[-1]
+        image_id = on_screen(self.page)
+        for key in keys:
+            self.page.keyboard.press(key)
+        if leaves:
+            wait_for_another(self.page, image_id)
+        return image_id
+
+    def write(self, image_id: int, **states: int) -> None:
+        self.labels.setdefault(image_id, {}).update({int(name[1:]): state for name, state in states.items()})

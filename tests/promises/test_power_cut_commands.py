@@ -1,0 +1,151 @@
+"""Power cuts while a project is merged, backed up, restored, upgraded and exported: nothing of it, or all."""
+
+import json
+import os
+import random
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.faults.scenes.scene import SCENE_IMAGES, make_project
+from harness.adaptable import pretend_adapted
+from harness.power_cut import Disk, record, replay
+from test_power_cut import SHARE, WHY_NOT
+
+from annotator.exchange.exports import destination
+from annotator.store.classes import class_history
+from annotator.store.database.database import Database
+from annotator.store.database.files_together import finish_renaming
+from annotator.store.pictures.files import compute_sha256
+from annotator.store.schema import STEPS
+from annotator.store.schema.older import read_any_version, write_older
+from annotator.store.upkeep import consistency, restoring
+
+COMMANDS = Path(__file__).resolve().parents[1].joinpath("harness", "power_cut_commands.py")
+WEIGHTS = "weights " * 1000
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """A disk as it was before the commands, and the recording of them: folder, trace."""
+    folder = tmp_path_factory.mktemp("commands")
+    make_project(folder)
+    disk = folder / "disk"
+    (disk / "out").mkdir(parents=True)
+    (disk / "older").mkdir()
+    write_older(folder / "project" / "project.db", disk / "older" / "project.db", "m004")
+    db = Database(folder / "project")
+    pretend_adapted(db, "made", "parent", np.arange(1, 5))
+    (db.paths.adapted_network("made") / "model.safetensors").write_text(WEIGHTS)
+    db.close()
+    shutil.move(folder / "project", disk / "project")
+    Database(disk / "project").close()
+    shutil.copytree(disk, folder / "before")
+    words = [sys.executable, "-P", str(COMMANDS), str(disk), str(folder / "marks")]
+    tests = os.pathsep.join([str(COMMANDS.parents[1]), os.environ.get("PYTHONPATH", "")])
+    record(words, folder / "trace", env=os.environ | {"PYTHONPATH": tests, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=600)
+    return folder
+
+
+def broken(disk: Path, done: dict[str, int]) -> list[str]:
+    """What had ended well and is not there, and what is there by halves."""
+    told = []
+    db = Database(disk / "project")
+    told += consistency.find_problems(db)
+    if db.value("SELECT count(*) FROM decision WHERE uuid LIKE 'decided-%'") < done.get("decision", 0):
+        told.append("a decision is lost")
+    changes = sum(change.kind in ("merge", "undo") for change in class_history.load_changes(db))
+    told += ["a merge is lost"] if changes < done.get("merge", 0) else []
+    db.close()
+    return told + _exports(disk / "out", done) + _backups(disk, done) + _upgrade(disk / "older", done)
+
+
+def _exports(out: Path, done: dict[str, int]) -> list[str]:
+    finish_renaming(out / "labels.csv")  # as the next export does
+    files = sorted(out.glob("labels.*"), key=lambda path: path.name.endswith(".card.json"))
+    told = destination.find_problems(files, False) if files else []
+    folder = out / "set"
+    if folder.exists():
+        told += _folder(folder)
+    for word, path in (
+        ("file", out / "labels.csv"),
+        ("folder", folder / "data_card.json"),
+        ("network", out / "network"),
+    ):
+        told += [f"the export {path.name} is lost"] if done.get(word) and not path.exists() else []
+    network = out / "network"
+    if network.exists() and (network / "model.safetensors").read_text() != WEIGHTS:
+        told.append("the network is not whole")
+    return told
+
+
+def _folder(folder: Path) -> list[str]:
+    """By what its files hold: times are not kept by the model of a disk."""
+    card = json.loads((folder / "data_card.json").read_text())
+    told = [name for name, digest in card["written"].items() if compute_sha256(folder / name) != digest]
+    pictures = list(folder.rglob("*.jpg"))
+    for path in pictures:
+        assert path.read_bytes().endswith(b"\xff\xd9"), path
+    return told + ([] if len(pictures) == SCENE_IMAGES else [f"{len(pictures)} images"])
+
+
+def _backups(disk: Path, done: dict[str, int]) -> list[str]:
+    kept = restoring.list_manifests(disk / "kept")
+    told = ["a backup is lost"] if len(kept) < done.get("backup", 0) else []
+    for number, manifest in enumerate(kept, start=1):
+        restoring.restore(disk / "kept", disk / f"restored{number}", manifest.stem)
+        db = Database(disk / f"restored{number}")
+        decided = db.value("SELECT count(*) FROM decision WHERE uuid LIKE 'decided-%'")
+        told += [
+            *consistency.find_problems(db),
+            *([] if decided == number else [f"backup {number} has {decided} of it"]),
+        ]
+        db.close()
+    if (disk / "again").exists():
+        db = Database(disk / "again")
+        told += consistency.find_problems(db)
+        db.close()
+    elif done.get("restore"):
+        told.append("what was restored is lost")
+    return told
+
+
+def _upgrade(older: Path, done: dict[str, int]) -> list[str]:
+    found = read_any_version(older / "project.db")
+    told = ["the upgrade is lost"] if done.get("upgrade") and found["steps"] < len(STEPS) else []
+    copies = [read_any_version(path) for path in (older / "copies").glob("*.db")]
+    if found["steps"] == len(STEPS) and not copies:
+        told.append("it was upgraded and the copy from before is lost")
+    told += ["a copy is of another project" for copy in copies if copy["decisions"] != found["decisions"]]
+    db = Database(older)
+    told += consistency.find_problems(db)
+    db.close()
+    return told
+
+
+@pytest.mark.process
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+@pytest.mark.slow
+def test_power_cut_leaves_backups_exports_and_upgrades_complete_or_absent(recording, tmp_path):
+    disk = Disk(recording / "before")
+    disk.root = recording / "disk"
+    disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}
+    chance, done, cuts = random.Random(0), {}, 0
+    for name, path, text in replay(recording / "trace", disk.root, disk):
+        if path == str(recording / "marks"):
+            done |= {word: int(count) for word, count in (line.split() for line in text.decode().splitlines())}
+        elif name not in ("fsync", "fdatasync") or chance.random() > SHARE:
+            continue
+        for drawn in (None, chance):
+            cuts += 1
+            place = tmp_path / str(cuts)
+            disk.write(place, drawn)
+            told = broken(place, done)
+            assert not told, (cuts, done, "a part arrived" if drawn else "nothing arrived", told)
+            shutil.rmtree(place)
+    assert done == {
+        "decision": 2, "file": 2, "folder": 2, "backup": 2, "restore": 1, "merge": 2, "upgrade": 1, "network": 1
+    }  # fmt: skip
+    assert cuts > 40

@@ -1,0 +1,330 @@
+"""Presses that nobody meant, in a real Chromium: twice what was meant once, letters of a word, a key that is held."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from harness.contexts import Contexts
+from harness.grids import DRAWN, KIND, open_grid, saved, shown
+from harness.person import (
+    decided,
+    labels_of,
+    looked,
+    on_screen,
+    open_page,
+    served_photos,
+    twice,
+    wait_for_picture,
+    wait_until_fetched,
+    wait_until_saved,
+)
+from harness.projects import draw_heatmaps, publish_run
+from harness.served import Served, until
+from playwright.sync_api import Locator, Page, expect
+
+from annotator.records import Decision
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions, image_overlap
+
+pytestmark = pytest.mark.browser
+
+# Keys: 1 to 9, 0, then the letters of the keyboard's rows: t of tent, j of jacket.
+NAMES = ["fox", "heron", "deer", "owl", "hare", "boots", "hat", "bag", "belt", "scarf", "tent"]
+LETTERS = "qwertyuiopasdfghjklzxcvbnm"
+APART = (0.09, 0.15, 0.23)  # seconds
+FIVE_A_SECOND = 0.2
+SECOND = "ignored"  # said of a second press
+SELECTED = ".suggestion.selected"
+SINGLE = ("reading", "image", "click")  # kinds of Autopilot's actions about one image
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> Iterator[Served]:
+    """An app with 400 tiny images and a class for each key; each test is somebody else."""
+    lines = [*NAMES, *(f"jacket {letter}" for letter in LETTERS[1:])]
+    with served_photos(tmp_path_factory.mktemp("many"), 400, lines) as served:
+        yield served
+
+
+@pytest.fixture
+def ranked(tmp_path) -> Iterator[Served]:
+    """An app with 150 images, 20 of them complete, three classes and a model that suggests two of them on each."""
+    with served_photos(tmp_path, 150, ["fox", "heron", "deer"]) as served:
+        db = Database(served.project)
+        for image in images.load_all_images(db)[-20:]:
+            decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image_id=image.id)])
+        chances = np.tile([0.98, 0.8, 0.1], (150, 1))
+        chances[:, 0] -= np.arange(150) / 1000
+        draw_heatmaps(db, publish_run(db, chances), chances > 0.5)
+        yield served
+
+
+def click(button: Locator) -> Callable[[], None]:
+    """Clicks this place, wherever the button is by then; the mouse is there already."""
+    box = button.bounding_box()
+    button.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def press() -> None:
+        button.page.mouse.down()
+        button.page.mouse.up()
+
+    return press
+
+
+def key(page: Page, name: str) -> Callable[[], None]:
+    return lambda: page.keyboard.press(name)
+
+
+def at_a_beat(page: Page, keys: str, seconds: float = FIVE_A_SECOND) -> list[tuple[int, str]]:
+    """Press these keys; for each the image that was on screen. Their times are what they should be, however busy the
+    machine is: the browser takes the time of a press from whoever sends it."""
+    tools = page.context.new_cdp_session(page)
+    due, seen = time.time(), []
+    for name in keys:
+        time.sleep(max(0.0, due - time.time()))
+        seen.append((on_screen(page), name))
+        code = f"Digit{name}" if name.isdigit() else "Space" if name == " " else f"Key{name.upper()}"
+        about = {"key": name, "code": code, "windowsVirtualKeyCode": ord(name.upper()), "timestamp": due}
+        tools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": name, **about})
+        tools.send("Input.dispatchKeyEvent", {"type": "keyUp", **about})
+        due += seconds
+    tools.detach()
+    return seen
+
+
+def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many):
+    page = open_page(browser, many, "Twice")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    button = lambda name: lambda: click(page.get_by_role("button", name=name).first)  # noqa: E731
+    ways = [lambda: key(page, "1"), lambda: key(page, "Enter"), lambda: key(page, " "), button("Nothing here: empty")]
+    ways += [lambda: click(page.locator(".class[data-class='2']"))]
+    seen = []
+    for way in ways:
+        for apart in APART:
+            wait_until_fetched(page)
+            looked(page)
+            seen.append(on_screen(page))
+            said = listen(page)
+            twice(way(), apart)
+            until(lambda said=said: SECOND in said(), 10)
+            assert on_screen(page) != seen[-1], "the first press counts"
+    wait_until_saved(page, len(seen))
+    assert [row["image_id"] for row in decided(many, "Twice")] == seen
+
+
+def test_double_enter_in_a_text_field_does_not_complete_the_image(browser, many):
+    page = open_page(browser, many, "Fields")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    looked(page)
+    image = on_screen(page)
+    page.keyboard.press("/")
+    page.keyboard.type("owl")
+    twice(key(page, "Enter"), 0.15)
+    looked(page)
+    page.keyboard.press(",")
+    page.keyboard.type("blurred")
+    flagged = on_screen(page)
+    twice(key(page, "Enter"), 0.15)
+    wait_until_saved(page, 2)
+    rows = [(row["action"], row["image_id"], row["class_id"]) for row in decided(many, "Fields")]
+    assert rows == [("label", image, 4), ("flag", flagged, None)]
+
+
+def test_held_key_on_a_button_answers_one_image(browser, many):
+    page = open_page(browser, many, "Held")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    looked(page)
+    page.get_by_role("button", name="Nothing here: empty").focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")  # reached by Tab, the button is pressed by Enter itself
+    image = on_screen(page)
+    for _ in range(8):
+        page.keyboard.down("Enter")
+        page.wait_for_timeout(60)
+    page.keyboard.up("Enter")
+    wait_until_saved(page, 1)
+    assert [row["image_id"] for row in decided(many, "Held")] == [image]
+
+
+def test_double_press_protection_starts_when_a_late_image_is_drawn(browser, many):
+    page = open_page(browser, many, "Late")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    looked(page)
+    # Frames of a slow machine: one each 400 ms.
+    page.evaluate("""() => {
+      const frame = window.requestAnimationFrame.bind(window);
+      window.requestAnimationFrame = (act) => setTimeout(() => frame(act), 400);
+    }""")
+    image = on_screen(page)
+    page.keyboard.press("1")
+    page.wait_for_timeout(500)
+    page.keyboard.press("1")  # 500 ms after the first, 100 after the frame
+    expect(page.locator("div.words")).to_contain_text(SECOND)
+    wait_until_saved(page, 1)
+    assert [row["image_id"] for row in decided(many, "Late")] == [image]
+    page.wait_for_timeout(400)
+    page.keyboard.press("1")
+    wait_until_saved(page, 2)
+
+
+def test_rapid_label_keys_all_count_including_repeated_classes(browser, many):
+    page = open_page(browser, many, "Quick")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    looked(page)
+    seen = at_a_beat(page, "123451234512345" + "1123345542211533")
+    wait_until_saved(page, len(seen))
+    assert [(row["image_id"], str(row["class_id"])) for row in decided(many, "Quick")] == seen
+
+
+def test_key_after_an_ignored_press_labels_only_the_displayed_image(browser, many):
+    page = open_page(browser, many, "Shifted")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    looked(page)
+    seen = at_a_beat(page, "1123")  # for four images, from a standstill: the second 1 may be a slip
+    expect(page.locator("div.words")).to_contain_text("too soon")
+    wait_until_saved(page, 1)
+    looked(page)
+    page.keyboard.press("4")
+    wait_until_saved(page, 2)
+    rows = [(row["image_id"], str(row["class_id"])) for row in decided(many, "Shifted")]
+    assert rows == [seen[0], (seen[1][0], "4")]
+
+
+def test_typed_class_name_opens_the_class_finder_and_labels_nothing(browser, many):
+    page = open_page(browser, many, "Typist")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    for word, pause in (("jacket", 0.12), ("tent", 0.2), ("jacket p", 0.35)):
+        looked(page)
+        image = on_screen(page)
+        at_a_beat(page, word, pause)
+        field = page.get_by_label("Find a class")
+        expect(field).to_be_focused()
+        expect(field).to_have_value(word)
+        expect(page.locator("div.words")).to_contain_text("Redo gives")
+        assert on_screen(page) == image
+        page.keyboard.press("Escape")
+    wait_until_saved(page)
+    rows = decided(many, "Typist")
+    assert {label for row in rows for label in labels_of(many, row["image_id"] or 1)} == set(), "nothing is labeled"
+
+
+def test_redo_restores_label_keys_that_opened_the_class_finder(browser, many):
+    page = open_page(browser, many, "Keys")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    looked(page)
+    seen = at_a_beat(page, "ten", 0.2)
+    page.keyboard.press("Escape")
+    for _ in seen:
+        page.keyboard.press("Shift+Backspace")
+    wait_until_saved(page, 9)
+    keys = dict(zip("1234567890" + LETTERS, range(1, 40), strict=False))
+    assert [labels_of(many, image) for image, _ in seen] == [{keys[letter]: 1} for _, letter in seen]
+
+
+def test_letters_that_start_no_class_name_count_as_label_keys_at_any_speed(browser, many):
+    page = open_page(browser, many, "Letters")
+    wait_for_picture(page)
+    wait_until_fetched(page)
+    looked(page)
+    seen = at_a_beat(page, "qwertasdfgzxcvb", 0.12)
+    wait_until_saved(page, len(seen))
+    assert [row["image_id"] for row in decided(many, "Letters")] == [image for image, _ in seen]
+
+
+def listen(page: Page) -> Callable[[], str]:
+    """All that the page says from now on: what comes next may take a word away before it can be looked at."""
+    page.locator("div.words").evaluate(
+        """(words) => {
+            const said = (window.said = []);
+            new MutationObserver(() => said.push(words.textContent)).observe(words, { childList: true, subtree: true });
+        }"""
+    )
+    return lambda: page.evaluate("window.said.join('; ')")
+
+
+@pytest.mark.parametrize("path", ["/grid", "/autopilot"])
+def test_double_press_saves_a_grid_once(browser, ranked, path):
+    page = open_grid(browser, ranked, "Grids", path)
+    ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.decide"))]
+    grids = []
+    for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
+        wait_until_fetched(page)  # or the second press would be told that the next one is on its way
+        looked(page)
+        grids.append(shown(page))
+        said = listen(page)
+        twice(way(), apart)
+        until(lambda said=said: SECOND in said() or page.evaluate(KIND) in SINGLE, 10)
+        if page.evaluate(KIND) in SINGLE:  # Autopilot goes on with one image, which has no button at that place
+            break
+    wait_until_saved(page, len(grids))
+    assert [{image for image, _ in batch} for batch in saved(ranked, "Grids")] == [
+        {image for image, _ in grid["tiles"]} for grid in grids
+    ]
+
+
+def test_double_press_answers_a_suggestion_once(browser, ranked):
+    page = open_page(browser, ranked, "Review", "/review")
+    page.locator(SELECTED).wait_for(timeout=60_000)
+    wait_until_fetched(page)
+    ways: list[Callable] = [lambda name=name: key(page, name) for name in "ynu"]
+    ways += [lambda: click(page.locator(".answers.first button.no"))]
+    ways += [lambda: click(page.locator(f"{SELECTED} button.no")), lambda: key(page, "Enter"), lambda: key(page, "a")]
+    answered = []
+    for number, way in enumerate(ways * 2):
+        looked(page)
+        if way is ways[-1]:  # on an image with a suggestion above the threshold
+            page.keyboard.press(" ")
+            looked(page)
+        answered.append((on_screen(page), int(page.locator(SELECTED).get_attribute("data-class"))))
+        twice(way(), APART[number % 3])
+    looked(page)  # the second click on a suggestion's own button may meet nothing
+    wait_until_saved(page, len(answered))
+    rows = {row["batch"] or row["uuid"]: row for row in decided(ranked, "Review")}.values()
+    assert [
+        (row["image_id"], row["class_id"] or chosen) for row, (_, chosen) in zip(rows, answered, strict=True)
+    ] == answered
+
+
+def test_double_press_answers_a_single_image_of_autopilot_once(browser: Contexts, many, tmp_path):
+    with served_photos(tmp_path, 60, ["fox", "heron", "deer"]) as served:
+        db = Database(served.project)
+        image_overlap.set_overlap(db, 2, 1.0)
+        page = open_page(browser, served, "Pilot", "/autopilot")
+        assert until(lambda: page.evaluate(KIND)) in SINGLE
+        wait_until_fetched(page)
+        seen = []
+        ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.main.wide"))]
+        for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
+            wait_until_fetched(page)
+            looked(page)
+            seen.append(on_screen(page))
+            said = listen(page)
+            twice(way(), apart)
+            until(lambda said=said: SECOND in said(), 10)
+        wait_until_saved(page, len(seen))
+        assert list(dict.fromkeys(row["image_id"] for row in decided(served, "Pilot"))) == seen
+
+
+def test_double_press_in_the_speed_test_advances_one_task(browser, many):
+    page = open_page(browser, many, "Timed", "/speed_test")
+    start = page.get_by_role("button", name="Start")
+    start.wait_for(timeout=60_000)
+    twice(click(start), 0.15)
+    for number in range(1, 4):
+        expect(page.locator(".tally")).to_contain_text(f"{number} of")
+        until(lambda: page.evaluate(KIND))
+        page.evaluate(DRAWN)
+        looked(page)
+        twice(key(page, "1" if page.evaluate(KIND) == "click" else "Enter"), APART[number % 3])
+    expect(page.locator(".tally")).to_contain_text("4 of")

@@ -1,0 +1,358 @@
+"""Audits: published whole or not at all, asked in random order, and what the certificate estimates from the answers."""
+
+import json
+import tracemalloc
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import bulk, projects
+from test_grid_queue import publish
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export_writer import export_data_set
+from annotator.quality import audit_sampling
+from annotator.quality.certification import compute_certificate, estimate_seconds_per_tile
+from annotator.quality.evidence import (
+    Interval,
+    describe_share,
+    explain_hidden_precision,
+    explain_hidden_recall,
+    format_search_time,
+)
+from annotator.records import Batch, Decision
+from annotator.store.database.database import Database
+from annotator.store.labels import audits, decisions
+
+
+def truth(image_id: int, class_id: int) -> int:
+    """What there is to see on the photos of conftest.py."""
+    return 1 if image_id >> (class_id - 1) & 1 else -1
+
+
+def say(db: Database, cells: list[tuple[int, int]], source: str = "click", by: str = "Ann", **more) -> str:
+    """Answer these cells as they are."""
+    states = more.pop("states", None) or [truth(*cell) for cell in cells]
+    told = [(*cell, state, None) for cell, state in zip(cells, states, strict=True)]
+    batch = Batch(str(uuid.uuid4()), by, source, told, **more)
+    assert not decisions.save(db, [batch]).refused
+    return batch.uuid
+
+
+def answer(db: Database, many: int | None = None) -> list[tuple[int, int]]:
+    """Answer the first open cells of the audit."""
+    cells = [(one.image_id, one.class_id) for one in audit_sampling.load_open_cells(db)][:many]
+    say(db, cells, "audit")
+    return cells
+
+
+def positives(class_id: int) -> int:
+    return sum(truth(image_id, class_id) == 1 for image_id in range(1, 25))
+
+
+def test_audit_draws_equally_many_unanswered_labels_per_class_and_few_answered_ones(db):
+    say(db, [(image_id, 1) for image_id in range(1, 13)])
+    drawn = audit_sampling.draw_audit(db, 20, seed=1)
+    cells = audit_sampling.load_open_cells(db)
+    assert drawn.cells == len(cells) == 20
+    relabels = [cell for cell in cells if cell.class_id == 1 and cell.image_id <= 12]
+    assert len(relabels) == 2  # a tenth
+    assert sorted(sum(cell.class_id == c for cell in cells if cell not in relabels) for c in (1, 2, 3)) == [6, 6, 6]
+    assert audit_sampling.load_open_cells(db, 2) == [one for one in cells if one.class_id == 2]
+
+
+def test_answered_audit_label_leaves_the_open_list_until_undo(db):
+    audit_sampling.draw_audit(db, 9, seed=2)
+    before = audit_sampling.load_open_cells(db)
+    decisions.save(db, [Decision("a", "label", "Ann", "audit", before[0].image_id, before[0].class_id, 1)])
+    assert audit_sampling.load_open_cells(db) == before[1:]
+    decisions.undo(db, "Ann")
+    assert audit_sampling.load_open_cells(db) == before
+
+
+def test_open_labels_of_the_newest_audit_precede_those_of_older_audits(db):
+    audit_sampling.draw_audit(db, 9, seed=2)
+    older = audit_sampling.load_open_cells(db)
+    audit_sampling.draw_audit(db, 6, seed=3)
+    cells = audit_sampling.load_open_cells(db)
+    assert [one.audit_id for one in cells[:6]] == [2] * 6 and {one.audit_id for one in cells[6:]} == {1}
+    asked = {(one.image_id, one.class_id) for one in cells}
+    assert len(asked) == len(cells) and asked >= {(one.image_id, one.class_id) for one in older}
+    assert compute_certificate(db).overall.waiting == len(cells)
+
+
+def test_audit_labels_carry_the_score_of_the_current_model(db):
+    rising = np.linspace(0.02, 0.98, 24)
+    run = publish(db, np.stack([rising, rising, np.full(24, np.nan)], 1))
+    assert audit_sampling.draw_audit(db, 60, seed=3).run_id == run
+    for one in audit_sampling.load_open_cells(db):
+        assert one.run_id == run
+        expected = None if one.class_id == 3 else pytest.approx(rising[one.image_id - 1], abs=1e-3)
+        assert one.score == expected
+    strata = audits.load_population(db, 1).strata
+    assert (np.diff(strata[:, 0].astype(int)) >= 0).all() and len(set(strata[:, 0])) == 2
+    assert len(set(strata[:, 2])) == 1
+
+
+def test_interrupted_audit_draw_is_hidden_and_deleted_by_the_next_draw(db, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(audits, "save_array", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            audit_sampling.draw_audit(db, 9)
+    assert audits.load_audits(db) == [] and audit_sampling.load_open_cells(db) == []
+    with db.writing() as sql:
+        sql.execute("UPDATE audit SET drawn_at = 0")
+    assert audit_sampling.draw_audit(db, 9).cells == 9
+    assert db.value("SELECT count(*) FROM audit") == 1
+
+
+def test_audit_draw_deletes_audits_beyond_the_kept_limit(db):
+    for seed in range(audits.MAX_KEPT_AUDITS + 2):
+        audit_sampling.draw_audit(db, 3, seed=seed)
+    kept = {path.name for path in db.paths.audits.iterdir()}
+    assert kept == {str(one.id) for one in audits.load_audits(db)} and len(kept) == audits.MAX_KEPT_AUDITS
+    compute_certificate(db)
+
+
+def test_audit_draw_refuses_zero_labels_no_images_and_unknown_classes(db, tmp_path):
+    with pytest.raises(AnnotatorError, match=r"1 or more image-class pairs, such as 200, not 0"):
+        audit_sampling.draw_audit(db, 0)
+    empty = Database(tmp_path / "empty", create=True)
+    with pytest.raises(AnnotatorError, match="no images"):
+        audit_sampling.draw_audit(empty)
+    with pytest.raises(AnnotatorError, match=r"no classes \[7\]"):
+        audit_sampling.draw_audit(db, class_ids=[7])
+    assert compute_certificate(empty).lacks == ["No classes yet. Add some on the Classes page."]
+
+
+def test_certificate_without_an_audit_reports_what_is_missing_and_no_recall(db):
+    say(db, [(image_id, 1) for image_id in range(1, 9)])
+    found = compute_certificate(db)
+    fox = found.classes[0]
+    assert (fox.people, fox.unknown, fox.audited, fox.recall.estimate, fox.seconds) == (4, 16, 0, None, None)
+    assert (fox.recall.low, fox.recall.high) == (0.2, 1.0)
+    assert (fox.missing.low, fox.missing.high) == (0, 16)
+    assert found.find_reached_classes() == [] and found.sentence().startswith("Not measured yet.")
+    assert found.lacks[0].startswith("Start an audit: 64 unanswered pairs may hide labels")
+
+
+def test_certificate_after_an_audit_bounds_recall_and_missing_labels(db):
+    audit_sampling.draw_audit(db, 60, seed=4, class_ids=[1])
+    answer(db, 16)
+    found = compute_certificate(db).classes[0]
+    assert found.audited == 16 and found.waiting == 8
+    assert found.recall.low <= found.people / positives(1) <= found.recall.high
+    assert found.missing.low <= positives(1) - found.people <= found.missing.high
+    answer(db)
+    found = compute_certificate(db)
+    assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
+    assert found.find_reached_classes() == [1] and found.sentence() == (
+        "98 % recall reached for 1 of 3 classes. With 95 % confidence, if people's answers are right; 2 not measured. "
+        "Precision: not measured (people's labels assumed to be right)"
+    )
+    assert "These classes have no audit answers yet: heron, deer." in found.lacks
+
+
+def test_positives_found_outside_the_audit_raise_recall_but_not_estimated_missing_labels(db):
+    audit_sampling.draw_audit(db, 36, seed=5)
+    say(db, [(image_id, 1) for image_id in range(1, 25) if truth(image_id, 1) == 1])
+    found = compute_certificate(db).classes[0]
+    assert found.people == 12 and found.audited == 0
+    answer(db)
+    found = compute_certificate(db).classes[0]
+    assert found.audited == 12
+    assert found.recall.low <= 1.0 == found.recall.high and found.missing.low == 0
+
+
+def test_certificate_with_every_label_answered_has_recall_intervals_of_zero_width(db):
+    audit_sampling.draw_audit(db, 30, seed=6)
+    answer(db)
+    every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
+    say(db, every)
+    found = compute_certificate(db).overall
+    assert (found.recall.low, found.recall.high, found.missing.high, found.unknown) == (1, 1, 0, 0)
+
+
+def test_mistakes_found_by_audit_relabels_lower_precision(db):
+    every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
+    say(db, every, states=[1] * len(every))
+    audit_sampling.draw_audit(db, 60, seed=5)
+    assert {one.class_id for one in audit_sampling.load_open_cells(db)} == {1, 2, 3}
+    cells = answer(db)
+    found = compute_certificate(db)
+    assert len(cells) == found.relabels.present == 30, "half of an audit where nothing is open"
+    assert found.relabels.mistaken == sum(truth(*cell) == -1 for cell in cells) > 0
+    assert found.overall.precision.low < 0.5 < found.overall.precision.high <= 1
+
+
+def test_annotator_disagreements_widen_the_certificate_intervals(db):
+    every = [(image_id, 1) for image_id in range(1, 25)]
+    say(db, every)
+    for image_id, state in ((1, -1), (2, 1)):
+        decisions.save(db, [Decision(f"b{image_id}", "label", "Bob", "click", image_id, 1, state)])
+    found = compute_certificate(db).classes[0]
+    assert found.people == 12 and found.precision.low == pytest.approx(11 / 12, abs=1e-3)
+    assert found.missing.high == 1 and found.recall.low == pytest.approx(11 / 12, abs=1e-3)
+
+
+def test_certificate_counts_and_reports_images_added_after_the_audit(db, photos):
+    from conftest import draw as paint
+
+    from annotator.exchange.project_setup import set_up_project
+
+    audit_sampling.draw_audit(db, 60, seed=8, class_ids=[1])
+    answer(db)
+    assert compute_certificate(db).classes[0].missing.high == 0
+    for number in range(3):
+        paint(photos / f"new{number}.jpg", ("fox",), seed=100 + number)
+    set_up_project(db.paths.project, images_folder=photos)
+    found = compute_certificate(db)
+    assert found.classes[0].missing.high == 3 and any("3 images were added" in one for one in found.lacks)
+
+
+def test_certificate_time_estimate_follows_the_answer_times_of_the_project(db):
+    usual = estimate_seconds_per_tile(db)
+    publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
+    audit_sampling.draw_audit(db, 30, seed=9)
+    answer(db, 25)
+    before = compute_certificate(db).overall
+    for _ in range(6):
+        say(db, [(1, 1), (2, 1)], "grid", milliseconds=60_000)
+    assert estimate_seconds_per_tile(db) > 3 * usual
+    assert compute_certificate(db).overall.seconds > 2 * before.seconds > 0
+
+
+def test_export_writes_its_certificate_as_a_data_card(db, tmp_path):
+    say(db, [(image_id, 1) for image_id in range(1, 25)])
+    audit_sampling.draw_audit(db, 20, seed=10)
+    answer(db)
+    _, written = export_data_set(db, tmp_path / "labels.csv", "csv", Choices(unknown="absent"))
+    assert [path.name for path in written[-2:]] == ["labels.card.md", "labels.card.json"]
+    card = json.loads((tmp_path / "labels.card.json").read_text())
+    assert card["files"] == ["labels.csv", "labels.provenance.csv", "labels.notes.csv"]
+    fox = card["classes"][0]
+    every = {"estimate": 1.0, "low": 1.0, "high": 1.0}
+    assert fox["certificate"]["recall"] == every | {"assuming": "if people's answers are right"}
+    assert sum(cell["cells"] for one in card["classes"] for cell in one["cells"]) == 72
+    text = (tmp_path / "labels.card.md").read_text()
+    for expected in ("| fox | 12 | 0 | 100 % (100 %) |", "Audit 1: 20 pairs", "| absent | assumed |"):
+        assert expected in text, expected
+    assert all(sentence in text for sentence in card["assumed"] + card["limits"])
+
+
+def test_unaudited_recall_is_always_shown_with_its_assumption(db, tmp_path, annotator):
+    every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
+    say(db, every)
+    found = compute_certificate(db)
+    condition = "if people's answers are right"
+    assert found.overall.recall.estimate == 1 and not found.overall.audited
+    assert f"for 3 of 3 classes. With 95 % confidence, {condition}" in found.sentence()
+    assert found.overall.as_json()["recall"]["assuming"] == found.overall.as_json()["missing"]["assuming"] == condition
+    export_data_set(db, tmp_path / "labels.csv", "csv")
+    text = (tmp_path / "labels.card.md").read_text()
+    assert f"| recall {condition} |" in text and "Every pair has an answer and no audit has checked them" in text
+    told = " ".join(annotator("certificate", db.paths.project).stdout.split())
+    assert f"If {condition[3:]}: every pair has one, and no audit has checked them." in told and "recall if" in told
+
+
+def test_data_card_mentions_a_random_sample_only_after_an_audit(db, tmp_path):
+    def card() -> dict:
+        export_data_set(db, tmp_path / "x.csv", "csv", overwrite=True)
+        return json.loads((tmp_path / "x.card.json").read_text())
+
+    say(db, [(image_id, 1) for image_id in range(1, 9)])
+    told = card()
+    assert "sample was drawn" not in told["how_audits_are_drawn"] and "no random sample" in told["how_audits_are_drawn"]
+    assert not any("audit saw" in one for one in told["assumed"]) and not any("95 %" in one for one in told["limits"])
+    assert "What is known without an audit:" in (tmp_path / "x.card.md").read_text()
+    audit_sampling.draw_audit(db, 20, seed=10)
+    assert "20 drawn pairs wait" in card()["how_audits_are_drawn"], "drawn, and nothing answered"
+    answer(db)
+    told = card()
+    assert "simple random sample was drawn" in told["how_audits_are_drawn"]
+    assert "by the model" not in told["how_audits_are_drawn"] and "auto-accepted" not in told["how_audits_are_drawn"]
+    assert any("audit saw" in one for one in told["assumed"]) and any("95 %" in one for one in told["limits"])
+
+
+@pytest.mark.process
+def test_audit_and_certificate_commands_draw_an_audit_and_show_the_certificate(annotator, project: Path):
+    told = annotator("audit", project, "--cells", 30).stdout
+    assert "30 pairs to check" in told and "audit grid on the Grid page" in told
+    text = annotator("certificate", project).stdout
+    assert "Not measured yet. An audit tells how many labels are missing" in text and "Check 30 pairs" in text
+    found = json.loads(annotator("certificate", project, "--target", 0.5, "--json").stdout)
+    assert found["overall"]["waiting"] == 30 and found["reached"]["target"] == 0.5
+    assert [one["name"] for one in found["classes"]] == ["fox", "heron", "deer"]
+
+
+def test_precision_without_relabels_is_reported_as_not_measured(db, tmp_path):
+    say(db, [(image_id, 1) for image_id in range(1, 9)])
+    reason = "not measured (people's labels assumed to be right)"
+    found = compute_certificate(db)
+    assert found.classes[0].precision.reason == found.overall.precision.reason == reason
+    assert found.sentence() == "Not measured yet. An audit tells how many labels are missing"
+    assert any("Precision is not measured" in one for one in found.lacks)
+    export_data_set(db, tmp_path / "labels.csv", "csv")
+    card = json.loads((tmp_path / "labels.card.json").read_text())
+    nothing = {"estimate": None, "low": None, "high": None}
+    assert card["certificate"]["overall"]["precision"] == nothing | {"reason": reason}
+    assert card["classes"][0]["certificate"]["recall"] == nothing | {"reason": "not measured"}
+    assert f"| fox | 4 | 0 | not measured | {reason} | not measured | 0 |" in (tmp_path / "labels.card.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("one", "answers", "told"),
+    [
+        (Interval(1.0, 0.012, 1.0), 2, "too few answers (2)"),
+        (Interval(0.9, 0.3, 1.0), 1_200, "too few answers (1,200)"),
+        (Interval(None, 0.0, 1.0), 5, "too few answers (5)"),
+        (Interval(0.97, 0.5, 1.0), 6, "97.0 % (50 % to 100 %)"),
+        (Interval(0.9996, 0.9951, 1.0), 900, "99.9 % (99.5 % to 100 %)"),
+        (Interval(1.0, 0.0, 1.0), 0, "not measured"),
+    ],
+)
+def test_uninformative_interval_shows_a_reason_and_percentages_round_down(one, answers, told):
+    assert describe_share(replace(one, reason=explain_hidden_recall(one, 10, 50, answers))) == told
+
+
+def test_reason_for_a_hidden_figure_follows_the_number_of_checked_labels():
+    wide, narrow = Interval(1.0, 0.158, 1.0), Interval(0.99, 0.9, 1.0)
+    assert explain_hidden_precision(wide, 40, 0, 0, 2) == "too few answers (2)"
+    assert explain_hidden_precision(narrow, 40, 0, 0, 30) == explain_hidden_precision(narrow, 0, 800, 300, 0) == ""
+    assert explain_hidden_precision(narrow, 40, 800, 300, 0) == "not measured (people's labels assumed to be right)"
+    assert (
+        explain_hidden_precision(narrow, 0, 0, 300, 9)
+        == explain_hidden_recall(narrow, 0, 9, 300)
+        == "not measured (no labels yet)"
+    )
+    assert explain_hidden_recall(wide, 3, 0, 0) == "", "everything is answered: there is nothing to measure"
+    assert (
+        format_search_time(None) == "not measured"
+        and format_search_time(0.0) == "none expected"
+        and format_search_time(0.2) == "1 s"
+    )
+
+
+def test_certificate_with_two_audit_answers_gives_no_time_estimate(db):
+    publish(db, np.tile(np.linspace(0.02, 0.98, 24)[:, None], 3))
+    audit_sampling.draw_audit(db, 30, seed=9)
+    answer(db, 2)
+    found = compute_certificate(db).overall
+    assert found.seconds is None and found.missing.reason == "too few answers (2)"
+
+
+def test_audit_draw_of_a_large_project_stays_within_the_memory_limit(tmp_path):
+    images, classes_ = 30_000, 150
+    (tmp_path / "images").mkdir()
+    db = projects.make_empty_project(tmp_path, classes_)
+    bulk.add_images(db, tmp_path, range(1, images + 1))
+    bulk.insert_clicks(db, np.arange(1, 3001), np.arange(3000) % classes_ + 1)
+    tracemalloc.start()
+    try:
+        audit_sampling.draw_audit(db, 3000, seed=1)
+        assert tracemalloc.get_traced_memory()[1] < 3 * images * classes_, "a byte a cell for its strata, and few more"
+    finally:
+        tracemalloc.stop()

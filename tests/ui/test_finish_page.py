@@ -1,0 +1,192 @@
+"""The end of Autopilot in a real Chromium: what a complete project shows; nothing begins before it is pressed."""
+
+import uuid
+import zipfile
+
+import numpy as np
+from conftest import CLASSES
+from harness.contexts import Contexts
+from harness.grids import DRAWN, KIND, cells, shown
+from harness.person import decided, looked, open_page, wait_for_picture, wait_until_saved
+from harness.projects import publish_run
+from harness.served import Served, until
+from playwright.sync_api import Page, expect
+from test_autopilot_page import flown, go_on, on, pytestmark, sure_of_the_fox
+
+from annotator.records import Decision
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+
+__all__ = ["pytestmark"]
+
+TAKEN = 30_000
+
+
+def finished(browser: Contexts, served: Served, name: str, **more) -> Page:
+    page = open_page(browser, served, name, "/autopilot", **more)
+    expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=60_000)
+    return page
+
+
+def news(page: Page) -> None:
+    """Wait until the page has asked the server once more, and was answered."""
+    with page.expect_response(lambda answer: answer.url.endswith("/api/autopilot"), timeout=TAKEN):
+        pass
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+
+
+def label_all(db: Database, class_id: int, image_ids: range) -> None:
+    for image_id in image_ids:
+        given = Decision(str(uuid.uuid4()), "label", "Bob", "click", image_id=image_id, class_id=class_id, state=1)
+        assert not decisions.save(db, [given]).refused
+
+
+def test_complete_page_starts_a_check_only_on_request_and_returns_after_it(browser, tmp_path):
+    with flown(tmp_path, CLASSES, sure_of_the_fox(30), complete=30) as served:
+        page = finished(browser, served, "Check")
+        finish = page.locator(".finish")
+        expect(finish).to_contain_text("Every class of every image has an answer: 30 images, 0 labels.")
+        expect(finish).to_contain_text("30 answers may be wrong: the model says otherwise.")
+        finish.get_by_text("Every class of every image").dblclick()  # the second press came late
+        assert page.evaluate("getSelection().toString()") == ""
+        places = [button.bounding_box() for button in finish.locator("button, a").all()]
+        label_all(Database(served.project), 2, range(1, 4))
+        news(page)
+        expect(finish).to_contain_text("30 images, 3 labels.", timeout=TAKEN)
+        assert not page.evaluate(KIND) and decided(served, "Check") == []
+        assert [button.bounding_box() for button in finish.locator("button, a").all()] == places, "nothing has moved"
+        page.keyboard.press("Tab")
+        page.get_by_role("button", name="Check them").focus()
+        page.keyboard.press("Enter")
+        until(lambda: page.evaluate(KIND) == "grid")
+        expect(finish).to_be_hidden()
+        expect(page.locator(".line")).to_contain_text("Check 24 answers again: fox marked absent")
+        page.evaluate(DRAWN)
+        looked(page)
+        page.keyboard.press("1")
+        first = cells(shown(page))
+        assert [state for _, state in first] == [1] + [-1] * 23
+        go_on(page)
+        assert len(shown(page)["tiles"]) == 6
+        looked(page)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        expect(finish).to_contain_text("The model contradicts no answer that is not checked yet.")
+        expect(page.get_by_role("button", name="Check them")).to_be_hidden()
+        rows = decided(served, "Check")
+        assert len(rows) == 30 and {row["source"] for row in rows} == {"relabel"}
+        assert [(row["image_id"], row["state"]) for row in rows[:24]] == first
+        expect(page.get_by_role("row", name="fox 1")).to_be_visible()
+        assert page.troubles == []
+
+
+def test_skipped_check_returns_to_the_complete_page_and_is_offered_again(browser, tmp_path):
+    with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
+        page = finished(browser, served, "Skip")
+        page.get_by_role("button", name="Check them").click()
+        until(lambda: page.evaluate(KIND) == "grid")
+        looked(page)
+        page.keyboard.press(".")
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        expect(page.locator(".finish")).to_contain_text("12 answers may be wrong")
+        assert decided(served, "Skip") == []
+
+
+def test_complete_page_follows_the_last_answer_and_offers_newly_unanswered_labels(browser, tmp_path):
+    with flown(tmp_path, CLASSES, None, complete=59) as served:
+        page = open_page(browser, served, "Last", "/autopilot")
+        until(lambda: page.evaluate(KIND))
+        last = on(page)
+        looked(page)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        expect(page.locator(".finish")).to_contain_text("There is no model to compare the answers with.")
+        page.keyboard.press("Backspace")
+        until(lambda: page.evaluate(KIND) and on(page) == last)
+        wait_until_saved(page)
+        looked(page)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        wait_until_saved(page)
+        db = Database(served.project)
+        image = images.load_all_images(db)[-1].id
+        cleared = Decision(str(uuid.uuid4()), "clear", "Bob", "click", image_id=image, class_id=1)
+        assert not decisions.save(db, [cleared]).refused
+        expect(page.get_by_text("Something is unanswered again.")).to_be_visible(timeout=TAKEN)
+        news(page)
+        assert not page.evaluate(KIND)
+        page.get_by_role("button", name="Go on").click()
+        until(lambda: page.evaluate(KIND))
+        assert on(page)[1] == str(image)
+        assert page.troubles == []
+
+
+def test_audit_starts_on_request_and_ends_on_the_complete_page(browser, tmp_path):
+    with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
+        page = finished(browser, served, "Audit")
+        expect(page.locator(".finish")).to_contain_text("An audit of 36 random pairs tells how many answers are wrong.")
+        page.get_by_role("button", name="Start an audit").click()
+        until(lambda: page.evaluate(KIND) == "audit")
+        for number in range(3):
+            before = on(page)
+            looked(page)
+            page.keyboard.press("Enter")
+            if number < 2:
+                until(lambda was=before: page.evaluate(KIND) == "audit" and on(page) != was)
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        rows = decided(served, "Audit")
+        assert len(rows) == 36 and {row["source"] for row in rows} == {"audit"}
+        expect(page.get_by_role("button", name="Start an audit")).to_be_visible()
+
+
+def test_complete_page_repeats_the_last_export_with_one_click(browser, tmp_path):
+    with flown(tmp_path, CLASSES, None, complete=60) as served:
+        page = finished(browser, served, "Exporter")
+        expect(page.get_by_role("button", name="Export")).to_be_hidden()
+        page.get_by_role("link", name="Choose how to export").click()
+        page.get_by_text("jsonl (one file)").click(timeout=60_000)
+        page.get_by_role("textbox", name="Name", exact=True).fill("foxes")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("foxes.jsonl").first).to_be_visible(timeout=TAKEN)  # in the command
+        page.get_by_test_id("stMain").get_by_role("button", name="Export", exact=True).click()
+        expect(page.get_by_role("link", name="Download foxes.zip")).to_be_visible(timeout=60_000)
+        page.goto(served.address + "/autopilot")
+        expect(page.locator(".finish")).to_contain_text("Export as last time: jsonl, foxes.zip.", timeout=60_000)
+        with page.expect_download(timeout=60_000) as download:
+            page.get_by_role("button", name="Export").click()
+        with zipfile.ZipFile(download.value.path()) as files:
+            assert [name for name in files.namelist() if name.endswith(".jsonl")]
+        expect(page.locator(".finish .said")).to_contain_text("Downloaded: foxes.zip")
+        assert page.locator(".finish").is_visible() and page.troubles == []
+
+        def die(route) -> None:
+            served.kill()
+            route.fulfill(json={})
+
+        page.route("**/api/export", die, times=1)
+        page.get_by_role("button", name="Export").click()
+        expect(page.locator(".finish .said")).to_contain_text("The server does not answer.")
+        served.start()
+        expect(page.locator(".finish .said")).to_contain_text("nothing was exported. Export again.", timeout=60_000)
+        with page.expect_download(timeout=60_000):
+            page.get_by_role("button", name="Export").click()
+
+
+def test_annotate_page_announces_ready_suggestions_once(browser, tmp_path):
+    with flown(tmp_path, CLASSES, None) as served:
+        page = open_page(browser, served, "Waiting")
+        wait_for_picture(page)
+        note = page.get_by_text("Suggestions are ready")
+        expect(note).to_have_count(0)
+        publish_run(Database(served.project), np.full((60, 3), 0.5))
+        expect(note).to_be_visible(timeout=TAKEN)
+        looked(page)
+        page.keyboard.press("1")
+        wait_until_saved(page)
+        expect(note).to_be_visible()
+        assert note.get_by_role("link", name="Go to Autopilot").get_attribute("href") == "./"
+        page.reload()
+        wait_for_picture(page)
+        wait_until_saved(page)
+        expect(note).to_have_count(0)
