@@ -8,6 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from later_step import add_later_step
+
 from annotator.benchmark.faults.scenes.scene import save_decision
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export_writer import export_data_set
@@ -42,7 +44,8 @@ def main() -> None:
     done("merge", 1)
     class_history.undo_change(db, "Ann")
     done("merge", 2)
-    Database(DISK / "older").close()
+    with add_later_step():
+        Database(DISK / "older").close()
     done("upgrade", 1)
     adapted_networks.export(db, "made", DISK / "out" / "network")
     done("network", 1)

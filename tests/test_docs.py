@@ -164,7 +164,7 @@ def test_links_and_pictures_of_the_documents_exist():
 def test_every_file_that_the_documents_name_exists():
     """`queues/grid_queue.py` means the one in annotator, `components/shared/keys.js` the one in annotator/ui."""
     examples = {"models/losses/capped.py", "models/methods/published/capped.py", "tests/test_capped.py"}
-    examples |= {"annotator/store/schema/m099.py", "tests/test_lens.py"}  # docs/extending.md
+    examples |= {"annotator/store/schema/step_099.py", "tests/test_lens.py"}  # docs/extending.md
     examples |= {"models/query_strategies/expected_mistakes.py", "tests/test_expected_mistakes.py"}  # CONTRIBUTING.md
     places = [ROOT, ROOT / "annotator", ROOT / "annotator" / "ui", ROOT / "models"]
     missing = [

@@ -115,7 +115,7 @@ def test_the_page_on_extending_does_what_it_says(extended):
         "models/losses/capped.py",
         "tests/test_capped.py",
         "models/methods/published/capped.py",
-        "annotator/store/schema/m099.py",
+        "annotator/store/schema/step_099.py",
         "tests/test_lens.py",
     ]
     assert len(PAGE.of("diff")) == 4 and len(PAGE.commands()) == 8

@@ -1,14 +1,9 @@
-"""The tables of project.db: step_001 creates them, and later changes are small steps of their own.
+"""The tables of project.db: step_001.py creates them, and a later change is a step of its own.
 
 Start reading in step_001.py: its files say of each table what one row is. triggers.py keeps counts and derived rows.
-
-Decisions are appended and never changed. `label` holds the newest state of each image-class cell and can be rebuilt
-from them. `image` is a content, `file` a place where that content is stored, so a moved or copied file is never a
-second image. Order is decided by decision ids, because clocks can jump.
-
-A later step is a file step_NNN.py with a function step_NNN(db). Steps are found by their names and applied in order,
-each once. A step that was released is never edited. A step that rewrites `decision` or `image` also creates their
-triggers and views again; the trigger image_changed is created again after every step.
+A later step is a module step_NNN with a function step_NNN(db), found by its name and applied once, in order. A released
+step is never edited. A step that creates a table again creates its triggers again, except image_changed, which is
+created again after every step.
 """
 
 import pkgutil

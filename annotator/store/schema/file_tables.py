@@ -1,6 +1,6 @@
 """The tables of settings, images and files."""
 
-IMAGE_TABLES_SQL = """
+FILE_TABLES_SQL = """
 -- One row per setting of the project.
 CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 
