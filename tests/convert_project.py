@@ -15,18 +15,18 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
 import sqlite_utils
 from earlier_schema import EARLIER_MIGRATIONS
 from filelock import FileLock, Timeout
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
+from safetensors import SafetensorError, safe_open
 
 from annotator.errors import AlreadyRunning, AnnotatorError, UnsupportedVersion
 from annotator.settings import Paths
 from annotator.store.database import database_copies
 from annotator.store.database.database import BUSY_TIMEOUT_SECONDS, MIGRATION_CACHE_KB, Database
 from annotator.store.features.project_contents import ProjectContents
-from annotator.store.features.shards import CodedRegions, list_shards, locate_arrays, write_shard
+from annotator.store.features.shards import CodedRegions, list_shards, write_shard
 from annotator.store.schema import DEVELOPMENT_STEP_PATTERN, MIGRATIONS, STEP_NAMES
 from annotator.store.schema.triggers import create_image_change_trigger
 
@@ -149,15 +149,15 @@ def _convert_shards(paths: Paths) -> Iterator[str]:
     with closing(Database(paths.project)) as db:
         for path in [path for folder in sorted(paths.project.glob("features/*/")) for path in list_shards(folder)]:
             try:
-                arrays, (places, basis) = load_file(path), locate_arrays(path)
-            except (SafetensorError, ValueError):  # damaged: the worker deletes it and analyzes its images again
+                arrays, basis = _read_shard(path)
+            except SafetensorError:  # damaged: the worker deletes it and analyzes its images again
                 continue
-            if "regions" not in places and "codes" not in places:
+            if "regions" not in arrays and "codes" not in arrays:
                 path.unlink()
                 deleted += 1
-            elif "contents" not in places:
+            elif "contents" not in arrays:
                 contents = ProjectContents(db).load_hashes(arrays["image_ids"])
-                coded = CodedRegions(arrays["codes"], arrays["lengths"], str(basis)) if "codes" in places else None
+                coded = CodedRegions(arrays["codes"], arrays["lengths"], basis) if "codes" in arrays else None
                 write_shard(path.parent, arrays["image_ids"], contents, arrays["features"], coded or arrays["regions"])
                 path.unlink()
                 rewritten += 1
@@ -165,6 +165,12 @@ def _convert_shards(paths: Paths) -> Iterator[str]:
         yield f"{rewritten:,} files of features were written again with the contents of their images."
     if deleted:
         yield f"{deleted:,} files of features without regions were deleted; the worker analyzes their images again."
+
+
+def _read_shard(path: Path) -> tuple[dict[str, np.ndarray], str]:
+    """Return the arrays of a shard of any version, and the name of the basis of its codes."""
+    with safe_open(path, framework="numpy") as shard:
+        return {name: shard.get_tensor(name) for name in shard.keys()}, (shard.metadata() or {}).get("basis", "")  # noqa: SIM118
 
 
 def main() -> int:

@@ -90,7 +90,7 @@ def test_damaged_features_are_named_and_nothing_else_is_wrong(annotator, db, pro
     folder = db.paths.features("net")
     folder.mkdir(parents=True)
     features, regions = np.ones((2, 4), np.float16), np.ones((2, 9, 4), np.float16)
-    whole = write_shard(folder, np.array([1, 2]), None, features, regions)
+    whole = write_shard(folder, np.array([1, 2]), np.zeros((2, 8)), features, regions)
     assert health.examine(project).findings == []
     whole.write_bytes(whole.read_bytes()[:-4])
     (found,) = health.examine(project).findings

@@ -9,6 +9,7 @@ created again after every step.
 import pkgutil
 import re
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 
 from sqlite_utils import Database, Migrations
@@ -24,12 +25,13 @@ STEP_NAMES: list[str] = []  # in the order in which they are applied
 def add_step(step: Callable[[Database], None]) -> None:
     """Add a step after all others, under the name of its function."""
 
+    @wraps(step)  # with its name
     def apply_step(db: Database) -> None:
         step(db)
         create_image_change_trigger(db)  # with the columns that `image` has now
 
-    MIGRATIONS(name=step.__name__)(apply_step)
-    STEP_NAMES.append(step.__name__)
+    MIGRATIONS()(apply_step)
+    STEP_NAMES.append(apply_step.__name__)
 
 
 for _name in sorted(module.name for module in pkgutil.iter_modules(__path__)):
