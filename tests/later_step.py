@@ -9,10 +9,10 @@ from annotator.store.schema import MIGRATIONS, STEP_NAMES, add_step
 
 
 def step_900(db: Database) -> None:
-    """Add the lens of each image, and a table with a row per decision."""
+    """Add the aperture of each image, and a table with a row per decision."""
     db.execute("CREATE TABLE remark (decision_id INTEGER PRIMARY KEY REFERENCES decision (id), text TEXT NOT NULL)")
     db.execute("INSERT INTO remark SELECT id, uuid FROM decision")
-    db.execute("ALTER TABLE image ADD COLUMN lens TEXT")
+    db.execute("ALTER TABLE image ADD COLUMN aperture TEXT")
     db.execute("UPDATE setting SET value = '2' WHERE key = 'registrations'")
 
 
