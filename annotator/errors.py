@@ -20,6 +20,10 @@ class ProjectMoved(AnnotatorError):
     """The project is no longer where it was opened, so nothing may be written there."""
 
 
+class UnsupportedVersion(AnnotatorError):
+    """The project was made by a version of the program whose projects this one cannot open."""
+
+
 class Forbidden(AnnotatorError):
     """A person lacks the right to do what was tried on their behalf (roles.py)."""
 

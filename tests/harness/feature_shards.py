@@ -1,14 +1,16 @@
 """Shards of features for tests: of the images of a project, or of images that are nothing but ids and contents."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import save
 
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import FeatureCache
 from annotator.store.features.project_contents import ProjectContents
-from annotator.store.features.shards import CodedRegions, write_shard
+from annotator.store.features.shards import SHARD_SUFFIX, CodedRegions, write_shard
 
 
 @dataclass
@@ -35,6 +37,15 @@ def add_shard(
 ) -> Path:
     """A shard of made-up images."""
     return write_shard(folder, image_ids, MadeContents(project=project).load_hashes(image_ids), features, regions)
+
+
+def write_arrays(folder: Path, arrays: dict[str, np.ndarray]) -> Path:
+    """A file of these arrays under the name that a shard would have, though it may be none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = save(arrays)
+    path = folder / f"{hashlib.sha256(content).hexdigest()}{SHARD_SUFFIX}"
+    path.write_bytes(content)
+    return path
 
 
 def add_features(

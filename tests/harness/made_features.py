@@ -15,6 +15,7 @@ from annotator.snapshot.similarity.exact_similarity import MEAN_SAMPLE_IMAGES
 from annotator.snapshot.similarity.image_similarity import MAX_EXACT_IMAGES
 from annotator.store.database.arrays import create_scratch_array
 from annotator.store.database.database import Database
+from annotator.store.features.project_contents import ProjectContents
 from annotator.store.features.shards import CodedRegions, write_shard
 from annotator.store.features.stored_image_codes import save_codes
 from annotator.worker.features.region_coding import to_stored_basis
@@ -62,7 +63,9 @@ def add_features(db: Database, images: int) -> None:
             codes = create_scratch_array(folder, (images, basis.axes.shape[1]), np.int8)
         codes[start : start + len(block)] = encode_images(basis, block).steps.numpy()
         no_regions = CodedRegions(np.zeros((len(block), 1, 1), np.int8), np.zeros((len(block), 1), np.float16), "none")
-        shards.append(write_shard(folder, np.arange(start, start + len(block)) + 1, None, block, no_regions).name)
+        image_ids = np.arange(start, start + len(block)) + 1
+        contents = ProjectContents(db).load_hashes(image_ids)
+        shards.append(write_shard(folder, image_ids, contents, block, no_regions).name)
     assert basis is not None
     ids = np.arange(1, images + 1)
     save_codes(folder, to_stored_basis(basis), ids, shards, (ids - 1) // IMAGES_PER_SHARD, codes)

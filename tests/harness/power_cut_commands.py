@@ -16,6 +16,7 @@ from annotator.store.classes import class_changes, class_history
 from annotator.store.database.database import Database
 from annotator.store.networks import adapted_networks
 from annotator.store.upkeep import backup, restoring
+from harness.later_step import add_later_step
 
 DISK, MARKS = Path(sys.argv[1]), Path(sys.argv[2])
 
@@ -43,7 +44,8 @@ def main() -> None:
     done("merge", 1)
     class_history.undo_change(db, "Ann")
     done("merge", 2)
-    Database(DISK / "older").close()
+    with add_later_step():
+        Database(DISK / "older").close()
     done("upgrade", 1)
     adapted_networks.export(db, "made", DISK / "out" / "network")
     done("network", 1)

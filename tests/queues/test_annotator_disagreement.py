@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import sqlite_utils
 from harness.person import open_page, wait_for_picture
 from harness.projects import publish_run
 from harness.served import Served
@@ -20,7 +19,6 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions, disagreed_cells
 from annotator.store.people import leases
 from annotator.store.runs import runs
-from annotator.store.schema import MIGRATIONS
 
 NO_DISAGREEMENT = "No disagreements here."
 WORDS = {"+": 1, "-": -1, "?": 0}
@@ -130,21 +128,6 @@ def counted(db) -> set[tuple[int, int]]:
         if answers and {1, -1} <= set(dict(answers[start:]).values()):
             found.add((image_id, class_id))
     return found
-
-
-def test_migration_of_an_older_project_finds_its_disagreements(db, tmp_path):
-    say(db, "A+", "B-")
-    say(db, "A.", "B+", image_id=2, class_id=2)
-    say(db, "A+", "B-", "C-", image_id=3)
-    (tmp_path / "older").mkdir()
-    older = sqlite_utils.Database(tmp_path / "older" / "project.db")
-    MIGRATIONS.apply(older, stop_before="m003")
-    for table in ("class", "image", "decision"):
-        columns = ", ".join(f'"{one.name}"' for one in older[table].columns)
-        for row in db.rows(f'SELECT {columns} FROM "{table}" ORDER BY id'):
-            older[table].insert(row)
-    older.close()
-    assert cells(Database(tmp_path / "older")) == cells(db) == [[2, 2], [1, 1]]
 
 
 def shown(db, **only) -> list[tuple[int, list]]:

@@ -115,7 +115,7 @@ def test_commands_and_code_of_the_extending_page_work(extended):
         "models/spmll/losses/capped.py",
         "tests/test_capped.py",
         "models/spmll/methods/published/capped.py",
-        "annotator/store/schema/m099.py",
+        "annotator/store/schema/step_099.py",
         "tests/test_lens.py",
     ]
     assert len(PAGE.of("diff")) == 4 and len(PAGE.commands()) == 8

@@ -24,9 +24,10 @@ def test_four_processes_can_open_a_new_project_simultaneously(tmp_path):
 def test_project_of_a_newer_version_is_refused_with_advice_to_upgrade(db, project):
     with db.writing() as sql:
         sql.execute(
-            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'step_999', '2030')"
         )
-    with pytest.raises(AnnotatorError, match=r"newer annotator \(step m999; this one knows m\d+\)(.|\n)*Upgrade"):
+    match = r"newer annotator \(step step_999; this one knows step_\d+\)(.|\n)*Upgrade"
+    with pytest.raises(AnnotatorError, match=match):
         Database(project)
 
 

@@ -149,6 +149,18 @@ def test_read_only_project_of_an_older_version_is_refused_with_a_reason(medium):
     assert code == 1 and "is from an older annotator" in error and "may not be written" in error
 
 
+def test_a_project_of_a_development_version_is_told_how_it_is_converted(medium):
+    unlock(medium)
+    db = Database(medium)
+    with db.writing() as sql:
+        sql.execute("UPDATE _sqlite_migrations SET name = 'm014'")
+    db.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.sql.close()
+    lock(medium)
+    [(code, _, error)] = run(["status", medium])
+    assert code == 1 and "from before 2026-12 (step m014)" in error and "convert_project.py" in error
+
+
 def test_project_without_read_permission_is_refused_with_a_reason(medium):
     (medium / "project.db").chmod(0o000)
     [unreadable] = run(["status", medium])

@@ -191,7 +191,7 @@ def test_project_search_reports_unservable_projects_and_missing_folders(folder, 
     (folder / "birds").rename(folder / "birds & bees")
     with sqlite(folder / "mammals") as sql:
         sql.execute(
-            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'step_999', '2030')"
         )
     found = hosted_projects.find_projects([folder])
     assert [bool(place.trouble) for place in found.all] == [True, True] and found.openable == []
@@ -204,7 +204,7 @@ def test_project_search_reports_unservable_projects_and_missing_folders(folder, 
 def test_project_owner_cannot_see_the_name_of_another_unservable_project(folder, tmp_path):
     with sqlite(folder / "mammals") as sql:
         sql.execute(
-            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'step_999', '2030')"
         )
     port = free_port()
     (birds,) = [place for place in prepare_projects([folder], port) if place.db]

@@ -7,8 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from harness.feature_shards import MadeContents, add_shard, read_made
-from safetensors.numpy import save_file
+from harness.feature_shards import MadeContents, add_shard, read_made, write_arrays
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DEFAULT_BACKBONE
@@ -111,17 +110,18 @@ def test_cached_embeddings_stay_on_disk(tmp_path):
         np.asarray(cache.features)
 
 
-def test_shards_without_regions_are_kept_on_disk_but_not_read(tmp_path):
-    old = {"image_ids": np.arange(1, 6), "features": np.ones((5, 4), np.float16)}
-    save_file(old, tmp_path / "0.safetensors")
-    cache = read_made(tmp_path)
-    assert len(cache.image_ids) == len(cache.regions) == count(tmp_path) == 0
-    features, regions = add(tmp_path, 2, 6)
-    cache.refresh()
-    for one in (cache, read_made(tmp_path)):
-        assert one.image_ids.tolist() == [2, 6] and count(tmp_path) == 2
-        assert np.array_equal(one.features[:], features) and np.array_equal(one.regions[:], regions)
-    assert (tmp_path / "0.safetensors").exists()
+def test_a_shard_that_lacks_an_array_is_deleted_and_its_images_are_taken_in_anew(tmp_path):
+    whole = {
+        "image_ids": np.arange(1, 6),
+        "contents": MadeContents().load_hashes(np.arange(1, 6)),
+        "features": np.ones((5, 4), np.float16),
+        "regions": np.ones((5, 9, 4), np.float16),
+    }
+    write_arrays(tmp_path, whole)
+    assert len(read_made(tmp_path)) == count(tmp_path) == 5
+    for name in whole:
+        without = write_arrays(tmp_path / name, {other: array for other, array in whole.items() if other != name})
+        assert count(tmp_path / name) == len(read_made(tmp_path / name)) == 0 and not without.exists(), name
 
 
 @pytest.mark.process
@@ -282,7 +282,7 @@ def test_refresh_drops_shards_that_another_process_deleted(tmp_path):
 
 def test_embeddings_of_a_wrong_data_type_are_not_read(tmp_path):
     numbers = {"image_ids": np.arange(2), "features": np.ones((2, 4), np.int16), "regions": np.ones((2, 9, 4), "f2")}
-    save_file(numbers, tmp_path / "0.safetensors")
+    write_arrays(tmp_path, numbers | {"contents": MadeContents().load_hashes(np.arange(2))})
     cache = read_made(tmp_path)
     assert len(cache) == 0 and "its features are of another type" in cache.left_out[0]
 
@@ -293,7 +293,8 @@ def test_codes_that_do_not_match_their_basis_are_not_read(tmp_path):
         codes = CodedRegions(np.zeros((2, 9, axes)), np.ones((2, 9)), BASIS.name)
         add_shard(tmp_path, np.array([1, 2]), np.ones((2, dimensions)), codes)
     with pytest.raises(ValueError, match=r"must be \(n, R, K\) and \(n, R\)"):
-        pack_shard(np.array([1]), None, np.ones((1, 4)), CodedRegions(np.zeros((1, 9, 3)), np.ones((1, 8)), BASIS.name))
+        codes = CodedRegions(np.zeros((1, 9, 3)), np.ones((1, 8)), BASIS.name)
+        pack_shard(np.array([1]), np.zeros((1, 8)), np.ones((1, 4)), codes)
     cache = read_made(tmp_path)
     assert len(cache) == 0 and len(cache.left_out) == 2 and [path.name for path in tmp_path.iterdir()] == [BASIS_FILE]
 
@@ -324,13 +325,6 @@ def test_truncated_shard_in_use_raises_an_error(tmp_path):
     path.write_bytes(path.read_bytes()[:-24])
     with pytest.raises(AnnotatorError, match="ends too early"):
         cache.regions[:]
-
-
-def add_old(folder, *ids: int, seed: int = 0) -> np.ndarray:
-    """A shard of an older version, which does not say what its ids stand for; its features."""
-    features = np.random.default_rng(seed).normal(size=(len(ids), 4)).astype(np.float16)
-    write_shard(folder, np.array(ids), None, features, np.repeat(features[:, None], 9, 1))
-    return features
 
 
 def test_embeddings_of_another_projects_images_are_skipped_but_never_deleted(tmp_path):
@@ -383,30 +377,14 @@ def test_embeddings_of_unassigned_image_ids_count_once_their_image_is_registered
     assert len(cache.left_out) == 1 and "3 images in 1 file of" in cache.left_out[0] and other.exists()
 
 
-def test_shards_of_older_versions_are_read_unless_a_newer_shard_has_the_image(tmp_path):
-    publish_basis(tmp_path, BASIS)
-    for seed in range(5):
-        add_old(tmp_path, 1, 2, 3, seed=seed)
-    features, _ = add(tmp_path, 2, seed=9)
-    cache = read_made(tmp_path)
-    assert sorted(cache.image_ids) == [1, 2, 3] and count(tmp_path) == 3 and not cache.left_out
-    assert np.array_equal(cache.features[cache.image_ids == 2], features)
-
-
 def test_codes_keep_the_content_hashes_of_the_regions_they_replace(tmp_path):
     publish_basis(tmp_path, BASIS)
     add(tmp_path, 3, 1, 2)
-    add_old(tmp_path, 8, 9)
     cache = read_made(tmp_path)
     replace_regions_by_codes(cache)
-    read = [read_shard(path) for path in list_shards(tmp_path)]
-    assert len(read) == 2 and all(shard.basis == BASIS.name for shard in read)
-    for shard in read:
-        if len(shard.image_ids) == 3:
-            assert shard.image_ids.tolist() == [3, 1, 2]
-            assert np.array_equal(shard.contents, MadeContents().load_hashes(shard.image_ids))
-        else:
-            assert shard.image_ids.tolist() == [8, 9] and shard.contents is None, "nobody knows"
+    [shard] = [read_shard(path) for path in list_shards(tmp_path)]
+    assert shard.basis == BASIS.name and shard.image_ids.tolist() == [3, 1, 2]
+    assert np.array_equal(shard.contents, MadeContents().load_hashes(shard.image_ids))
 
 
 def test_content_hashes_are_sha256_prefixes_for_any_order_and_any_ids(db, monkeypatch):

@@ -11,9 +11,8 @@ import uuid
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
-from harness.feature_shards import add_features, add_shard, read_made
+from harness.feature_shards import add_features, add_shard, read_made, write_arrays
 from harness.served import until
-from safetensors.numpy import save_file
 from test_blind_answers import say as read
 
 from annotator.exchange.project_setup import set_up_project
@@ -144,18 +143,17 @@ def test_cache_uses_the_embedding_size_of_most_images_until_a_new_shard_has_anot
 
 def test_inconsistent_embedding_shard_is_deleted(tmp_path):
     odd = {"image_ids": np.arange(1, 6), "features": np.ones((4, 4), np.float16), "regions": np.ones((4, 9, 4))}
-    save_file(odd, tmp_path / "0.safetensors")
+    write_arrays(tmp_path, odd | {"contents": np.zeros((5, 8), np.uint8)})
     cache = read_made(tmp_path)
     assert len(cache.image_ids) == 0 and not list(tmp_path.iterdir()) and "of another type" in cache.left_out[0]
 
 
-def test_images_of_shards_without_regions_or_with_a_changed_byte_are_embedded_again(db):
+def test_images_of_shards_without_regions_and_of_damaged_ones_are_embedded_again(db):
     network = "efficientnet_lite2"
     configuration.set_backbone(db, network)
     folder = db.paths.features(network)
-    folder.mkdir(parents=True)
     old = {"image_ids": np.arange(1, 25), "features": np.zeros((24, 1280), np.float16)}
-    save_file(old, folder / "0.safetensors")
+    write_arrays(folder, old | {"contents": ProjectContents(db).load_hashes(old["image_ids"])})
     say(db, 1, 1)
     worker = Worker(db.paths.project)
     try:
@@ -171,7 +169,7 @@ def test_images_of_shards_without_regions_or_with_a_changed_byte_are_embedded_ag
         assert features.any(1).all(), "they are the new ones"
     finally:
         worker.close()
-    shard = next(path for path in list_shards(folder) if path.name != "0.safetensors")
+    shard = list_shards(folder)[0]
     whole = bytearray(shard.read_bytes())
     whole[-1] ^= 1
     shard.write_bytes(whole)

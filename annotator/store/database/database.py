@@ -18,7 +18,7 @@ from weakref import WeakSet
 import numpy as np
 import sqlite_utils
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, UnsupportedVersion
 from annotator.roles import Right
 from annotator.settings import DATABASE_FILE, Paths
 from annotator.store.database import authorization, database_copies, project_identity, read_only, upgrading
@@ -27,7 +27,7 @@ from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL
 from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder
 from annotator.store.disk.file_permissions import make_private
-from annotator.store.schema import MIGRATIONS, STEPS
+from annotator.store.schema import DEVELOPMENT_STEP_PATTERN, MIGRATIONS, STEP_NAMES
 
 BUSY_TIMEOUT_SECONDS = 30.0
 ROWS_PER_FETCH = 10_000  # rows fetched at a time
@@ -77,7 +77,8 @@ class Database:
             file: UNFINISHED_DATABASE_FILE while the project is being made (imports/project_creation.py).
 
         Raises:
-            AnnotatorError: There is no project there, it is from a newer annotator, or the file is not a database.
+            UnsupportedVersion: It is from a newer annotator, or from a development version before the first release.
+            AnnotatorError: There is no project there, or the file is not a database.
         """
         self.paths = Paths(Path(project).resolve(), file)
         if not read_only.database_exists(self.paths) and not create:
@@ -287,7 +288,7 @@ class Database:
         return sqlite_utils.Database(connection)
 
     def _check_same_version(self) -> None:
-        self._check_not_newer()
+        self._check_version()
         if pending := MIGRATIONS.pending(self.sql):
             raise AnnotatorError(
                 f"{self.paths.database} is from an older annotator (without step {pending[0].name}) and would have to "
@@ -295,7 +296,7 @@ class Database:
             )
 
     def _migrate(self) -> None:
-        self._check_not_newer()
+        self._check_version()
         if not MIGRATIONS.pending(self.sql):
             return
         # Three processes may open a new file at once: the lock makes the later ones wait and then find nothing to do.
@@ -320,14 +321,20 @@ class Database:
             self.sql.conn.execute("PRAGMA foreign_keys = ON")
             self.sql.conn.execute(f"PRAGMA cache_size = -{DEFAULT_CACHE_KB}")
 
-    def _check_not_newer(self) -> None:
-        known = {step.__name__ for step in STEPS}
-        newer = sorted(step.name for step in MIGRATIONS.applied(self.sql) if step.name not in known)
-        if newer:
-            raise AnnotatorError(
-                f"{self.paths.database} is from a newer annotator (step {newer[-1]}; this one knows "
-                f"{max(known)}).\n    Upgrade with: pip install -U multilabel-annotator"
+    def _check_version(self) -> None:
+        unknown = sorted(step.name for step in MIGRATIONS.applied(self.sql) if step.name not in STEP_NAMES)
+        if not unknown:
+            return
+        if DEVELOPMENT_STEP_PATTERN.fullmatch(unknown[-1]):
+            raise UnsupportedVersion(
+                f"{self.paths.database} was made by a development version of annotator from before 2026-12 (step "
+                f"{unknown[-1]}). It has to be converted once; nothing was changed.\n"
+                f"    In a checkout of the source: python tests/convert_project.py {self.paths.project}"
             )
+        raise UnsupportedVersion(
+            f"{self.paths.database} is from a newer annotator (step {unknown[-1]}; this one knows "
+            f"{STEP_NAMES[-1]}).\n    Upgrade with: pip install -U multilabel-annotator"
+        )
 
 
 def _translate_error(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:

@@ -6,12 +6,14 @@ The copy is one file without a write-ahead log: https://www.sqlite.org/backup.ht
 
 import shutil
 import sqlite3
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from annotator.errors import DiskFull
+from annotator.errors import AnnotatorError, DiskFull
 from annotator.progress_callbacks import ProgressCallback
 from annotator.settings import Paths
 from annotator.store.database import read_only
@@ -44,6 +46,27 @@ def copy_database(source: Path, target: Path, progress: ProgressCallback | None 
             written, pages=PAGES_PER_STEP, progress=lambda _, left, of: progress(of - left, of) if progress else None
         )
         written.execute("PRAGMA journal_mode = DELETE")
+
+
+def query_copy(database: Path, queries: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of queries to a copy of a database of any version; the file itself does not change.
+
+    Raises:
+        AnnotatorError: The file is damaged.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        for name in (database.name, f"{database.name}-wal"):
+            if database.with_name(name).exists():
+                shutil.copyfile(database.with_name(name), Path(place) / name)
+        try:
+            with closing(sqlite3.connect(Path(place) / database.name)) as sql:
+                damaged = sql.execute("PRAGMA integrity_check").fetchone() != ("ok",)
+                rows = {name: sql.execute(query).fetchall() for name, query in queries.items()}
+        except sqlite3.DatabaseError as error:
+            raise AnnotatorError(f"{database} cannot be read: {error}") from error
+    if damaged:
+        raise AnnotatorError(f"{database} is damaged.")
+    return rows
 
 
 def create_next_stamp(before: Iterable[str]) -> str:

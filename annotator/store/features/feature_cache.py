@@ -41,12 +41,11 @@ class FeatureCache:
 
     `refresh` replaces these objects: a caller that keeps an old one keeps the images of that moment.
 
-    An image in two shards is taken from the one that was read first: with contents before those without, codes before
-    regions, then by name. Shards without regions, of older versions, and those coded along other axes stay on the disk
-    and are not counted: their images have yet to be embedded. Images whose features are not finite are not counted
-    either, nor are rows that were made of another content than their image id stands for in this project
-    (project_contents.py). Rows of ids that no image has count as soon as an image of that content gets the id. Their
-    files stay.
+    An image in two shards is taken from the one that was read first: codes before regions, then by name. Shards coded
+    along other axes stay on the disk and are not counted: their images have yet to be embedded. Images whose features
+    are not finite are not counted either, nor are rows that were made of another content than their image id stands for
+    in this project (project_contents.py). Rows of ids that no image has count as soon as an image of that content gets
+    the id. Their files stay.
     """
 
     def __init__(self, folder: Path, contents: ImageContents):
@@ -104,10 +103,10 @@ class FeatureCache:
             except OSError:  # gone since, or a disk in trouble: nothing that deleting would mend
                 continue
             self._seen.add(path.name)
-            if shard is not None and self._is_readable(shard):
+            if self._is_readable(shard):
                 new.append(shard)
         if new and (new := self._filter_by_content(new)) and (new := self._filter_by_size(new, own)):
-            self._add_shards(sorted(new, key=lambda shard: (shard.contents is None, shard.basis is None)))
+            self._add_shards(sorted(new, key=lambda shard: shard.basis is None))
         if again or new or self._codes_of != self.basis:
             self._build_rows()
 
@@ -120,12 +119,12 @@ class FeatureCache:
         """Return the parts that have regions, which may be coded."""
         return [part for part in self._parts if part.has_array("regions")]
 
-    def get_part_arrays(self, part: ShardPart) -> tuple[np.ndarray, np.ndarray | None, ShardedRows, ShardedRows]:
-        """Return the image ids (n,), contents (n, 8) or None, features (n, D) and regions (n, R, D) of one part."""
+    def get_part_arrays(self, part: ShardPart) -> tuple[np.ndarray, np.ndarray, ShardedRows, ShardedRows]:
+        """Return the image ids (n,), contents (n, 8), features (n, D) and regions (n, R, D) of one part."""
         start = sum(len(before) for before in self._parts[: self._parts.index(part)])
         features = ShardedRows("features", [part], self._size[1:], np.float16)
         regions = ShardedRows("regions", [part], self._size, np.float16)
-        contents = ShardedRows("contents", [part], (HASH_BYTES,), np.uint8)[:] if part.has_array("contents") else None
+        contents = ShardedRows("contents", [part], (HASH_BYTES,), np.uint8)[:]
         return self.image_ids[start : start + len(part)], contents, features, regions
 
     def replace(self, part: ShardPart, path: Path) -> None:
@@ -135,7 +134,7 @@ class FeatureCache:
         OSError.
         """
         shard = read_shard(path)
-        if shard is None or len(shard.rows) != len(part):
+        if len(shard.rows) != len(part):
             raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
         old = part.path
         self._seen.add(path.name)
@@ -312,13 +311,12 @@ def _get_known_facts(folder: Path, caches: Caches, contents: ImageContents) -> d
 
 def _read_shard_facts(shards: list[Path], contents: ImageContents) -> dict[Path, _ShardFacts]:
     """Return the facts of these shards for counting; those that cannot be read are left out."""
-    read: dict[Path, tuple[np.ndarray, np.ndarray | None]] = {}
+    read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
     bases: dict[Path, str | None] = {}
     for path in shards:
         try:
             arrays, bases[path] = locate_arrays(path)
-            has_regions = "regions" in arrays or "codes" in arrays
-            read[path] = read_ids(path, arrays) if has_regions else (np.zeros(0, np.int64), None)
+            read[path] = read_ids(path, arrays)
         except (DamagedShard, OSError):
             continue
     checked = zip(read, compare_contents(list(read.values()), contents), strict=True)

@@ -112,23 +112,14 @@ class CheckedRows:
     lowest: int | None = None
 
 
-def compare_contents(
-    shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: ImageContents
-) -> list[CheckedRows]:
-    """Compare the image ids (n,) and contents (n, HASH_BYTES) of shards with the project's images.
-
-    In a shard without contents every row is taken for right.
-    """
+def compare_contents(shards: Sequence[tuple[np.ndarray, np.ndarray]], project: ImageContents) -> list[CheckedRows]:
+    """Compare the image ids (n,) and contents (n, HASH_BYTES) of shards with the project's images."""
     # read before the contents: images registered in between are then found, or checked again
     newest = project.get_newest_id()
-    asked = [ids for ids, made_of in shards if made_of is not None]
-    known = project.load_hashes(np.concatenate([np.zeros(0, np.int64), *asked]))
+    known = project.load_hashes(np.concatenate([np.zeros(0, np.int64), *(ids for ids, _ in shards)]))
     checked: list[CheckedRows] = []
     start = 0
     for ids, made_of in shards:
-        if made_of is None:
-            checked.append(CheckedRows(np.ones(len(ids), bool)))
-            continue
         now = known[start : start + len(ids)]
         start += len(ids)
         is_image = now.any(1)

@@ -7,9 +7,7 @@ features (n, D) float16, and of the R regions of each image either
     codes (n, R, K) int8            their coordinates along the axes of a basis (stored_basis.py), whose name is in the
     lengths (n, R) float16          metadata, and their exact distance from its centre: 2.3 KB an image
 
-The first images of a project have regions, because the axes are learned from them; afterwards all have codes. Shards of
-older versions have no contents: their ids are taken for those of this project. Shards of still older versions have
-random names, 32 digits long, and no checksum: only their form is checked.
+The first images of a project have regions, because the axes are learned from them; afterwards all have codes.
 """
 
 import hashlib
@@ -28,7 +26,6 @@ from annotator.store.features.project_contents import HASH_BYTES
 
 SHARD_SUFFIX = ".safetensors"
 BASIS_FILE = f"basis{SHARD_SUFFIX}"  # stored_basis.py; beside the shards
-SHA256_DIGITS = 64  # of a sha256
 CHUNK_ROWS = 8192  # whose features are looked at at once: 21 MB
 ARRAY_DTYPES = {
     "image_ids": "<i8",
@@ -85,7 +82,7 @@ class Shard:
 
     Attributes:
         image_ids: (n,) int64.
-        contents: (n, 8) uint8; None in a shard of an older version, which has no contents.
+        contents: (n, 8) uint8.
         rows: (n,) int64, ascending: the places of these images in the file.
         size: (R, D) of the regions of an image.
         basis: The name of the basis of its codes; None: it has regions.
@@ -95,7 +92,7 @@ class Shard:
 
     path: Path
     image_ids: np.ndarray
-    contents: np.ndarray | None
+    contents: np.ndarray
     rows: np.ndarray
     size: tuple[int, int]
     basis: str | None
@@ -108,13 +105,13 @@ class DamagedShard(ValueError):
 
 
 def pack_shard(
-    image_ids: np.ndarray, contents: np.ndarray | None, features: np.ndarray, regions: np.ndarray | CodedRegions
+    image_ids: np.ndarray, contents: np.ndarray, features: np.ndarray, regions: np.ndarray | CodedRegions
 ) -> PackedShard:
     """Return a shard as bytes, for a process that cannot write to the folder itself.
 
     Args:
         image_ids: (n,) int64.
-        contents: (n, 8) uint8 (project_contents.py); None for rows of an older version, whose contents are not known.
+        contents: (n, 8) uint8 (project_contents.py).
         features: (n, D) float16.
         regions: (n, R, D) float16, of the regions of each image; or their codes.
 
@@ -123,10 +120,9 @@ def pack_shard(
     """
     arrays: dict[str, np.ndarray] = {
         "image_ids": np.ascontiguousarray(image_ids, np.int64),
+        "contents": np.ascontiguousarray(contents, np.uint8),
         "features": np.ascontiguousarray(features, np.float16),
     }
-    if contents is not None:
-        arrays["contents"] = np.ascontiguousarray(contents, np.uint8)
     metadata: dict[str, str] = {}
     if isinstance(regions, CodedRegions):
         arrays["codes"] = np.ascontiguousarray(regions.codes, np.int8)
@@ -157,7 +153,7 @@ def publish_shard(folder: Path, packed: PackedShard) -> Path:
 def write_shard(
     folder: Path,
     image_ids: np.ndarray,
-    contents: np.ndarray | None,
+    contents: np.ndarray,
     features: np.ndarray,
     regions: np.ndarray | CodedRegions,
 ) -> Path:
@@ -172,26 +168,22 @@ def list_shards(folder: Path) -> list[Path]:
     )
 
 
-def read_shard(path: Path) -> Shard | None:
-    """Read and check a shard; return its usable rows, None for a shard of an old version without regions.
+def read_shard(path: Path) -> Shard:
+    """Read and check a shard; return its usable rows.
 
     Raises:
         DamagedShard: The content is not the one that was written, or its parts do not fit together.
         OSError: It cannot be read.
     """
-    if len(path.stem) == SHA256_DIGITS:
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != path.stem:
-                raise DamagedShard("its content is not the one that was written (sha256)")
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != path.stem:
+            raise DamagedShard("its content is not the one that was written (sha256)")
     arrays, basis = locate_arrays(path)
-    if "regions" not in arrays and "codes" not in arrays:
-        return None
     rows = _find_finite_rows(path, arrays["features"])
     regions = arrays["codes" if "codes" in arrays else "regions"]
     size = regions.shape[1], arrays["features"].shape[1]
     ids, contents = read_ids(path, arrays)
-    contents = None if contents is None else contents[rows]
-    return Shard(path, ids[rows], contents, rows, size, basis, arrays, len(ids) - len(rows))
+    return Shard(path, ids[rows], contents[rows], rows, size, basis, arrays, len(ids) - len(rows))
 
 
 def locate_arrays(path: Path) -> tuple[dict[str, ArrayLocation], str | None]:
@@ -214,33 +206,29 @@ def locate_arrays(path: Path) -> tuple[dict[str, ArrayLocation], str | None]:
         for name, kind in ARRAY_DTYPES.items()
         if name in header
     }
-    if "image_ids" not in arrays or "features" not in arrays:
-        raise DamagedShard("it has no image ids, or no features")
+    if not {"image_ids", "contents", "features"} <= arrays.keys() or not {"regions", "codes"} & arrays.keys():
+        raise DamagedShard("it has no image ids, contents, features, or neither regions nor codes of them")
     strange = [name for name in arrays if header[name]["dtype"] != SAFETENSORS_DTYPES[ARRAY_DTYPES[name]]]
     if strange:
         raise DamagedShard(f"its {' and '.join(strange)} are of another type")
-    has_regions = "regions" in arrays or "codes" in arrays
-    if has_regions and (reason := _find_shape_problem({name: array.shape for name, array in arrays.items()})):
+    if reason := _find_shape_problem({name: array.shape for name, array in arrays.items()}):
         raise DamagedShard(reason)
     return arrays, metadata.get("basis")
 
 
-def read_ids(path: Path, arrays: dict[str, ArrayLocation]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the image ids of a shard, (n,) int64, and their contents (n, 8); None for a shard without contents.
-
-    Raises OSError.
-    """
-    ids, contents = arrays["image_ids"], arrays.get("contents")
+def read_ids(path: Path, arrays: dict[str, ArrayLocation]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the image ids of a shard, (n,) int64, and their contents (n, 8) uint8. Raises OSError."""
+    ids, contents = arrays["image_ids"], arrays["contents"]
     return (
         _read_array(path, ids, 0, ids.shape[0]).astype(np.int64),
-        None if contents is None else _read_array(path, contents, 0, contents.shape[0]),
+        _read_array(path, contents, 0, contents.shape[0]),
     )
 
 
 def _find_shape_problem(shapes: dict[str, tuple[int, ...]]) -> str:
     """Return why these shapes are not those of a shard; "" when they are."""
     ids, features = shapes["image_ids"], shapes["features"]
-    if shapes.get("contents", (*ids, HASH_BYTES)) != (*ids, HASH_BYTES):
+    if shapes["contents"] != (*ids, HASH_BYTES):
         return f"Image ids {ids} and contents {shapes['contents']} must be (n,) and (n, {HASH_BYTES})."
     if "codes" in shapes:
         codes, lengths = shapes["codes"], shapes.get("lengths", ())

@@ -1,8 +1,8 @@
 """Cells that answers imply, by the relations of classes: "spaniel" means "dog", "day" means not "night".
 
 They are held as rows of `accepted` with the decision that each follows from, so that nothing asks for them, and are
-never decisions: triggers (schema/m021.py) take them back with the answer, and a person's own answer replaces them. What
-is here are the parts that concern whole images and the whole project.
+never decisions: triggers (schema/triggers.py) take them back with the answer, and a person's own answer replaces them.
+What is here are the parts that concern whole images and the whole project.
 
 "Nothing else here" is weaker than what other answers imply. It spares what a present class implies to be present, and
 the classes of a group of which exactly one is present as long as none of them is.

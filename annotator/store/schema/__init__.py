@@ -1,19 +1,39 @@
-"""The tables of project.db, as numbered steps, a file each: new ones are added, old ones never edited.
+"""The tables of project.db: step_001.py creates them, and a later change is a step of its own.
 
-Decisions are appended and never changed; `label` holds the newest state of each image-class cell and can be rebuilt
-from them. `image` is a content, `file` a place where that content lies, so a moved or doubled file is never a second
-image. Order is decided by decision ids; clocks can jump.
+Start reading in step_001.py: its files say of each table what one row is. triggers.py keeps counts and derived rows.
+A later step is a module step_NNN with a function step_NNN(db), found by its name and applied once, in order. A released
+step is never edited. A step that creates a table again creates its triggers again, except image_changed, which is
+created again after every step.
 """
 
 import pkgutil
 import re
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 
-from sqlite_utils import Migrations
+from sqlite_utils import Database, Migrations
 
-# Found by their names: m001.py has the function m001, and so on.
-_NAMES = sorted(module.name for module in pkgutil.iter_modules(__path__) if re.fullmatch(r"m\d{3}", module.name))
-STEPS = tuple(getattr(import_module(f"{__name__}.{name}"), name) for name in _NAMES)
+from annotator.store.schema.triggers import create_image_change_trigger
+
 MIGRATIONS = Migrations("annotator")
-for step in STEPS:
-    MIGRATIONS()(step)
+# Steps of development versions before the first release; tests/convert_project.py converts their projects.
+DEVELOPMENT_STEP_PATTERN = re.compile(r"m\d{3}")
+STEP_NAMES: list[str] = []  # in the order in which they are applied
+
+
+def add_step(step: Callable[[Database], None]) -> None:
+    """Add a step after all others, under the name of its function."""
+
+    @wraps(step)  # with its name
+    def apply_step(db: Database) -> None:
+        step(db)
+        create_image_change_trigger(db)  # with the columns that `image` has now
+
+    MIGRATIONS()(apply_step)
+    STEP_NAMES.append(apply_step.__name__)
+
+
+for _name in sorted(module.name for module in pkgutil.iter_modules(__path__)):
+    if re.fullmatch(r"step_\d{3}", _name):
+        add_step(getattr(import_module(f"{__name__}.{_name}"), _name))

@@ -18,7 +18,7 @@ from importlib import metadata
 from itertools import islice
 from pathlib import Path
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, UnsupportedVersion
 from annotator.humanize import format_count
 from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.settings import IMPORTED_FOLDER, Paths
@@ -32,7 +32,7 @@ from annotator.store.labels import tagged_exports
 from annotator.store.locations.remote_files import is_remote
 from annotator.store.pictures import files
 from annotator.store.runs import runs
-from annotator.store.schema import STEPS
+from annotator.store.schema import STEP_NAMES
 from annotator.store.upkeep import array_health, consistency
 from annotator.store.upkeep.array_health import ArrayDamage
 
@@ -89,6 +89,7 @@ def examine(project: Path, *, repair: bool = False, progress: StepCallback | Non
         progress: Called with (state, done, of).
 
     Raises:
+        UnsupportedVersion: The project is of a version that this program cannot open.
         AnnotatorError: The project does not exist, or the disk has no room for the copy kept before a repair.
     """
     show = progress or ignore_steps
@@ -97,8 +98,10 @@ def examine(project: Path, *, repair: bool = False, progress: StepCallback | Non
     health.findings += _check_secret(paths)  # before the project is opened, because opening corrects the permissions
     try:
         db = Database(project)
-        health.versions["schema"] = STEPS[-1].__name__
+        health.versions["schema"] = STEP_NAMES[-1]
         found = consistency.find_differences(db, lambda done, of: show("Deriving labels again", done, of))
+    except UnsupportedVersion:
+        raise
     except AnnotatorError as error:
         if not paths.database.exists():
             raise

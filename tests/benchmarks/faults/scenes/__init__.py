@@ -1,12 +1,11 @@
 """Commands that are killed, one class each: how to make their project, and which states are allowed after a kill.
 
-Begin with scene.py. change_scenes.py has merges of classes and their undo, backups, restores and upgrades;
-export_scenes.py all
+Begin with scene.py. change_scenes.py has merges of classes and their undo, backups and restores; export_scenes.py all
 layouts of exports; adaptation_scenes.py the adapting of networks and the switch to them.
 """
 
 from benchmarks.faults.scenes.adaptation_scenes import Adapt, AdaptedExport, AdaptForWorker, Switch
-from benchmarks.faults.scenes.change_scenes import Backup, Merge, Prune, Restore, UndoMerge, Upgrade
+from benchmarks.faults.scenes.change_scenes import Backup, Merge, Prune, Restore, UndoMerge
 from benchmarks.faults.scenes.export_scenes import (
     CopiedFolder,
     DownloadedZip,
@@ -20,7 +19,7 @@ from benchmarks.faults.scenes.export_scenes import (
 SCENES = {
     scene.name: scene
     for scene in (
-        *(Merge, UndoMerge, Backup, Prune, Restore, Upgrade),
+        *(Merge, UndoMerge, Backup, Prune, Restore),
         *(SingleFile, TaggedFile, CopiedFolder, LinkedFolder, Shards, DownloadedZip, FolderOnServer),
         *(Adapt, Switch, AdaptedExport, AdaptForWorker),
     )

@@ -1,4 +1,4 @@
-"""Merges of classes and their undo, backups, restores, and upgrades of an older project."""
+"""Merges of classes and their undo, backups and restores."""
 
 import tempfile
 from collections.abc import Sequence
@@ -7,15 +7,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from annotator.errors import AnnotatorError
 from annotator.store.classes import class_changes, class_history
 from annotator.store.database.database import Database
-from annotator.store.schema import STEPS
-from annotator.store.schema.older import read_any_version, write_older
 from annotator.store.upkeep import backup, restoring
 from benchmarks.faults.scenes.scene import Scene, read_comparable_contents, save_decision
-
-OLDER_SCHEMA_STEP = "m004"  # the first step that an older project lacks
 
 
 class Merge(Scene):
@@ -152,46 +147,3 @@ class Restore(Scene):
             if self.read_state() == (read_comparable_contents(self.project), 1)
             else ["What was restored is not what was backed up."]
         )
-
-
-class Upgrade(Scene):
-    """A project of an older schema, opened by a present command."""
-
-    name = "upgrade"
-
-    @override
-    def make(self) -> None:
-        super().make()
-        place = self.folder / "old.db"
-        write_older(self.project / "project.db", place, OLDER_SCHEMA_STEP)
-        for name in ("project.db", "project.db-wal", "project.db-shm"):
-            (self.project / name).unlink(missing_ok=True)
-        place.rename(self.project / "project.db")
-
-    @override
-    def build_command(self) -> Sequence[object]:
-        return ["tags", self.project]
-
-    @override
-    def read_state(self) -> Any:
-        return read_any_version(self.project / "project.db")
-
-    @override
-    def check_always(self) -> list[str]:
-        broken: list[str] = []
-        now, before = self.read_state(), None
-        for path in sorted((self.project / "copies").glob("*.db")):
-            try:
-                before = read_any_version(path)
-            except AnnotatorError as error:
-                broken.append(f"{path.name} cannot be read: {error}")
-                continue
-            if before["steps"] >= len(STEPS) or before["decisions"] != now["decisions"]:
-                broken.append(f"{path.name} is not the project from before")
-        if now["steps"] >= len(STEPS) and before is None:
-            broken.append("The project was upgraded and no copy of it was kept.")
-        return broken
-
-    @override
-    def check_completed(self) -> list[str]:
-        return Scene.check_always(self)

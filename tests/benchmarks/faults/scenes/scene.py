@@ -10,12 +10,18 @@ from typing import Any
 from harness import projects
 
 from annotator.records import Decision
+from annotator.store.database import database_copies
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.schema.older import read_any_version
 from annotator.store.upkeep import consistency
 
 SCENE_IMAGES, SCENE_CLASSES = 24, 3
+_ROW_QUERIES = {
+    "steps": "SELECT name FROM _sqlite_migrations ORDER BY id",
+    "decisions": "SELECT id, uuid, action, image_id, class_id, state, undoes, annotator FROM decision ORDER BY id",
+    "labels": "SELECT image_id, class_id, state FROM label ORDER BY 1, 2",
+    "images": "SELECT id, name, sha256 FROM image ORDER BY id",
+}
 DECISION_COLUMNS = "action, image_id, class_id, state, source, annotator, undoes, run_id"
 
 
@@ -120,7 +126,12 @@ def read_comparable_contents(project: Path) -> dict[str, list[tuple]]:
 
 def read_decisions(project: Path) -> list[tuple]:
     """Return all decisions as tuples that begin with their uuid."""
-    return [(row[1], row[0], *row[2:]) for row in read_any_version(project / "project.db")["decisions"]]
+    return [(row[1], row[0], *row[2:]) for row in read_database_copy(project / "project.db")["decisions"]]
+
+
+def read_database_copy(database: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the schema steps, decisions, labels and images of a project.db without changing it."""
+    return database_copies.query_copy(database, _ROW_QUERIES)
 
 
 def find_project_problems(project: Path) -> list[str]:
