@@ -1,6 +1,7 @@
 """TIFFs and PNGs of more than 8 bits and of many bands: what people and the network see, and who chooses it."""
 
 import io
+import json
 import struct
 
 import numpy as np
@@ -22,6 +23,7 @@ from annotator.store.pictures import decoding
 from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices, parse_bands
 from annotator.store.pictures.decoding import BadImage, check_image, open_rgb
 from annotator.store.pictures.stretching import Stretch
+from models.backbones.frozen_backbone import load_backbone
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # what Pillow mutters about spoilt files
 CHOSEN = BandChoices((4, 3, 2))
@@ -314,6 +316,21 @@ def test_a_project_leaves_them_out_until_the_choice_is_made_and_then_shows_the_s
         written = np.asarray(Image.open(copy).convert("RGB")).astype(int)
         assert np.abs(written.mean((0, 1)) - expected.mean((0, 1))).max() < 2
         assert np.abs(np.asarray(for_network).astype(int).mean((0, 1)) - expected.mean((0, 1))).max() < 2
+
+
+def test_embed_on_this_machine_shows_the_network_the_chosen_bands(tmp_path, tiles, annotator):
+    (tiles / "plain.png").unlink()
+    set_up_project(tmp_path / "project", images_folder=tiles, bands=(4, 3, 2))
+    db = Database(tmp_path / "project")
+    db.set_setting("backbone", "efficientnet_lite0")
+    said = json.loads(annotator("embed", db.paths.project, "--json").stdout)
+    assert (said["images"], said["failed"], said["remaining"]) == (2, 0, 0)
+    cache, backbone = open_features(db, "efficientnet_lite0"), load_backbone("efficientnet_lite0")
+    for image_id, features in zip(cache.image_ids.tolist(), cache.features, strict=True):
+        least = (backbone.input_size, backbone.input_size)
+        picture = open_rgb(images.find_image_path(db, image_id), least, CHOSEN)
+        alone = backbone.features(backbone.preprocess(picture)[None])[0].numpy()
+        assert np.allclose(features, alone, atol=2e-3)
 
 
 def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_path, tiles):

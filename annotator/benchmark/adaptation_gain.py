@@ -20,6 +20,7 @@ import numpy as np
 from annotator.benchmark.datasets.folder import read_image_folder
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.worker.features.map_cache import MapFiles, StoredMaps
 from models.backbones.frozen_backbone import DEFAULT_BACKBONE, Backbone
 from models.backbones.pretrained import load_pretrained
@@ -98,7 +99,7 @@ def measure(
 
 
 def _cache_maps(folder: Path, inputs: StageInputs, paths: list[Path], *, views: bool, device: str) -> MapExamples:
-    files = MapFiles(folder, inputs, strong=0)
+    files = MapFiles(folder, inputs, strong=0, bands=NO_BAND_CHOICES)
     items = list(enumerate(paths))
     for _, failures in files.make_maps(items, views):
         for key, reason in failures.items():

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from annotator.errors import AnnotatorError
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.worker.features.embed import embed_images
 from models.backbones.frozen_backbone import Backbone
 from models.backbones.network_parts import GRID_SIDE
@@ -95,7 +96,7 @@ def compute_vectors(way: Pass, paths: Sequence[Path]) -> np.ndarray:
         AnnotatorError: An image cannot be read.
     """
     parts: list[np.ndarray] = []
-    for batch in embed_images(paths, way.build_backbone(), regions=True):
+    for batch in embed_images(paths, way.build_backbone(), regions=True, bands=NO_BAND_CHOICES):
         for place, reason in batch.failures:
             raise AnnotatorError(f"{paths[place]} cannot be read: {reason}")
         assert batch.regions is not None  # asked for

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from annotator.store.locations.location import PendingRead
-from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.store.pictures.bands import BandChoices
 from annotator.worker.features.embed import EmbeddedBatch, embed_batches, embedding_threads
 from models.backbones.batch_size import tune_batch_size
 from models.backbones.frozen_backbone import load_on_device
@@ -31,7 +31,7 @@ class NodeNetwork:
         source: Callable[[], Pretrained],
         threads: int,
         use_gpu: bool,
-        bands: BandChoices = NO_BAND_CHOICES,
+        bands: BandChoices,
     ):
         """Load the network, on a GPU if `gpu` is set and there is one.
 
