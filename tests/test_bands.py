@@ -11,7 +11,7 @@ from PIL import Image
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.band_selection import choose_bands, describe_band_choice
-from annotator.exchange.project_setup import add_folder, set_up_project
+from annotator.exchange.project_setup import SetupSettings, add_folder, set_up_project
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import open_features
@@ -320,7 +320,7 @@ def test_a_project_leaves_them_out_until_the_choice_is_made_and_then_shows_the_s
 
 def test_embed_on_this_machine_shows_the_network_the_chosen_bands(tmp_path, tiles, annotator):
     (tiles / "plain.png").unlink()
-    set_up_project(tmp_path / "project", images_folder=tiles, bands=(4, 3, 2))
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(4, 3, 2)))
     db = Database(tmp_path / "project")
     db.set_setting("backbone", "efficientnet_lite0")
     said = json.loads(annotator("embed", db.paths.project, "--json").stdout)
@@ -334,7 +334,7 @@ def test_embed_on_this_machine_shows_the_network_the_chosen_bands(tmp_path, tile
 
 
 def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_path, tiles):
-    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1), class_file=None)
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(3, 2, 1)), class_file=None)
     db = Database(tmp_path / "project")
     many, four, plain = (in_project(db, name) for name in ("13.tif", "4.tif", "plain.png"))
     from annotator.store.classes import classes
@@ -369,7 +369,7 @@ def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_pa
 def test_features_of_the_earlier_choice_are_not_used_also_by_a_process_that_has_read_them(tmp_path, tiles):
     from made_features import add_features
 
-    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(3, 2, 1)))
     db = Database(tmp_path / "project")
     ids = db.integer_rows("SELECT id FROM image ORDER BY id")[:, 0]
     features = np.ones((len(ids), 4), np.float16)
@@ -382,7 +382,7 @@ def test_features_of_the_earlier_choice_are_not_used_also_by_a_process_that_has_
 
 
 def test_a_choice_that_some_images_cannot_follow_is_refused_with_their_numbers(tmp_path, tiles):
-    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(3, 2, 1)))
     db = Database(tmp_path / "project")
     with pytest.raises(AnnotatorError, match=r"9,3,2 cannot be shown of all images.*--of(.|\n)*1 image of 4 bands"):
         choose_bands(db, (9, 3, 2))

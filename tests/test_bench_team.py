@@ -12,6 +12,7 @@ from annotator.benchmark.team.team_measurement import measure
 from annotator.benchmark.team.teammates import Teammate
 from annotator.errors import AnnotatorError
 from annotator.store.people import leases
+from annotator.store.people.leases import LeaseRequest
 
 
 @pytest.mark.parametrize(("lease_seconds", "twice"), [(150.0, 1), (0.0, 0)])
@@ -26,7 +27,9 @@ def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leas
     # its first decision is due long after it has gone
     gone = Teammate(0, "Ann", 1, {}, [1], 1000.0, SentDecisions(), hands)
     gone.asked_at = time.monotonic()
-    cells = [(image, WHOLE_IMAGE_CLASS) for image in leases.lease_next_images(db, gone.holder, "Ann", [], 1)]
+    cells = [
+        (image, WHOLE_IMAGE_CLASS) for image in leases.lease_next_images(db, LeaseRequest(gone.holder, "Ann", [], 1))
+    ]
     hands.take_cells(gone.holder, cells)
     gone.start()
     freed = LeaseExpiry(db, hands, [gone])

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tiny_networks import save_colored_clip
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.project_setup import SetupSettings, set_up_project
 from annotator.queues.image_queue import format_worker_line
 from annotator.records import Decision
 from annotator.snapshot.run_predictions import read_predictions
@@ -311,7 +311,9 @@ def test_a_method_that_weighs_names_learns_from_them_and_says_what_is_missing_wi
 
 def test_a_new_project_is_not_made_for_a_method_that_its_network_cannot_serve(drawings, class_file, tmp_path):
     with pytest.raises(AnnotatorError, match="knows no texts"):
-        set_up_project(tmp_path / "other", images_folder=drawings, class_file=class_file, method="vlpl")
+        set_up_project(
+            tmp_path / "other", images_folder=drawings, class_file=class_file, settings=SetupSettings(method="vlpl")
+        )
     assert not (tmp_path / "other").exists()
 
 

@@ -60,6 +60,28 @@ class SetupResult:
     sentences: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class SetupSettings:
+    """The settings that a project gets; None: as they are.
+
+    Attributes:
+        method: The method of the next runs.
+        backbone: The network.
+        bands: The bands to show of images that do not name red, green and blue.
+        cache_gb: Disk space for images that were read at addresses.
+        mode: answering.ONE or ALL: how people begin to label.
+    """
+
+    method: str | None = None
+    backbone: str | None = None
+    bands: BandTriple | None = None
+    cache_gb: float | None = None
+    mode: str | None = None
+
+
+UNCHANGED_SETTINGS = SetupSettings()
+
+
 def set_up_project(
     project: Path,
     *,
@@ -67,16 +89,12 @@ def set_up_project(
     class_file: Path | None = None,
     class_text: str = "",
     label_file: Path | None = None,
-    method: str | None = None,
-    backbone: str | None = None,
+    settings: SetupSettings = UNCHANGED_SETTINGS,
     progress: Callable[[int, int], None] | None = None,
     fetching: StepProgress | None = None,
     in_place: bool = False,
     commas: str | None = None,
-    bands: BandTriple | None = None,
     reading: ReadingOptions | None = None,
-    cache_gb: float | None = None,
-    mode: str | None = None,
 ) -> SetupResult:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
@@ -87,16 +105,12 @@ def set_up_project(
         class_file: A list of classes; None: no classes are added.
         class_text: The same as text that somebody has typed; "": none.
         label_file: A file of labels; None: no labels are added.
-        method: The method of the next runs; None: as it is.
-        backbone: The network; None: as it is.
+        settings: The settings that the project gets.
         progress: Called with (files looked at, files in all).
         fetching: Called with the progress of unpacking or downloading.
         in_place: images_folder is an address whose images are read from there; nothing is downloaded.
         commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
-        bands: The bands to show of images that do not name red, green and blue; None: as it is.
         reading: What the person has said about the meaning of label_file.
-        cache_gb: Disk space for images that were read at addresses; None: as it is.
-        mode: answering.ONE or ALL: how people begin to label; None: as it is.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -111,8 +125,8 @@ def set_up_project(
     if images_folder is None and not exists:
         raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
     known_db = Database(project) if exists else None
-    if method is not None:
-        configuration.check_method_needs(method, known_db, backbone)
+    if settings.method is not None:
+        configuration.check_method_needs(settings.method, known_db, settings.backbone)
     address = _require_address(images_folder) if in_place else None
     fetched = fetch_source(images_folder, project, fetching) if images_folder and not address else None
     paths: FolderPaths = fetched.folders if fetched else []
@@ -127,8 +141,8 @@ def set_up_project(
     with ExitStack() as stack:
         new = address or (folders[0].path if folders else None)
         db = known_db or (stack.enter_context(create_project(project, new)) if new else Database(project))
-        if bands:
-            choose_bands(db, bands)
+        if settings.bands:
+            choose_bands(db, settings.bands)
         registered = register_address(db, address, fetching) if address else RegistrationResult()
         said = [
             *(fetched.sentences if fetched else ()),
@@ -150,12 +164,12 @@ def set_up_project(
             raise combine_problems(f"No image of {images_folder} can be used:", describe_skipped_files(registered.bad))
         if plan:
             plan.update_preview(())
-        if backbone is not None:
-            configuration.set_backbone(db, backbone)
-        if method is not None:
-            configuration.set_method(db, method)
-        if mode is not None:
-            answer_mode.set_project_mode(db, mode)
+        if settings.backbone is not None:
+            configuration.set_backbone(db, settings.backbone)
+        if settings.method is not None:
+            configuration.set_method(db, settings.method)
+        if settings.mode is not None:
+            answer_mode.set_project_mode(db, settings.mode)
         added, warnings = _add_classes(db, listed)
         if class_file and is_indented(class_file):
             said.append(
@@ -169,8 +183,8 @@ def set_up_project(
             imported = plan.apply().imported if preview.has_changes else None
             added = [*added, *(imported.classes if imported else ())]
             done = SetupResult(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
-        if cache_gb is not None:
-            set_cache_gb(db, cache_gb)
+        if settings.cache_gb is not None:
+            set_cache_gb(db, settings.cache_gb)
         return done
 
 

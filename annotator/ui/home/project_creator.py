@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.project_setup import SetupSettings, set_up_project
 from annotator.store.disk import system_errors
 
 log = logging.getLogger("annotator.home")
@@ -139,7 +139,7 @@ class ProjectCreator:
             commas=options.commas,
             label_file=options.labels,
             progress=self._report_progress,
-            mode=options.mode,
+            settings=SetupSettings(mode=options.mode),
         )
         return [*done.sentences, *done.registered.format_sentences(), *done.class_warnings]
 
