@@ -8,7 +8,7 @@ from models.ensemble.answered_head import AnsweredHead
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.regions import encode_regions, learn_region_basis
 from models.ensemble.second_model import SecondModel, estimate_difficulty
-from models.ensemble.stacking import fit_stacked
+from models.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
 from models.methods.auto import Auto
 
 
@@ -93,7 +93,9 @@ def test_a_second_model_that_somebody_wants_beside_answers_is_stacked_like_the_o
     features, codes, rows, labels = puzzle(1.0)
     unbiased = np.zeros(labels.shape, bool)
     labels[:20], unbiased[:20] = np.where(np.random.default_rng(1).random((20, 3)) < 0.5, 1, -1), True
-    training = fit_stacked(Auto(second=0.6), features, codes, rows, labels, unbiased, epochs=2)
+    training = fit_stacked(
+        Auto(second=0.6), AnsweredImages(features, codes, rows, labels, unbiased), FitSettings(epochs=2)
+    )
     for _ in training.epochs():
         pass
     assert training.ensemble.second is not None and training.calibrated and training.probabilities is not None

@@ -30,7 +30,7 @@ from annotator.store.relations.relation_edits import EXACTLY_ONE, IS_A, Declarat
 from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training.project_images import ProjectImages
 from annotator.worker.training.related_columns import load_related_columns
-from models.ensemble.stacking import fit_stacked
+from models.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods.auto import Auto
 from models.statistics.metrics import hidden_average_precision
@@ -153,7 +153,9 @@ def _measure_obedience(project: Path, shown: np.ndarray, seeds: int) -> dict[str
         labels = np.full(truth.shape, UNSEEN, np.int8)
         labels[rows] = np.where(truth[rows], PRESENT, ABSENT)
         given = np.ones((len(rows), truth.shape[1]), bool)
-        model = fit_stacked(Auto(), cache.features, codes, rows, labels[rows], given, seed=seed)
+        model = fit_stacked(
+            Auto(), AnsweredImages(cache.features, codes, rows, labels[rows], given), FitSettings(seed=seed)
+        )
         for _ in model.epochs():
             pass
         assert model.probabilities is not None

@@ -106,7 +106,6 @@ def export(
 
 
 def _read_option_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return field -> value of the options of OPTIONS. Raises AnnotatorError where thresholds contradict each other."""
     limits = {name: given[name] for name in ("present_from", "absent_to", "threshold") if given[name] is not None}
     if given["unknown"] != "model" and limits:
         raise AnnotatorError("Thresholds need --unknown model.")

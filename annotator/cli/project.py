@@ -92,10 +92,9 @@ def init(
             fetching=make_step_callback(show),
             class_file=classes,
             label_file=labels,
-            settings=SetupSettings(method, backbone, parse_bands(bands) if bands else None, cache_gb),
+            settings=SetupSettings(method, backbone, parse_bands(bands) if bands else None, cache_gb, commas=commas),
             progress=show,
             in_place=in_place,
-            commas=commas,
             reading=load_reading(reading) if reading else None,
         )
     files = done.registered

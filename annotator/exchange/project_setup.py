@@ -62,7 +62,7 @@ class SetupResult:
 
 @dataclass(frozen=True)
 class SetupSettings:
-    """The settings that a project gets; None: as they are.
+    """The settings that a project gets, None: as they are; and how its class list is read.
 
     Attributes:
         method: The method of the next runs.
@@ -70,6 +70,7 @@ class SetupSettings:
         bands: The bands to show of images that do not name red, green and blue.
         cache_gb: Disk space for images that were read at addresses.
         mode: answering.ONE or ALL: how people begin to label.
+        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in the list is two classes or one; None: undecided.
     """
 
     method: str | None = None
@@ -77,6 +78,7 @@ class SetupSettings:
     bands: BandTriple | None = None
     cache_gb: float | None = None
     mode: str | None = None
+    commas: str | None = None
 
 
 UNCHANGED_SETTINGS = SetupSettings()
@@ -93,7 +95,6 @@ def set_up_project(
     progress: Callable[[int, int], None] | None = None,
     fetching: StepProgress | None = None,
     in_place: bool = False,
-    commas: str | None = None,
     reading: ReadingOptions | None = None,
 ) -> SetupResult:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
@@ -102,15 +103,12 @@ def set_up_project(
         project: The project folder.
         images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
             an address.
-        class_file: A list of classes; None: no classes are added.
-        class_text: The same as text that somebody has typed; "": none.
-        label_file: A file of labels; None: no labels are added.
+        class_file, class_text: A list of classes, as a file or as text.
+        label_file: A file of labels; `reading` has what the person said about its meaning.
         settings: The settings that the project gets.
         progress: Called with (files looked at, files in all).
         fetching: Called with the progress of unpacking or downloading.
-        in_place: images_folder is an address whose images are read from there; nothing is downloaded.
-        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
-        reading: What the person has said about the meaning of label_file.
+        in_place: Images at the address `images_folder` are read from there; nothing is downloaded.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -134,7 +132,7 @@ def set_up_project(
         paths = [(images_folder, None)]
     listed = read_classes(class_file) if class_file else parse_class_list(class_text) if class_text.strip() else []
     named = classes.load_classes_by_name(known_db).keys() if known_db else ()
-    listed = name_lists.resolve_lists(listed, named, str(class_file or "the list"), commas)
+    listed = name_lists.resolve_lists(listed, named, str(class_file or "the list"), settings.commas)
     folders = list_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
     if folders and not exists and not any(folder.listing.list_images() for folder in folders):
         check_has_images(folders[0].path, folders[0].listing)

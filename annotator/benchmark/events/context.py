@@ -18,7 +18,7 @@ from annotator.store.networks import configuration
 from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training import capture_context
 from annotator.worker.training.project_images import ProjectImages
-from models.ensemble.stacking import fit_stacked
+from models.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods.auto import Auto
 from models.statistics.image_context import ImageContext
@@ -68,8 +68,10 @@ def _measure_hidden_ap(features, codes, rows, truth, events, surroundings: Image
     known = np.where(truth[rows], PRESENT, ABSENT).astype(np.int8)
     unbiased = np.ones(known.shape, bool)
     model = fit_stacked(
-        Auto(), features, codes, rows, known, unbiased, seed=seed, groups=events, context=surroundings
-    )  # fmt: skip
+        Auto(),
+        AnsweredImages(features, codes, rows, known, unbiased, groups=events, context=surroundings),
+        FitSettings(seed=seed),
+    )
     for _ in model.epochs():
         pass
     assert model.probabilities is not None

@@ -70,10 +70,9 @@ class ExportOption:
         widget: None for an abbreviation.
         is_inverted: The flag sets False.
         parse, format: Convert the text of the command line to the value and back.
-        list_words: Possible values and their titles; None for any value.
-        low, high: Bounds of a number.
+        list_words: Possible values and their titles.
         formats: The only formats that take it, by View.options; () for all.
-        void: Value that all formats accept.
+        void: A value for all formats.
         refusal: Error for other formats, with {flag}, {value} and {format}.
         is_used: Whether it matters with these OptionValues.
         abbreviates: Fields that it sets together; it has none of its own.

@@ -83,7 +83,6 @@ class _Page:
         return PROJECT_COUNTS[widget.shown_for](self.db) if widget.shown_for else 1
 
     def list_values(self, option: ExportOption) -> Mapping[str, str]:
-        """Return the possible values of an option, and their titles."""
         if option.list_words:
             return option.list_words()
         names = {"classes": self.class_names, "annotators": self.people}[option.field]
@@ -102,7 +101,6 @@ def draw_choices(db: Database) -> PageChoices:
 
 
 def _draw_section(page: _Page, section: PageSection) -> None:
-    """Draw the options of a section that the format takes and the project has a use for."""
     drawn = [
         (option, option.widget)
         for option in OPTIONS
@@ -134,10 +132,10 @@ def _draw_section(page: _Page, section: PageSection) -> None:
 
 
 def _draw_group(page: _Page, kind: WidgetKind, group: list[tuple[ExportOption, PageWidget]]) -> None:
-    """Draw options of one kind that follow each other; percentages side by side."""
     used = [(option, widget) for option, widget in group if option.is_used(page.build_choices())]
     if kind == WidgetKind.PART or not used:
         return
+    # Percentages stand side by side.
     places = st.columns(len(used)) if kind == WidgetKind.PERCENT else [nullcontext()] * len(used)
     for place, (option, widget) in zip(places, used, strict=True):
         with place:
@@ -174,7 +172,6 @@ def _draw_text(page: _Page, option: ExportOption, widget: PageWidget) -> str:
 
 
 def _draw_path(page: _Page, option: ExportOption, widget: PageWidget) -> str:
-    """Draw the field of a path, and return it if a page may read that file; "" otherwise."""
     given = _draw_text(page, option, widget)
     if not given:
         return ""

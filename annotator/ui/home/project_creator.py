@@ -136,10 +136,9 @@ class ProjectCreator:
             options.project,
             images_folder=options.images,
             class_text=options.classes,
-            commas=options.commas,
             label_file=options.labels,
             progress=self._report_progress,
-            settings=SetupSettings(mode=options.mode),
+            settings=SetupSettings(mode=options.mode, commas=options.commas),
         )
         return [*done.sentences, *done.registered.format_sentences(), *done.class_warnings]
 

@@ -33,15 +33,7 @@ class NodeNetwork:
         use_gpu: bool,
         bands: BandChoices,
     ):
-        """Load the network, on a GPU if `gpu` is set and there is one.
-
-        Args:
-            name: The name of the network.
-            source: Returns a separate copy of the network at each call.
-            threads: The number of threads that decode images.
-            use_gpu: Whether to use a GPU if there is one.
-            bands: Which bands to show of images of many.
-        """
+        """Load the network, on a GPU if `use_gpu` is set and there is one; each call of `source` returns a copy."""
         self._backbone = load_on_device(name, source, "cuda" if use_gpu and torch.cuda.is_available() else "cpu")
         self._threads, self._bands = threads, bands
         self.input_size = self._backbone.input_size

@@ -121,19 +121,10 @@ def embed_batches(
     should_stop: Callable[[], bool] | None = None,
     bands: BandChoices,
 ) -> Iterator[EmbeddedBatch]:
-    """Yield the features of images 0 .. count - 1 in batches, as `embed` does.
+    """Yield the features of images 0 .. count - 1 in batches, as `embed_images` does.
 
-    Args:
-        count: The number of images.
-        start_reading: Place -> a call that returns its file (read_batch); called when its batch is next, so that
-            files at
-            addresses are read while batches before it are embedded.
-        backbone: The frozen network.
-        pool: May be used by several such iterators at once.
-        regions: As in `embed`.
-        batch: As in `embed`.
-        should_stop: As in `embed`.
-        bands: As in `embed`.
+    start_reading(place) returns a call that returns the file; it is called when the batch of the place is next, so that
+    files at addresses are read while batches before it are embedded. Several such iterators may share a pool.
     """
     stopped = should_stop or (lambda: False)
     if backbone.on_gpu:
@@ -262,12 +253,7 @@ def read_batch(
 ) -> DecodedBatch:
     """Decode one batch, and measure how each image looks.
 
-    Args:
-        readings: For each place a call that returns its file; a BadImage, AnnotatorError or OSError from it is a
-            failure.
-        places: The numbers of the images.
-        backbone: The frozen network.
-        bands: As in `embed`.
+    A call of `readings` returns the file of a place; a BadImage, AnnotatorError or OSError from it is a failure.
     """
     least = max(backbone.input_size, GRAY_SIDE_PIXELS)
     indices, images, failures, facts, appearances = [], [], [], [], []
