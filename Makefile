@@ -17,7 +17,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 6 --dist loadfile --no-l
 # The Python interface and the protocols that plug-ins and new files follow: their docstrings are checked as a whole.
 PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py annotator/records.py \
   annotator/settings.py annotator/errors.py annotator/roles.py annotator/humanize.py annotator/indexing.py \
-  $(addprefix annotator/exchange/exports/,choices.py thresholds.py) annotator/exchange/classifier/onnx_classifier.py \
+  $(addprefix annotator/exchange/exports/,choices.py export_options.py thresholds.py) annotator/exchange/classifier/onnx_classifier.py \
   $(addprefix annotator/exchange/formats/,__init__.py format.py export_view.py contents.py) \
   $(addprefix annotator/exchange/sources/,__init__.py source.py) \
   $(foreach room,losses methods trainers query_strategies,models/spmll/$(room)/__init__.py models/spmll/$(room)/base.py)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from annotator.errors import AnnotatorError
     from annotator.exchange.classifier.onnx_classifier import Classifier, load_classifier
     from annotator.exchange.exports.choices import Choices
-    from annotator.exchange.exports.thresholds import Limits
+    from annotator.exchange.exports.export_options import Limits
     from annotator.project import Project
 
 __all__ = ["AnnotatorError", "Choices", "Classifier", "Limits", "Project", "__version__", "load_classifier", "open"]
@@ -23,7 +23,7 @@ _LAZY_IMPORTS = {
     "AnnotatorError": "annotator.errors",
     "Choices": "annotator.exchange.exports.choices",
     "Classifier": "annotator.exchange.classifier.onnx_classifier",
-    "Limits": "annotator.exchange.exports.thresholds",
+    "Limits": "annotator.exchange.exports.export_options",
     "Project": "annotator.project",
     "load_classifier": "annotator.exchange.classifier.onnx_classifier",
 }

@@ -280,8 +280,10 @@ class Project:
         from annotator.exchange.exports import export_writer
 
         by = get_login_name() if tag else ""
-        options: dict[str, Any] = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": by}
-        return export_writer.export_data_set(self.db, Path(target), format, choices, **options)[1]
+        _, written = export_writer.export_data_set(
+            self.db, Path(target), format, choices, overwrite=overwrite, lossy=lossy, tag=tag, by=by
+        )
+        return written
 
     def preview(
         self,

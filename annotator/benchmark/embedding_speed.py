@@ -25,6 +25,7 @@ from torchvision import transforms
 from annotator.benchmark.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.settings import SAMPLE_DATA_FOLDER
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
 from annotator.worker.features.backbone import check_license_accepted
@@ -138,7 +139,7 @@ def _measure_speed(run: Callable[[], object], images: int) -> float:
 
 
 def _embed_photos(paths: Sequence[Path], network: Backbone) -> None:
-    done = sum(len(part.indices) for part in embed_images(paths, network, regions=True))
+    done = sum(len(part.indices) for part in embed_images(paths, network, regions=True, bands=NO_BAND_CHOICES))
     if done != len(paths):
         raise AnnotatorError(f"Only {done} of {len(paths)} images could be embedded, so the figures would be wrong.")
 

@@ -1,22 +1,40 @@
 """The commands that write the data set out, and compare what was written."""
 
 import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_result, show_progress
 from annotator.errors import AnnotatorError
+from annotator.exchange.exports.export_options import OPTIONS, OptionValues
+from annotator.exchange.exports.option_types import ExportOption
 from annotator.humanize import format_count
 from annotator.settings import get_login_name
 
-if TYPE_CHECKING:
-    from annotator.exchange.exports.thresholds import Limits
-
 commands = typer.Typer(rich_markup_mode=None)
+
+
+def add_export_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter **values of a command by one parameter for each row of OPTIONS, after --format."""
+    own = signature(command)
+    *names, _ = own.parameters.values()
+    place = list(own.parameters).index("kind") + 1
+    parameters = [*names[:place], *map(_build_parameter, OPTIONS), *names[place:]]
+    setattr(command, "__signature__", own.replace(parameters=parameters))  # noqa: B010 - functions declare no such field
+    return command
+
+
+def _build_parameter(option: ExportOption) -> Parameter:
+    declared = typer.Option(option.flag, metavar=option.metavar or None, help=option.help)
+    default = option.format_argument(None if option.abbreviates else OptionValues().get_value(option.field))
+    annotation = Annotated[option.type, declared]
+    return Parameter(option.parameter, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
 @commands.command(
@@ -28,96 +46,13 @@ commands = typer.Typer(rich_markup_mode=None)
         "annotator export birds labels.csv --splits train=0.8,val=0.1,test=0.1 --seed 1",
     )
 )
+@add_export_options
 def export(
     project: ProjectArgument,
     dest: Annotated[Path, typer.Argument(help="The file to write; of some formats, a new folder.")],
     kind: Annotated[
         str, typer.Option("--format", metavar="NAME", help="The format; an unknown name lists them.")
     ] = "csv",
-    unknown: Annotated[
-        str, typer.Option(metavar="HOW", help="How to export unanswered pairs: keep, absent or model.")
-    ] = "keep",
-    expected_error: Annotated[float, typer.Option(help="For --unknown model: accepted share of wrong answers.")] = 0.01,
-    present_from: Annotated[
-        float | None,
-        typer.Option(help="For --unknown model: present from this probability on [default: by --expected-error]."),
-    ] = None,
-    absent_to: Annotated[
-        float | None,
-        typer.Option(help="For --unknown model: absent up to this probability [default: by --expected-error]."),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Both at once: present from here on, absent below."),
-    ] = None,
-    with_set_aside: Annotated[bool, typer.Option("--with-set-aside", help="Images that were set aside, too.")] = False,
-    only_complete: Annotated[
-        bool, typer.Option("--only-complete", help="Only images without an unanswered pair.")
-    ] = False,
-    only_labeled: Annotated[bool, typer.Option("--only-labeled", help="Only images with a present class.")] = False,
-    classes: Annotated[
-        list[str] | None, typer.Option("--class", help="Only this class; may be repeated, in the order wanted.")
-    ] = None,
-    states: Annotated[
-        list[str] | None,
-        typer.Option("--state", help="Only such answers (present, absent, unsure); others count as unanswered."),
-    ] = None,
-    annotators: Annotated[
-        list[str] | None,
-        typer.Option("--annotator", help="Only answers of this person; others and auto-accepted labels are left out."),
-    ] = None,
-    sources: Annotated[
-        list[str] | None,
-        typer.Option("--source", help="Only answers from this source (click, grid, ...), no auto-accepted labels."),
-    ] = None,
-    differing: Annotated[
-        str,
-        typer.Option(
-            metavar="HOW",
-            help="Pairs on which people differ and nobody has settled: label, leave-out, majority or estimate.",
-        ),
-    ] = "label",
-    no_accepted: Annotated[bool, typer.Option("--no-accepted", help="Leave out auto-accepted labels.")] = False,
-    accepted_precision: Annotated[
-        float, typer.Option(help="Only auto-accepted labels with at least this guaranteed precision.")
-    ] = 0.0,
-    accepted_confidence: Annotated[
-        float, typer.Option(help="Only auto-accepted labels with a guarantee of at least this confidence.")
-    ] = 0.0,
-    splits: Annotated[
-        str, typer.Option(help="train=0.8,val=0.1,test=0.1, stratified; or existing, existing:ATTRIBUTE.")
-    ] = "",
-    split_by: Annotated[
-        str, typer.Option(help="What stays together in one split: folder, similar (near-duplicates), or an attribute.")
-    ] = "",
-    seed: Annotated[int, typer.Option(help="Of the splits: the same seed makes the same ones.")] = 0,
-    images: Annotated[
-        str, typer.Option(help="Of a folder: none, link, copy or resize [default: as the format needs].")
-    ] = "",
-    pixels: Annotated[int, typer.Option(help="For --images resize: the longer side at most.")] = 1024,
-    long: Annotated[bool, typer.Option("--long", help="CSV: one row per answer instead of one per image.")] = False,
-    columns: Annotated[
-        str, typer.Option(help="CSV: the columns in their order, such as image=file,fox,heron=grey_heron.")
-    ] = "",
-    seconds: Annotated[bool, typer.Option("--seconds", help="Also how long each answer took.")] = False,
-    pseudonyms: Annotated[bool, typer.Option("--pseudonyms", help="Write 'annotator 1' for a name.")] = False,
-    raw: Annotated[
-        bool,
-        typer.Option("--raw", help="CSV: keep = + - @ at the start of a name, which spreadsheets run as formulas."),
-    ] = False,
-    license_: Annotated[str, typer.Option("--license", help="For the data card.")] = "",
-    cite: Annotated[str, typer.Option(help="For the data card: how to cite.")] = "",
-    of_events: Annotated[
-        bool,
-        typer.Option(
-            "--event-labels",
-            help="Also give each image of an event (burst) the event's classes, where nobody has answered.",
-        ),
-    ] = False,
-    deployments: Annotated[
-        Path | None,
-        typer.Option(help="Of camtrap-dp: a table with deploymentID (the folder), latitude and longitude."),
-    ] = None,
     tag: Annotated[str, typer.Option(help="Give this export a name, to compare it with others: annotator diff.")] = "",
     push_to: Annotated[
         str,
@@ -128,6 +63,7 @@ def export(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Also replace files that were not written by an export.")
     ] = False,
+    **values: Any,
 ) -> None:
     """Write the data set, the source of each label, and a data card, all of one moment.
 
@@ -135,45 +71,20 @@ def export(
     expected to be wrong, is printed first; so is what the format cannot hold. Where a format has no room for the source
     of each label, flags and comments, they stand in files beside it. Only what an export wrote is replaced.
     """
-    from annotator.exchange.exports.choices import Choices, parse_columns
-    from annotator.exchange.exports.export_writer import prepare_export, write_export
-    from annotator.exchange.formats.export_view import TableColumns
+    from annotator.exchange.exports.choices import build_choices
+    from annotator.exchange.exports.export_writer import ExportJob, ExportTag, prepare_export, write_export
     from annotator.store.database.database import Database
 
     if push_to and kind != "huggingface":
         raise AnnotatorError("--push uploads what --format huggingface writes. Add that.")
-    choices = Choices(
-        unknown=unknown,
-        limits=_build_limits(unknown, expected_error, (present_from, absent_to), threshold),
-        only_complete=only_complete,
-        set_aside=with_set_aside,
-        only_labeled=only_labeled,
-        classes=tuple(classes or ()),
-        states=tuple(states or ()),
-        annotators=tuple(annotators or ()),
-        sources=tuple(sources or ()),
-        differing=differing,
-        auto_accepted=not no_accepted,
-        accepted_precision=accepted_precision,
-        accepted_confidence=accepted_confidence,
-        splits=splits,
-        split_by=split_by,
-        seed=seed,
-        images=images,
-        pixels=pixels,
-        raw=raw,
-        columns=TableColumns(long, parse_columns(columns), seconds),
-        pseudonyms=pseudonyms,
-        license=license_,
-        cite=cite,
-        event_labels=of_events,
-        deployments=str(deployments or ""),
-    )
-    options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": get_login_name() if tag else ""}
+    choices = build_choices(_read_option_values(values))
+    named = ExportTag(tag, get_login_name()) if tag else None
     try:
         with (
             show_progress("Exporting") as show,
-            prepare_export(Database(project), dest, kind, choices, **options, progress=show) as prepared,
+            prepare_export(
+                Database(project), dest, kind, choices, overwrite=overwrite, lossy=lossy, tag=named, job=ExportJob(show)
+            ) as prepared,
         ):
             said = list(prepared.sentences)
             for sentence in said:
@@ -194,22 +105,20 @@ def export(
         print(f"Uploaded: {push_to_hub(dest, push_to, create_hub_client(), public)}")
 
 
-def _build_limits(unknown: str, error: float, each: tuple[float | None, float | None], both: float | None) -> "Limits":
-    """Return the limits from which --unknown model fills cells in. Raises AnnotatorError where options contradict.
-
-    Args:
-        unknown: The value of --unknown.
-        error: The share of mistakes that is allowed.
-        each: The values of --present-from and --absent-to.
-        both: The value of --threshold.
-    """
-    from annotator.exchange.exports.thresholds import Limits
-
-    if unknown != "model" and {*each, both} != {None}:
+def _read_option_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    limits = {name: given[name] for name in ("present_from", "absent_to", "threshold") if given[name] is not None}
+    if given["unknown"] != "model" and limits:
         raise AnnotatorError("Thresholds need --unknown model.")
-    if both is not None and each != (None, None):
+    if "threshold" in limits and len(limits) > 1:
         raise AnnotatorError("--threshold sets both --present-from and --absent-to. Give it alone, or those two.")
-    return Limits(error, *(each if both is None else (both, both)))
+    values: dict[str, Any] = {}
+    for option in OPTIONS:
+        value = given[option.parameter]
+        if option.abbreviates:
+            values |= {} if value is None else dict.fromkeys(option.abbreviates, value)
+        else:
+            values[option.field] = option.parse_argument(value)
+    return values
 
 
 @commands.command(epilog=format_examples("annotator tags birds", "annotator tags birds --json"))

@@ -71,7 +71,7 @@ def init(
 ) -> None:
     """Create a project from a folder of images, or add images, classes and labels to it."""
     from annotator.exchange.imports.import_messages import describe_registration
-    from annotator.exchange.project_setup import set_up_project
+    from annotator.exchange.project_setup import SetupSettings, set_up_project
     from annotator.exchange.reading.reading_file import load_reading
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.images.address_cache import check_cache_gb
@@ -92,14 +92,10 @@ def init(
             fetching=make_step_callback(show),
             class_file=classes,
             label_file=labels,
-            method=method,
-            backbone=backbone,
+            settings=SetupSettings(method, backbone, parse_bands(bands) if bands else None, cache_gb, commas=commas),
             progress=show,
             in_place=in_place,
-            commas=commas,
-            bands=parse_bands(bands) if bands else None,
             reading=load_reading(reading) if reading else None,
-            cache_gb=cache_gb,
         )
     files = done.registered
     for sentence in done.sentences:

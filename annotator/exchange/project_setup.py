@@ -61,6 +61,30 @@ class SetupResult:
     sentences: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class SetupSettings:
+    """The settings that a project gets, None: as they are; and how its class list is read.
+
+    Attributes:
+        method: The method of the next runs.
+        backbone: The network.
+        bands: The bands to show of images that do not name red, green and blue.
+        cache_gb: Disk space for images that were read at addresses.
+        mode: answering.ONE or ALL: how people begin to label.
+        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in the list is two classes or one; None: undecided.
+    """
+
+    method: str | None = None
+    backbone: str | None = None
+    bands: BandTriple | None = None
+    cache_gb: float | None = None
+    mode: str | None = None
+    commas: str | None = None
+
+
+UNCHANGED_SETTINGS = SetupSettings()
+
+
 def set_up_project(
     project: Path,
     *,
@@ -68,16 +92,11 @@ def set_up_project(
     class_file: Path | None = None,
     class_text: str = "",
     label_file: Path | None = None,
-    method: str | None = None,
-    backbone: str | None = None,
+    settings: SetupSettings = UNCHANGED_SETTINGS,
     progress: ProgressCallback | None = None,
     fetching: StepCallback | None = None,
     in_place: bool = False,
-    commas: str | None = None,
-    bands: BandTriple | None = None,
     reading: ReadingOptions | None = None,
-    cache_gb: float | None = None,
-    mode: str | None = None,
 ) -> SetupResult:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
@@ -85,19 +104,12 @@ def set_up_project(
         project: The project folder.
         images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
             an address.
-        class_file: A list of classes; None: no classes are added.
-        class_text: The same as text that somebody has typed; "": none.
-        label_file: A file of labels; None: no labels are added.
-        method: The method of the next runs; None: as it is.
-        backbone: The network; None: as it is.
+        class_file, class_text: A list of classes, as a file or as text.
+        label_file: A file of labels; `reading` has what the person said about its meaning.
+        settings: The settings that the project gets.
         progress: Called with (files looked at, files in all).
         fetching: Called with the progress of unpacking or downloading.
-        in_place: images_folder is an address whose images are read from there; nothing is downloaded.
-        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
-        bands: The bands to show of images that do not name red, green and blue; None: as it is.
-        reading: What the person has said about the meaning of label_file.
-        cache_gb: Disk space for images that were read at addresses; None: as it is.
-        mode: answering.ONE or ALL: how people begin to label; None: as it is.
+        in_place: Images at the address `images_folder` are read from there; nothing is downloaded.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -112,8 +124,8 @@ def set_up_project(
     if images_folder is None and not exists:
         raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
     known_db = Database(project) if exists else None
-    if method is not None:
-        configuration.check_method_needs(method, known_db, backbone)
+    if settings.method is not None:
+        configuration.check_method_needs(settings.method, known_db, settings.backbone)
     address = _require_address(images_folder) if in_place else None
     fetched = fetch_source(images_folder, project, fetching) if images_folder and not address else None
     paths: FolderPaths = fetched.folders if fetched else []
@@ -121,15 +133,15 @@ def set_up_project(
         paths = [(images_folder, None)]
     listed = read_classes(class_file) if class_file else parse_class_list(class_text) if class_text.strip() else []
     named = classes.load_classes_by_name(known_db).keys() if known_db else ()
-    listed = name_lists.resolve_lists(listed, named, str(class_file or "the list"), commas)
+    listed = name_lists.resolve_lists(listed, named, str(class_file or "the list"), settings.commas)
     folders = list_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
     if folders and not exists and not any(folder.listing.list_images() for folder in folders):
         check_has_images(folders[0].path, folders[0].listing)
     with ExitStack() as stack:
         new = address or (folders[0].path if folders else None)
         db = known_db or (stack.enter_context(create_project(project, new)) if new else Database(project))
-        if bands:
-            choose_bands(db, bands)
+        if settings.bands:
+            choose_bands(db, settings.bands)
         registered = register_address(db, address, fetching) if address else RegistrationResult()
         said = [
             *(fetched.sentences if fetched else ()),
@@ -151,12 +163,12 @@ def set_up_project(
             raise combine_problems(f"No image of {images_folder} can be used:", describe_skipped_files(registered.bad))
         if plan:
             plan.update_preview(())
-        if backbone is not None:
-            configuration.set_backbone(db, backbone)
-        if method is not None:
-            configuration.set_method(db, method)
-        if mode is not None:
-            answer_mode.set_project_mode(db, mode)
+        if settings.backbone is not None:
+            configuration.set_backbone(db, settings.backbone)
+        if settings.method is not None:
+            configuration.set_method(db, settings.method)
+        if settings.mode is not None:
+            answer_mode.set_project_mode(db, settings.mode)
         added, warnings = _add_classes(db, listed)
         if class_file and is_indented(class_file):
             said.append(
@@ -170,8 +182,8 @@ def set_up_project(
             imported = plan.apply().imported if preview.has_changes else None
             added = [*added, *(imported.classes if imported else ())]
             done = SetupResult(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
-        if cache_gb is not None:
-            set_cache_gb(db, cache_gb)
+        if settings.cache_gb is not None:
+            set_cache_gb(db, settings.cache_gb)
         return done
 
 

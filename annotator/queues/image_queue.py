@@ -110,12 +110,16 @@ def lease_next_work(db: Database, wanted: WantedImages) -> LeasedWork:
         free = counts["all"] - counts["complete"] - leases.count_held_by_others(db, wanted.holder)
         want = min(wanted.want, max(1, free // 2))
         incomplete_first = order == INCOMPLETE.name
-        untouched = () if incomplete_first else query_order.load(db, order)
-        incomplete = query_order.load(db, INCOMPLETE.name)
-        image_ids = leases.lease_next_images(
-            db, wanted.holder, wanted.annotator, wanted.have, want, untouched, resumed, incomplete,
-            incomplete_first=incomplete_first, sequence=sequence, after=after,
-        )  # fmt: skip
+        request = leases.LeaseRequest(wanted.holder, wanted.annotator, wanted.have, want)
+        lease_order = leases.LeaseOrder(
+            first=() if incomplete_first else query_order.load(db, order),
+            ahead=query_order.load(db, INCOMPLETE.name),
+            resumed=resumed,
+            incomplete_first=incomplete_first,
+            sequence=sequence,
+            after=after,
+        )
+        image_ids = leases.lease_next_images(db, request, lease_order)
         work_items = load_items(db, image_ids)
     else:
         chosen = review_queue.lease_next_images(db, wanted, _get_threshold(run))

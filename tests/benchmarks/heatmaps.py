@@ -21,6 +21,7 @@ from annotator.benchmark.truth import read_truth
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE, MIN_HEATMAP_POSITIVES, SAMPLE_DATA_FOLDER
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.store.pictures.decoding import check_image, open_rgb
 from annotator.store.pictures.files import list_files, unescape_path
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
@@ -171,7 +172,14 @@ def embed_folder(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImag
         raise AnnotatorError(f"{truth} has no label 'present': there is nothing to find.")
     bare = len(names) - len(listed)
     print_progress(f"embedding {len(names):,} images ({bare:,} of them without a label), {len(columns)} classes")
-    parts = list(embed_images([folder / unescape_path(name) for name in names], load_backbone(backbone), regions=True))
+    parts = list(
+        embed_images(
+            [folder / unescape_path(name) for name in names],
+            load_backbone(backbone),
+            regions=True,
+            bands=NO_BAND_CHOICES,
+        )
+    )
     readable = [names[place] for part in parts for place in part.indices]
     rows = {name: row for row, name in enumerate(readable)}
     shown = np.zeros((len(readable), len(columns)), bool)

@@ -7,6 +7,7 @@ from harness import projects
 
 from annotator.errors import AnnotatorError
 from annotator.store.people import leases
+from annotator.store.people.leases import LeaseRequest
 from benchmarks.faults.hands import WHOLE_IMAGE_CLASS, Hands
 from benchmarks.faults.simulated_pages import SentDecisions
 from benchmarks.team.lease_expiry import LeaseExpiry
@@ -26,7 +27,9 @@ def test_image_of_a_vanished_annotator_counts_as_double_held_only_while_leased(
     # its first decision is due long after it has gone
     gone = Teammate(0, "Ann", 1, {}, [1], 1000.0, SentDecisions(), hands)
     gone.asked_at = time.monotonic()
-    cells = [(image, WHOLE_IMAGE_CLASS) for image in leases.lease_next_images(db, gone.holder, "Ann", [], 1)]
+    cells = [
+        (image, WHOLE_IMAGE_CLASS) for image in leases.lease_next_images(db, LeaseRequest(gone.holder, "Ann", [], 1))
+    ]
     hands.take_cells(gone.holder, cells)
     gone.start()
     freed = LeaseExpiry(db, hands, [gone])

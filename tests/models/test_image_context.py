@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logit
 
-from spmll.ensemble.stacking import fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
 from spmll.methods.auto import Auto
 from spmll.statistics.image_context import DAY_SECONDS, MAX_INPUT, PARTS_OF_DAY, PRIOR_EVENTS, ImageContext
 
@@ -68,9 +68,12 @@ def of_places(informative: bool) -> tuple[np.ndarray, ...]:
 def probabilities(features, labels, context) -> np.ndarray:
     rows = np.arange(200)
     model = fit_stacked(
-        Auto(), features, None, rows, labels[:200], np.ones((200, 2), bool), epochs=2,
-        groups=np.arange(400) // 4, context=context,
-    )  # fmt: skip
+        Auto(),
+        AnsweredImages(
+            features, None, rows, labels[:200], np.ones((200, 2), bool), groups=np.arange(400) // 4, context=context
+        ),
+        FitSettings(epochs=2),
+    )
     for _ in model.epochs():
         pass
     assert model.probabilities is not None and model.outside_weights is not None

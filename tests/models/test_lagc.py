@@ -14,6 +14,7 @@ from annotator.store.database import arrays
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.store.runs import runs
 from annotator.worker.features.map_cache import (
     STRONG_VIEW_COUNT,
@@ -378,7 +379,7 @@ def test_feature_maps_average_to_the_embeddings_of_the_backbone(network):
 def test_feature_maps_are_computed_once_and_a_damaged_image_is_reported_with_a_reason(network, photos, tmp_path):
     (tmp_path / "bad.jpg").write_bytes(b"\xff\xd8 cut off")
     items = [(1, photos / "00.jpg"), (2, tmp_path / "bad.jpg"), (3, photos / "01.jpg")]
-    files = MapFiles(tmp_path / "maps", network)
+    files = MapFiles(tmp_path / "maps", network, bands=NO_BAND_CHOICES)
     steps = list(files.make_maps(items, views=True))
     assert steps[-1][0] == 3
     [(key, reason)] = [bad for _, failures in steps for bad in failures.items()]
@@ -392,7 +393,7 @@ def test_feature_maps_are_computed_once_and_a_damaged_image_is_reported_with_a_r
 
 
 def test_reading_a_damaged_feature_map_raises_and_deletes_it(network, tmp_path):
-    files = MapFiles(tmp_path, network)
+    files = MapFiles(tmp_path, network, bands=NO_BAND_CHOICES)
     files.get_path(1, views=False).parent.mkdir()
     files.get_path(1, views=False).write_bytes(b"\x93NUMPY half")
     with pytest.raises(AnnotatorError, match="deleted; train again"):

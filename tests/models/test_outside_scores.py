@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from spmll.ensemble.stacking import fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, fit_stacked
 from spmll.methods.auto import Auto
 from spmll.statistics.metrics import average_precision
 from spmll.statistics.outside_scores import OutsideScores, add_first_guesses, estimate_class_trust, estimate_trust
@@ -47,7 +47,7 @@ def hidden_ap(world, answered: int, clicks: int, *names: str):
         labels[row, np.flatnonzero(truth[row])[0]] = 1
     rows = np.flatnonzero((labels != 0).any(1))
     outside = [sources[name] for name in names]
-    model = fit_stacked(Auto(), features, None, rows, labels[rows], unbiased[rows], outside=outside)
+    model = fit_stacked(Auto(), AnsweredImages(features, None, rows, labels[rows], unbiased[rows], outside=outside))
     for _ in model.epochs():
         pass
     assert model.probabilities is not None

@@ -8,7 +8,7 @@ from spmll.ensemble.basis import signed_sqrt, to_float_tensor
 from spmll.ensemble.fit_ensemble import fit_second_model
 from spmll.ensemble.portable import PortableEnsemble
 from spmll.ensemble.regions import encode_regions, learn_region_basis
-from spmll.ensemble.stacking import fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
 from spmll.ensemble.training_subset import TrainingSubset
 from spmll.methods.auto import Auto
 
@@ -41,7 +41,9 @@ def trained(answered: int, marked: int = 200):
     labels[:answered, :-1] = np.where(truth[:answered, :-1], 1, -1)
     unbiased[:answered, :-1] = True
     rows = np.flatnonzero((labels != 0).any(1))
-    model = fit_stacked(Auto(), features, codes, rows, labels[rows], unbiased[rows], epochs=3)
+    model = fit_stacked(
+        Auto(), AnsweredImages(features, codes, rows, labels[rows], unbiased[rows]), FitSettings(epochs=3)
+    )
     for _ in model.epochs():
         pass
     return model, codes, features, regions, np.arange(answered, IMAGES)

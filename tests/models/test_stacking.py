@@ -11,7 +11,7 @@ from spmll.ensemble import stacking
 from spmll.ensemble.collection_scoring import score_locally
 from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from spmll.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
-from spmll.ensemble.stacking import MIN_UNBIASED_ANSWERS, fit_stacked
+from spmll.ensemble.stacking import MIN_UNBIASED_ANSWERS, AnsweredImages, fit_stacked
 from spmll.ensemble.training_subset import select_training_rows
 from spmll.ensemble.warm_start import WarmStart
 from spmll.methods.auto import Auto
@@ -37,7 +37,9 @@ def world() -> tuple[np.ndarray, np.ndarray]:
 def trained(features, labels, unbiased, mask=None, warm_start=None):
     rows = np.flatnonzero((labels != 0).any(1))
     some = None if mask is None else mask[rows]
-    training = fit_stacked(Auto(), features, None, rows, labels[rows], unbiased[rows], mask=some, warm_start=warm_start)
+    training = fit_stacked(
+        Auto(), AnsweredImages(features, None, rows, labels[rows], unbiased[rows], mask=some), warm_start=warm_start
+    )
     for _ in training.epochs():
         pass
     return training
@@ -109,9 +111,17 @@ def test_stacked_model_scores_images_on_a_cluster_as_it_does_locally(world, monk
 
     def train(scoring):
         training = fit_stacked(
-            Auto(), features, region_codes, rows, labels[rows], unbiased[rows],
-            outside=[OutsideScores("other", truth * 0.5 + 0.2, "probability")], scoring=scoring,
-        )  # fmt: skip
+            Auto(),
+            AnsweredImages(
+                features,
+                region_codes,
+                rows,
+                labels[rows],
+                unbiased[rows],
+                outside=[OutsideScores("other", truth * 0.5 + 0.2, "probability")],
+            ),
+            scoring=scoring,
+        )
         for _ in training.epochs():
             pass
         assert training.probabilities is not None
@@ -214,7 +224,7 @@ def test_ended_training_stops_the_thread_of_its_halves(world, monkeypatch):
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        epochs = fit_stacked(Auto(), features, None, rows, labels[rows], unbiased[rows]).epochs()
+        epochs = fit_stacked(Auto(), AnsweredImages(features, None, rows, labels[rows], unbiased[rows])).epochs()
         next(epochs)
         epochs.close()  # pyright: ignore[reportAttributeAccessIssue] - it is a generator
     finally:

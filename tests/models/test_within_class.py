@@ -8,7 +8,7 @@ from spmll.ensemble.answered_head import AnsweredHead
 from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from spmll.ensemble.regions import encode_regions, learn_region_basis
 from spmll.ensemble.second_model import SecondModel, estimate_difficulty
-from spmll.ensemble.stacking import fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
 from spmll.methods.auto import Auto
 
 
@@ -93,7 +93,9 @@ def test_second_model_chosen_with_answers_is_stacked():
     features, codes, rows, labels = puzzle(1.0)
     unbiased = np.zeros(labels.shape, bool)
     labels[:20], unbiased[:20] = np.where(np.random.default_rng(1).random((20, 3)) < 0.5, 1, -1), True
-    training = fit_stacked(Auto(second=0.6), features, codes, rows, labels, unbiased, epochs=2)
+    training = fit_stacked(
+        Auto(second=0.6), AnsweredImages(features, codes, rows, labels, unbiased), FitSettings(epochs=2)
+    )
     for _ in training.epochs():
         pass
     assert training.ensemble.second is not None and training.calibrated and training.probabilities is not None

@@ -28,7 +28,7 @@ from annotator.worker.adapting import adaptation_plan
 from annotator.worker.duties.event_refresher import EventRefresher
 from annotator.worker.features.worker_context import WorkerContext
 from annotator.worker.training import train
-from spmll.ensemble.stacking import fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, fit_stacked
 from spmll.labels import ABSENT, PRESENT
 from spmll.methods.auto import Auto
 from spmll.statistics.event_totals import OPEN_STATE, EventSample, certify_events, count_events
@@ -118,9 +118,11 @@ def test_training_halves_keep_events_together_and_do_not_change_without_events()
     features, labels = np.ones((60, 3), np.float32), np.zeros((60, 1), np.int8)
     rows, none = np.arange(60), np.zeros((60, 1), bool)
     events = np.arange(60) // 4 * 4
-    halves = fit_stacked(Auto(), features, None, rows, labels, none, groups=events)._halves_of_images.reshape(-1, 4)
+    halves = fit_stacked(
+        Auto(), AnsweredImages(features, None, rows, labels, none, groups=events)
+    )._halves_of_images.reshape(-1, 4)
     assert (halves == halves[:, :1]).all() and set(halves.ravel()) == {0, 1}
-    plain = fit_stacked(Auto(), features, None, rows, labels, none)._halves_of_images
+    plain = fit_stacked(Auto(), AnsweredImages(features, None, rows, labels, none))._halves_of_images
     assert plain.tolist() == np.random.default_rng(0).integers(0, 2, 60).tolist()
 
 

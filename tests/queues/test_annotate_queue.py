@@ -11,6 +11,7 @@ from annotator.records import Decision, WantedImages
 from annotator.store.images import images
 from annotator.store.labels import decisions, label_cells, project_counts
 from annotator.store.people import leases
+from annotator.store.people.leases import LeaseRequest
 
 
 def wanted(holder: str, *, have=(), want=8, mode="annotate", **more) -> WantedImages:
@@ -157,7 +158,7 @@ def test_incomplete_images_above_the_count_limit_follow_the_order_of_the_worker(
 
 
 def test_image_queue_shuffles_the_folder_order(db):
-    order = leases.lease_next_images(db, "tab", "Ann", (), 24)
+    order = leases.lease_next_images(db, LeaseRequest("tab", "Ann", (), 24))
     assert sorted(order) == list(range(1, 25))
     assert order != sorted(order)
 

@@ -1,6 +1,7 @@
 """TIFFs and PNGs of more than 8 bits and of many bands: what people and the network see, and who chooses it."""
 
 import io
+import json
 import struct
 
 import numpy as np
@@ -10,7 +11,7 @@ from PIL import Image
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.band_selection import choose_bands, describe_band_choice
-from annotator.exchange.project_setup import add_folder, set_up_project
+from annotator.exchange.project_setup import SetupSettings, add_folder, set_up_project
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import open_features
@@ -22,6 +23,7 @@ from annotator.store.pictures import decoding
 from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices, parse_bands
 from annotator.store.pictures.decoding import BadImage, check_image, open_rgb
 from annotator.store.pictures.stretching import Stretch
+from spmll.backbones.frozen_backbone import load_backbone
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # what Pillow mutters about spoilt files
 CHOSEN = BandChoices((4, 3, 2))
@@ -316,8 +318,23 @@ def test_project_adds_multiband_images_after_a_band_choice_and_shows_them_consis
         assert np.abs(np.asarray(for_network).astype(int).mean((0, 1)) - expected.mean((0, 1))).max() < 2
 
 
+def test_embed_on_this_machine_shows_the_network_the_chosen_bands(tmp_path, tiles, annotator):
+    (tiles / "plain.png").unlink()
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(4, 3, 2)))
+    db = Database(tmp_path / "project")
+    db.set_setting("backbone", "efficientnet_lite0")
+    said = json.loads(annotator("embed", db.paths.project, "--json").stdout)
+    assert (said["images"], said["failed"], said["remaining"]) == (2, 0, 0)
+    cache, backbone = open_features(db, "efficientnet_lite0"), load_backbone("efficientnet_lite0")
+    for image_id, features in zip(cache.image_ids.tolist(), cache.features, strict=True):
+        least = (backbone.input_size, backbone.input_size)
+        picture = open_rgb(images.find_image_path(db, image_id), least, CHOSEN)
+        alone = backbone.features(backbone.preprocess(picture)[None])[0].numpy()
+        assert np.allclose(features, alone, atol=2e-3)
+
+
 def test_changed_band_choice_recreates_images_and_embeddings_and_keeps_labels(tmp_path, tiles):
-    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1), class_file=None)
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(3, 2, 1)), class_file=None)
     db = Database(tmp_path / "project")
     many, four, plain = (in_project(db, name) for name in ("13.tif", "4.tif", "plain.png"))
     from annotator.store.classes import classes
@@ -352,7 +369,7 @@ def test_changed_band_choice_recreates_images_and_embeddings_and_keeps_labels(tm
 def test_changed_band_choice_drops_old_embeddings_in_open_caches(tmp_path, tiles):
     from harness.feature_shards import add_features
 
-    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(3, 2, 1)))
     db = Database(tmp_path / "project")
     ids = db.integer_rows("SELECT id FROM image ORDER BY id")[:, 0]
     features = np.ones((len(ids), 4), np.float16)
@@ -365,7 +382,7 @@ def test_changed_band_choice_drops_old_embeddings_in_open_caches(tmp_path, tiles
 
 
 def test_band_choice_beyond_the_bands_of_some_images_is_refused_with_their_count(tmp_path, tiles):
-    set_up_project(tmp_path / "project", images_folder=tiles, bands=(3, 2, 1))
+    set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(3, 2, 1)))
     db = Database(tmp_path / "project")
     with pytest.raises(AnnotatorError, match=r"9,3,2 cannot be shown of all images.*--of(.|\n)*1 image of 4 bands"):
         choose_bands(db, (9, 3, 2))

@@ -7,7 +7,7 @@ import pytest
 from harness.asked import asked
 from PIL import Image, ImageFilter
 
-from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.project_setup import SetupSettings, set_up_project
 from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
 from annotator.snapshot.gallery_listing import Sorting
@@ -152,7 +152,7 @@ def test_appearance_is_measured_again_after_a_change_of_bands(tmp_path):
     bands = np.zeros((40, 60, 5), np.uint16)
     bands[..., 3:], bands[:, :20] = 900, 100
     tifffile.imwrite(tmp_path / "photos" / "a.tif", bands, photometric="minisblack", planarconfig="contig")
-    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", bands=(1, 2, 3))
+    set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", settings=SetupSettings(bands=(1, 2, 3)))
     db = Database(tmp_path / "project")
     measure(db)
     before = db.value("SELECT brightness FROM appearance")

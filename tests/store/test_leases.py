@@ -6,6 +6,7 @@ import pytest
 
 from annotator.settings import LEASE_SECONDS
 from annotator.store.people import leases
+from annotator.store.people.leases import LeaseRequest
 
 
 def test_grids_of_one_class_never_share_a_cell_but_two_classes_may_share_an_image(db):
@@ -20,7 +21,7 @@ def test_grids_of_one_class_never_share_a_cell_but_two_classes_may_share_an_imag
 def test_image_with_a_leased_cell_is_not_leased_as_an_image(db):
     [cell] = leases.lease_cells(db, "grid", "Ann", [(1, 2)], 1)
     assert leases.lease_images(db, "review", "Bob", [1, 2, 3], 2) == [2, 3]
-    assert 1 not in leases.lease_next_images(db, "annotate", "Cid", [], 24)
+    assert 1 not in leases.lease_next_images(db, LeaseRequest("annotate", "Cid", [], 24))
     assert leases.count_held_by_others(db, "annotate") == 3, "one in the grid, two in review"
     leases.renew_cells(db, "grid", "Ann", [])
     assert leases.lease_images(db, "another", "Bob", [cell[0]], 1) == [1]
@@ -70,10 +71,10 @@ def test_expired_lease_is_not_renewed_after_another_annotator_leased_the_cell(db
 
 @pytest.mark.parametrize("days", [-2, 2])
 def test_system_clock_change_neither_blocks_an_image_nor_leases_it_twice(db, monkeypatch, days):
-    ann = leases.lease_next_images(db, "ann", "Ann", [], 12)
+    ann = leases.lease_next_images(db, LeaseRequest("ann", "Ann", [], 12))
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + days * 86_400)
-    bob = leases.lease_next_images(db, "bob", "Bob", [], 12)
+    bob = leases.lease_next_images(db, LeaseRequest("bob", "Bob", [], 12))
     assert len({*ann, *bob}) == 24
     assert leases.find_taken_by_others(db, "ann", ann) == []
     leases.renew_images(db, "ann", "Ann", [])  # and set right again, with nobody left to renew what Bob held
@@ -81,7 +82,7 @@ def test_system_clock_change_neither_blocks_an_image_nor_leases_it_twice(db, mon
     assert leases.count_held_by_others(db, "cy") == 12
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = until - ?", [LEASE_SECONDS])
-    assert len(leases.lease_next_images(db, "cy", "Cy", [], 24)) == 24
+    assert len(leases.lease_next_images(db, LeaseRequest("cy", "Cy", [], 24))) == 24
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_lease_with_an_expiry_impossible_since_boot_is_ignored(db, until):
     assert leases.count_held_by_others(db, "bob") == 0
     assert leases.load_leases_of_others(db, "bob") == []
     assert len(leases.lease_cells(db, "cells", "Bob", [(1, 1), (9, 2)], 2)) == 2
-    assert len(leases.lease_next_images(db, "bob", "Bob", [], 24)) == 22
+    assert len(leases.lease_next_images(db, LeaseRequest("bob", "Bob", [], 24))) == 22
 
 
 def test_page_cannot_lease_more_than_the_limit_per_page(db, monkeypatch):
@@ -104,17 +105,19 @@ def test_page_cannot_lease_more_than_the_limit_per_page(db, monkeypatch):
     own = leases.lease_images(db, "greedy", "Eve", [3, 4, 5], 3)
     for _ in range(3):
         leases.renew_images(db, "greedy", "Eve", everything)
-        leases.lease_next_images(db, "greedy", "Eve", everything, 24)
+        leases.lease_next_images(db, LeaseRequest("greedy", "Eve", everything, 24))
         leases.lease_images(db, "greedy", "Eve", everything, 24)
         leases.lease_cells(db, "greedy", "Eve", [(image, of) for image in everything for of in (1, 2)], 48)
     held = {image for image, _ in leases.load_leases_of_others(db, "")}
     assert len(leases.load_leases_of_others(db, "")) == 8
     assert held >= set(own), "what it was given stays its own"
-    assert len(set(leases.lease_next_images(db, "bob", "Bob", [], 24)) - held) == 8, "the others are there for others"
+    assert len(set(leases.lease_next_images(db, LeaseRequest("bob", "Bob", [], 24))) - held) == 8, (
+        "the others are there for others"
+    )
 
 
 def test_find_taken_by_others_returns_released_images_leased_by_another_annotator(db):
-    ann = leases.lease_next_images(db, "ann", "Ann", [], 4)
+    ann = leases.lease_next_images(db, LeaseRequest("ann", "Ann", [], 4))
     leases.renew_images(db, "ann", "Ann", ann[:1])  # the others rest: she has pressed no key for a while
     bob = leases.lease_images(db, "bob", "Bob", ann[2:3], 1)
     leases.renew_images(db, "ann", "Ann", ann)

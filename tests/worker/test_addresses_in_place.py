@@ -32,6 +32,7 @@ from annotator.store.locations import listing, remote_files, staged_listing
 from annotator.store.locations.addresses import Address
 from annotator.store.locations.file_cache import FileCache
 from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM, RemoteFiles, to_folder_address
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 
 pytest.importorskip("moto.server")
 pytest.importorskip("s3fs")
@@ -174,7 +175,7 @@ def test_embedding_bucket_images_leaves_the_cache_empty(birds):
 
     ids = [images.find_image(birds, name).id for name in ("a/1.jpg", "b.jpg")]
     sources = [images.find_image_source(birds, image_id) for image_id in ids]
-    (batch,) = embed_images(sources, load_backbone("efficientnet_lite0"))
+    (batch,) = embed_images(sources, load_backbone("efficientnet_lite0"), bands=NO_BAND_CHOICES)
     assert batch.indices == [0, 1] and not batch.failures and len(batch.features) == 2
     assert [facts.width for _, facts in batch.facts] == [96, 96]
     assert address_cache.get_cache(birds).measure_usage() == (0, 0)
@@ -190,7 +191,13 @@ def test_embed_and_cluster_worker_read_images_directly_from_the_bucket(birds, an
     probes = {BIRDS: files[:1], "s3://no-such-bucket": [files[0]._replace(places=(_elsewhere(files[0]),))]}
     member = NodeWorker()
     work = WorkerJob(
-        "efficientnet_lite0", lambda: load_pretrained("efficientnet_lite0"), get_package_versions(), 1, False, probes
+        "efficientnet_lite0",
+        lambda: load_pretrained("efficientnet_lite0"),
+        get_package_versions(),
+        1,
+        False,
+        probes,
+        NO_BAND_CHOICES,
     )
     assert member.start(work).unreadable_folders == {"s3://no-such-bucket"}
     embedded = member.embed(files, {})

@@ -25,6 +25,7 @@ from annotator.store.features.stored_basis import StoredBasis, publish_basis
 from annotator.store.images.file_addresses import load_image_files, open_image_file
 from annotator.store.locations.location import Location
 from annotator.store.networks import embedding_claim
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.store.pictures.files import UNREAD_STATE
 from annotator.worker.embedding.chunks import MAX_LOSSES, ChunkQueue
 from annotator.worker.embedding.cluster_workers import WorkerShare, split_machine
@@ -202,9 +203,11 @@ def test_node_with_other_package_versions_refuses_and_one_without_files_is_sent_
         files._replace(places=(Location("/no/such/folder", "a.jpg", UNREAD_STATE, ""),)) for files in of_all[:2]
     ]
     probes = {str(photos): of_all[:1], "/no/such/folder": elsewhere[:1]}
-    work = WorkerJob(BACKBONE, lambda: load_pretrained(BACKBONE), get_package_versions(), 1, False, probes)
+    work = WorkerJob(
+        BACKBONE, lambda: load_pretrained(BACKBONE), get_package_versions(), 1, False, probes, NO_BAND_CHOICES
+    )
     other = NodeWorker().start(
-        WorkerJob(BACKBONE, pytest.fail, get_package_versions() | {"torch": "1.0"}, 1, False, {})
+        WorkerJob(BACKBONE, pytest.fail, get_package_versions() | {"torch": "1.0"}, 1, False, {}, NO_BAND_CHOICES)
     )
     assert other.refusal == f"has torch {get_package_versions()['torch']} instead of 1.0"
     member = NodeWorker()

@@ -19,6 +19,7 @@ from annotator.cluster.package_versions import (
 )
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.worker.features import embed
 from annotator.worker.features.backbone import load_project_backbone
 from annotator.worker.features.embed import embed_images
@@ -166,8 +167,8 @@ def test_gpu_embedding_decodes_ahead_and_keeps_image_order(tiny, on_gpu, picture
     monkeypatch.setattr(embed, "MIN_IMAGES_TO_TUNE_BATCH", 10)
     on_gpu.least = 100
     pictures[3].write_bytes(b"")
-    expected = list(embed_images(pictures, load_backbone(tiny), regions=True))
-    batches = list(embed_images(pictures, on_gpu, regions=True, batch=batch, workers=2))
+    expected = list(embed_images(pictures, load_backbone(tiny), regions=True, bands=NO_BAND_CHOICES))
+    batches = list(embed_images(pictures, on_gpu, regions=True, batch=batch, workers=2, bands=NO_BAND_CHOICES))
     assert [place for part in batches for place in part.indices] == [place for place in range(21) if place != 3]
     assert [failure for part in batches for failure in part.failures] == [(3, "empty file (0 bytes)")]
     together = [np.concatenate([part.features for part in parts]) for parts in (batches, expected)]
@@ -178,10 +179,12 @@ def test_gpu_embedding_decodes_ahead_and_keeps_image_order(tiny, on_gpu, picture
 
 def test_stop_request_ends_decoding_for_the_gpu(on_gpu, pictures):
     seen = []
-    for part in embed_images(pictures, on_gpu, batch=1, workers=1, should_stop=lambda: bool(seen)):
+    for part in embed_images(
+        pictures, on_gpu, batch=1, workers=1, should_stop=lambda: bool(seen), bands=NO_BAND_CHOICES
+    ):
         seen.extend(part.indices)
     assert seen == list(range(len(seen))) and 1 <= len(seen) <= 1 + embed.MAX_GPU_BATCHES + 4
-    stream = embed_images(pictures, on_gpu, batch=2)
+    stream = embed_images(pictures, on_gpu, batch=2, bands=NO_BAND_CHOICES)
     next(stream)
     stream.close()  # the caller leaves early
 

@@ -3,6 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.store.pictures.decoding import open_rgb
 from annotator.store.pictures.files import compute_sha256
 from annotator.worker.features.embed import embed_images
@@ -26,7 +27,7 @@ def folder(tmp_path):
 
 
 def test_embeddings_keep_image_order_and_equal_those_of_single_images(backbone, folder):
-    batches = list(embed_images(folder, backbone, batch=4, workers=3))
+    batches = list(embed_images(folder, backbone, batch=4, workers=3, bands=NO_BAND_CHOICES))
     assert [batch.indices for batch in batches] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
     together = np.concatenate([batch.features for batch in batches])
     assert together.dtype == np.float32 and together.shape == (11, backbone.dimensions)
@@ -39,9 +40,9 @@ def test_requested_region_embeddings_leave_image_embeddings_unchanged(backbone, 
     folder[1].write_bytes(b"")
     for path in folder[4:8]:
         path.unlink()
-    without = list(embed_images(folder, backbone, batch=4))
+    without = list(embed_images(folder, backbone, batch=4, bands=NO_BAND_CHOICES))
     assert all(batch.regions is None for batch in without)
-    batches = list(embed_images(folder, backbone, batch=4, regions=True))
+    batches = list(embed_images(folder, backbone, batch=4, regions=True, bands=NO_BAND_CHOICES))
     assert [batch.regions.shape for batch in batches] == [(3, 9, 1280), (0, 9, 1280), (3, 9, 1280)]
     assert {batch.regions.dtype for batch in batches} == {np.dtype(np.float16)}
     for one, other in zip(without, batches, strict=True):
@@ -53,7 +54,7 @@ def test_requested_region_embeddings_leave_image_embeddings_unchanged(backbone, 
 def test_file_with_changed_content_is_reported_as_a_failure(backbone, folder):
     contents = [compute_sha256(path) for path in folder]
     folder[9].write_bytes(folder[8].read_bytes())
-    batches = list(embed_images(folder[8:], backbone, contents=contents[8:]))
+    batches = list(embed_images(folder[8:], backbone, contents=contents[8:], bands=NO_BAND_CHOICES))
     assert [batch.indices for batch in batches] == [[0, 2]]
     assert "another picture" in batches[0].failures[0][1]
 
@@ -63,7 +64,7 @@ def test_unreadable_files_are_reported_as_failures_and_the_others_are_embedded(b
     folder[2].write_bytes(folder[2].read_bytes()[:200])
     for path in folder[4:8]:
         path.unlink()
-    batches = list(embed_images(folder, backbone, batch=4))
+    batches = list(embed_images(folder, backbone, batch=4, bands=NO_BAND_CHOICES))
     assert [batch.indices for batch in batches] == [[0, 3], [], [8, 9, 10]]
     assert [index for batch in batches for index, _ in batch.failures] == [1, 2, 4, 5, 6, 7]
     assert batches[0].failures[0] == (1, "empty file (0 bytes)")
@@ -72,18 +73,20 @@ def test_unreadable_files_are_reported_as_failures_and_the_others_are_embedded(b
 
 def test_stop_request_starts_no_further_batch(backbone, folder):
     seen = []
-    for batch in embed_images(folder, backbone, batch=1, workers=1, should_stop=lambda: bool(seen)):
+    for batch in embed_images(
+        folder, backbone, batch=1, workers=1, should_stop=lambda: bool(seen), bands=NO_BAND_CHOICES
+    ):
         seen.append(batch.indices)
     assert seen == [[0], [1]]  # the one under way when the request came is still handed over
 
 
 def test_embedding_without_paths_yields_no_batches(backbone):
-    assert list(embed_images([], backbone)) == []
+    assert list(embed_images([], backbone, bands=NO_BAND_CHOICES)) == []
 
 
 def test_torch_thread_count_is_restored_after_an_early_exit(backbone, folder):
     before = torch.get_num_threads()
-    stream = embed_images(folder, backbone, batch=2)
+    stream = embed_images(folder, backbone, batch=2, bands=NO_BAND_CHOICES)
     next(stream)
     stream.close()
     assert torch.get_num_threads() == before

@@ -10,7 +10,7 @@ from harness.tiny_networks import save_colored_clip
 from streamlit.testing.v1 import AppTest
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.project_setup import SetupSettings, set_up_project
 from annotator.queues.image_queue import format_worker_line
 from annotator.records import Decision
 from annotator.snapshot.run_predictions import read_predictions
@@ -311,7 +311,9 @@ def test_methods_using_class_names_beat_em_and_refuse_training_without_name_scor
 
 def test_project_creation_refuses_a_text_method_for_a_backbone_without_texts(drawings, class_file, tmp_path):
     with pytest.raises(AnnotatorError, match="knows no texts"):
-        set_up_project(tmp_path / "other", images_folder=drawings, class_file=class_file, method="vlpl")
+        set_up_project(
+            tmp_path / "other", images_folder=drawings, class_file=class_file, settings=SetupSettings(method="vlpl")
+        )
     assert not (tmp_path / "other").exists()
 
 

@@ -141,7 +141,8 @@ def make_project(
     Raises:
         AnnotatorError: The truth does not fit, or there are too few images.
     """
-    done = project_setup.set_up_project(project, images_folder=folder, backbone=backbone)
+    settings = project_setup.SetupSettings(backbone=backbone)
+    done = project_setup.set_up_project(project, images_folder=folder, settings=settings)
     print_progress("; ".join([f"{done.registered.added:,} new images", *describe_skipped_files(done.registered.bad)]))
     db = Database(project)
     names = images.add_short_names(images.load_ids_by_name(db))

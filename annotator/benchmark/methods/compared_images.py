@@ -17,6 +17,7 @@ from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.scratch import print_progress
 from annotator.errors import combine_problems
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.worker.features.map_cache import WEAK_VIEW_COUNT, MapFiles, StoredMaps
 from spmll.backbones.feature_maps import FeatureMaps
 from spmll.backbones.frozen_backbone import load_backbone
@@ -100,7 +101,7 @@ class ComparedImages:
     @cached_property
     def _maps(self) -> "ComparedMaps":
         network = FeatureMaps(load_backbone(self._options.network, self._options.device))
-        return ComparedMaps(MapFiles(self._work.get_path("maps"), network), self._paths)
+        return ComparedMaps(MapFiles(self._work.get_path("maps"), network, bands=NO_BAND_CHOICES), self._paths)
 
 
 class ComparedMaps:

@@ -13,6 +13,7 @@ from annotator.benchmark.datasets.clicks import draw_clicks
 from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.settings import SAMPLE_DATA_FOLDER
+from annotator.store.pictures.bands import NO_BAND_CHOICES
 from annotator.store.pictures.files import escape_path
 from annotator.worker.features.embed import EmbeddedBatch, embed_images
 from spmll.backbones.frozen_backbone import load_backbone
@@ -133,7 +134,7 @@ def embed_dataset(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
     """
     paths = join_parts(dataset).paths
     print_progress(f"embedding {len(paths):,} images with {backbone}")
-    batches = list(embed_images(paths, load_backbone(backbone, device), regions=True))
+    batches = list(embed_images(paths, load_backbone(backbone, device), regions=True, bands=NO_BAND_CHOICES))
     failures = [f"{paths[place]}: {reason}" for batch in batches for place, reason in batch.failures]
     if failures:
         raise combine_problems(

@@ -131,6 +131,7 @@ def _build_data_set(db: Database, choices: Choices, names_files: bool, progress:
         has=frozenset(tallies.has),
         load_captures=partial(_load_captures, db, reader),
         deployments=read_deployments(Path(choices.deployments)) if choices.deployments else {},
+        options=choices.list_format_values(),
     )
     counts = splits.count_positives(split_names, split_of, tallies, [class_.name for class_ in chosen])
     return DataSet(view, tallies, fill, said, counts, ids)

@@ -6,6 +6,7 @@ from itertools import islice
 
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import open_data_set
+from annotator.exchange.exports.option_types import Effect
 from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.exports.thresholds import Fill
 from annotator.exchange.files.csv_cells import CsvField
@@ -40,9 +41,7 @@ def drop_uncounted_choices(choices: Choices) -> Choices:
 
     Two choices for which the results are equal have the same summary.
     """
-    usual = Choices()
-    names = ("images", "pixels", "raw", "columns", "pseudonyms", "license", "cite", "deployments")
-    return replace(choices, **{name: getattr(usual, name) for name in names})
+    return choices.keep_effects(Effect.COUNTS)
 
 
 def summarize_export(db: Database, choices: Choices, progress: ProgressCallback | None = None) -> Summary:

@@ -34,6 +34,37 @@ from annotator.store.labels import tagged_exports
 from annotator.store.labels.tagged_exports import Tag
 
 
+@dataclass(frozen=True)
+class ExportTag:
+    """The tag that an export gets once it is written.
+
+    Attributes:
+        name: The name of the tag.
+        by: The person who gives it.
+        place: Location of the export that the tag records; "": the target.
+    """
+
+    name: str
+    by: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class ExportJob:
+    """How the process that writes an export follows and ends it.
+
+    Attributes:
+        progress: Called with (images counted, images in all), and by `write_export` with (images written, images in
+            all); an exception raised by it ends the export, of which nothing is left.
+        check: Called before each image file is written; an exception raised by it ends the export in the same way.
+        will_be_zipped: The folder will be packed at once and then deleted: its images may be links.
+    """
+
+    progress: ProgressCallback | None = None
+    check: Callable[[], None] | None = None
+    will_be_zipped: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class PreparedExport:
     """An export that is read and can be written while its transaction is open.
@@ -43,7 +74,6 @@ class PreparedExport:
         sentences: Sentences that a person should read before the export is written.
         tag_files: Paths of the files with the cells for its tag; filled when the export is written.
         linked: Image files that got a hard link, which changes the state by which a file counts as unchanged.
-        will_be_zipped, check: As in `prepare`.
     """
 
     db: Database
@@ -54,10 +84,8 @@ class PreparedExport:
     card: dict[str, Any]
     sentences: list[str]
     overwrite: bool = False
-    tag: str = ""
-    progress: ProgressCallback | None = None
-    will_be_zipped: bool = False
-    check: Callable[[], None] | None = None
+    tag: ExportTag | None = None
+    job: ExportJob = ExportJob()
     tag_files: list[Path] = field(default_factory=list)
     linked: LinkRecorder = field(default_factory=LinkRecorder)
 
@@ -76,31 +104,17 @@ def prepare_export(
     *,
     overwrite: bool = False,
     lossy: bool = False,
-    tag: str = "",
-    by: str = "",
-    place: str = "",
-    progress: ProgressCallback | None = None,
-    packed: bool = False,
-    check: Callable[[], None] | None = None,
+    tag: ExportTag | None = None,
+    job: ExportJob = ExportJob(),
 ) -> Generator[PreparedExport]:
     """Check whether an export can be written, and read the content of its card. Call `write` within the `with` block.
 
     Nothing is written here; but an earlier export to `target` that was killed while renaming its files is finished.
 
     Args:
-        db: The project's database.
-        target: The file or folder to write.
-        format_name: The name of the format.
-        choices: What is exported; None: the defaults.
         overwrite: Also replace files that no export has written; folders are replaced only if an export wrote them.
         lossy: Write the export even if the format cannot hold all of it.
-        tag: The name that the export gets once the block has ended; "" for no tag.
-        by: The person who gives the tag.
-        place: Location of the export that the tag records; "": the target.
-        progress: Called with (images counted, images in all), and by `write` with (images written, images in all); an
-            exception raised by it ends the export, of which nothing is left.
-        packed: The folder will be packed at once and then deleted: its images may be links.
-        check: Called before each image file is written; an exception raised by it ends the export in the same way.
+        tag: The tag that the export gets once the block has ended.
 
     Raises:
         AnnotatorError: The format is unknown, the target or the choices are wrong (lists all problems at once), or the
@@ -114,21 +128,20 @@ def prepare_export(
     problems += _find_target_problems(target, format_, overwrite)
     if tag:
         db.check_writable()
-        problems += [problem for problem in [tagged_exports.find_name_problem(db, tag)] if problem]
+        problems += [problem for problem in [tagged_exports.find_name_problem(db, tag.name)] if problem]
     if problems:
         raise combine_problems("Nothing was exported:", problems)
-    with open_data_set(db, choices, names_files=not format_.ending, progress=progress) as data:
+    with open_data_set(db, choices, names_files=not format_.ending, progress=job.progress) as data:
         lost = find_losses(format_, data.tallies)
         if lost and not lossy:
             raise LossyExportError(lost)
         lost = [loss.past_tense for loss in lost]
-        card = data_card.build_card(data, data_card.load_quality(db), [target.name], choices, tag, lost)
+        name = tag.name if tag else ""
+        card = data_card.build_card(data, data_card.load_quality(db), [target.name], choices, name, lost)
         data = replace(data, view=replace(data.view, card=card))
         filled = data.fill.sentences() if data.fill else []
         said = [*filled, *data.sentences, *lost]
-        prepared = PreparedExport(
-            db, data, target, format_, choices, card, said, overwrite, tag, progress, packed, check
-        )
+        prepared = PreparedExport(db, data, target, format_, choices, card, said, overwrite, tag, job)
         try:
             yield prepared
         except BaseException:
@@ -136,16 +149,18 @@ def prepare_export(
                 path.unlink(missing_ok=True)
             raise
     prepared.linked.record(db)
-    for path in prepared.tag_files:
-        newest, place = card["certificate"]["last_decision"], place or str(target.resolve())
-        tagged_exports.save_tag(db, Tag(0, tag, by, 0.0, newest, format_.name, place, choices.as_json(), card), path)
+    if tag:
+        newest, place = card["certificate"]["last_decision"], tag.place or str(target.resolve())
+        row = Tag(0, tag.name, tag.by, 0.0, newest, format_.name, place, choices.as_json(), card)
+        for path in prepared.tag_files:
+            tagged_exports.save_tag(db, row, path)
 
 
 def write_export(export: PreparedExport) -> list[Path]:
     """Write the data set and its data card: all files or none. Return the files, or the folder. Raises DiskFull."""
     written = _write_folder(export) if export.is_folder else _write_files(export)
     if export.tag:
-        export.tag_files.append(write_tag_cells(export.db, export.data, export.progress))
+        export.tag_files.append(write_tag_cells(export.db, export.data, export.job.progress))
     return written
 
 
@@ -166,10 +181,20 @@ def _write_files(export: PreparedExport) -> list[Path]:
 
 
 def export_data_set(
-    db: Database, target: Path, format_name: str, choices: Choices | None = None, **options: Any
+    db: Database,
+    target: Path,
+    format_name: str,
+    choices: Choices | None = None,
+    *,
+    overwrite: bool = False,
+    lossy: bool = False,
+    tag: str = "",
+    by: str = "",
+    progress: ProgressCallback | None = None,
 ) -> tuple[DataSet, list[Path]]:
     """Prepare and write an export; return the data set, whose blocks can no longer be read, and the paths written."""
-    with prepare_export(db, target, format_name, choices, **options) as prepared:
+    options: dict[str, Any] = {"overwrite": overwrite, "lossy": lossy, "tag": ExportTag(tag, by) if tag else None}
+    with prepare_export(db, target, format_name, choices, **options, job=ExportJob(progress)) as prepared:
         return prepared.data, write_export(prepared)
 
 
@@ -187,7 +212,7 @@ def _write_folder(export: PreparedExport) -> list[Path]:
     new_folders.remove_unfinished_folders(target.parent, target.name)
     with replace_folder_atomically(target) as folder:
         chosen = export.choices
-        options: dict[str, Any] = {"packed": export.will_be_zipped, "check": export.check}
+        options: dict[str, Any] = {"packed": export.job.will_be_zipped, "check": export.job.check}
         placer = Placer(export.db, chosen.images, chosen.pixels, export.linked, **options)
         out = FolderOutput(folder, placer)
         _write_format(export, out, list(SIDECAR_NAMES))
@@ -205,8 +230,8 @@ def _write_folder(export: PreparedExport) -> list[Path]:
 def _write_format(export: PreparedExport, out: FileOutput | FolderOutput, sidecars: list[str]) -> None:
     format_, view = export.format, export.data.view
     assert format_.write is not None  # checked by find_format
-    if export.progress:
-        view = replace(view, blocks=partial(_report_blocks, view, export.progress))
+    if export.job.progress:
+        view = replace(view, blocks=partial(_report_blocks, view, export.job.progress))
     if not format_.lost.provenance:
         format_.write(view, out)
         return

@@ -17,47 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotator.exchange.exports.export_options import EVEN_PROBABILITY, Limits
 from annotator.exchange.formats.export_view import PROBABILITY_DIGITS
 from spmll.statistics.metrics import find_confident_threshold
 
-DEFAULT_EXPECTED_ERROR = 0.01
 MAX_ERROR_FACTOR = 10.0
 PROBABILITY_STEPS = 10**PROBABILITY_DIGITS  # a probability is one of 0, 1/STEPS, ..., 1 once it is rounded
-EVEN_PROBABILITY = 0.5  # no cell is filled in with the less likely state
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The error that is allowed, or the thresholds that are given, where a model fills in unknown cells.
-
-    Attributes:
-        expected_error: The share of filled-in cells of each class that may be wrong, above 0 and below 0.5.
-        present_from: Cells of all classes become present from this probability on; None: derived from the expected
-            error.
-        absent_to: Cells of all classes become absent up to this probability; None: derived from the expected error.
-    """
-
-    expected_error: float = DEFAULT_EXPECTED_ERROR
-    present_from: float | None = None
-    absent_to: float | None = None
-
-    def problems(self) -> list[str]:
-        """Return what is wrong with the limits, in sentences."""
-        given = {"present from": self.present_from, "absent up to": self.absent_to}
-        sentences = [
-            f"The threshold {value} ({name}) is not a probability: it must lie between 0 and 1."
-            for name, value in given.items()
-            if value is not None and not 0 <= value <= 1
-        ]
-        if not 0 < self.expected_error < EVEN_PROBABILITY:
-            sentences.append(
-                f"An expected error of {self.expected_error} is not possible: it must lie between 0 and "
-                f"{EVEN_PROBABILITY}, such as {DEFAULT_EXPECTED_ERROR}."
-            )
-        overlap = None not in (self.present_from, self.absent_to) and (self.absent_to or 0) > (self.present_from or 0)
-        if overlap and not sentences:
-            sentences.append(f"Present from {self.present_from} and absent up to {self.absent_to} overlap: swap them.")
-        return sentences
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO, cast
 
 import numpy as np
 
+from annotator.exchange.table_columns import TableColumns
 from annotator.records import Class, Image
 from annotator.store.labels.event_labels import EventLabel
 
@@ -162,23 +163,6 @@ class Block:
         return replace(self, **parts)
 
 
-@dataclass(frozen=True)
-class TableColumns:
-    """The columns of a table.
-
-    Attributes:
-        long: One row a cell instead of one row an image.
-        chosen: (column, its name in the file) in their order: image, sha256, width, height, split, missing, event,
-            frame, an attribute or a class; of long: image, class, state, value, source, annotator, decided_at, seconds,
-            probability, split; () for all columns that the format writes unless a person chooses.
-        seconds: Also write how long each answer took.
-    """
-
-    long: bool = False
-    chosen: tuple[tuple[str, str], ...] = ()
-    seconds: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Captures:
     """When images were taken, and in what events (bursts of a camera trap).
@@ -214,6 +198,7 @@ class View:
             and "unknown" where a cell has no value.
         load_captures: Reads when some images, named by their ids, were taken and in what events.
         deployments: Deployment -> facts of it (place, start, end), as a person gave them for this export.
+        options: Values of the export options that name the formats that take them, by field.
         sentences: Sentences for the person that a format adds while it writes.
     """
 
@@ -226,11 +211,12 @@ class View:
     blocks: Callable[[], Iterator[Block]]
     card: Mapping[str, Any] = field(default_factory=dict)
     raw: bool = False
-    columns: TableColumns = TableColumns()
+    columns: TableColumns = field(default_factory=TableColumns)
     image_mode: str = "none"
     has: frozenset[str] = frozenset()
     load_captures: Callable[[Sequence[int]], Captures] = lambda image_ids: Captures()
     deployments: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sentences: list[str] = field(default_factory=list[str])
 
 

@@ -11,6 +11,7 @@ that ends later than one taken now was taken before the restart and is void.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -34,38 +35,55 @@ Item = TypeVar("Item", bound=int | tuple[int, int])
 _IS_LIVE_SQL = "until BETWEEN ? AND ?"  # with _times()
 
 
-def lease_next_images(
-    db: Database,
-    holder: str,
-    annotator: str,
-    have: Collection[int],
-    want: int,
-    first: Sequence[int] | np.ndarray = (),
-    resumed: bool = False,
-    ahead: Sequence[int] | np.ndarray = (),
-    incomplete_first: bool = False,
-    sequence: str = "",
-    after: int = 0,
-) -> list[int]:
-    """Lease and return up to `want` images with an open class that nobody else holds.
+@dataclass(frozen=True)
+class LeaseRequest:
+    """A page's request for images.
 
-    Untouched images come first, then skipped ones, then incomplete ones, and last the images that were skipped twice or
-    skipped with answers on them, so that somebody who keeps skipping a few images still reaches all others.
-
-    Args:
-        db: The project's database.
+    Attributes:
         holder: The page that leases.
         annotator: The person at it.
         have: Images that this page shows or has fetched already: their leases are renewed, and they are not returned.
         want: The largest number of images.
+    """
+
+    holder: str
+    annotator: str
+    have: Collection[int]
+    want: int
+
+
+@dataclass(frozen=True, eq=False)
+class LeaseOrder:
+    """The order in which images are leased.
+
+    Attributes:
         first: Ids of images that, while untouched, come before all others, in this order.
-        resumed: Begin with images that this page leases but does not have: it had them before a reload.
         ahead: Ids of incomplete images with the fewest answers, as the worker counted them.
+        resumed: Begin with images that this page leases but does not have: it had them before a reload.
         incomplete_first: Incomplete images come before all others.
         sequence: Untouched and incomplete images come in the order of this sequence (sequences.py), from the image
             after `after` on.
         after: The image after which a sequence goes on; 0: its beginning.
     """
+
+    first: Sequence[int] | np.ndarray = ()
+    ahead: Sequence[int] | np.ndarray = ()
+    resumed: bool = False
+    incomplete_first: bool = False
+    sequence: str = ""
+    after: int = 0
+
+
+USUAL_ORDER = LeaseOrder()
+
+
+def lease_next_images(db: Database, request: LeaseRequest, order: LeaseOrder = USUAL_ORDER) -> list[int]:
+    """Lease and return up to `request.want` images with an open class that nobody else holds.
+
+    Untouched images come first, then skipped ones, then incomplete ones, and last the images that were skipped twice or
+    skipped with answers on them, so that somebody who keeps skipping a few images still reaches all others.
+    """
+    holder, annotator, have, want = request.holder, request.annotator, request.have, request.want
     aside = assignment.load_withheld_images(db, annotator)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew_leases(sql, holder, annotator, _to_whole_cells(have))
@@ -76,18 +94,18 @@ def lease_next_images(
             image_id for image_id, other in rows if other == holder and image_id not in taken and image_id not in aside
         ]
         # In a sequence, the images leased before a reload are the first after `after` anyway.
-        chosen = _sort_by_order(sql, held)[:want] if resumed and not sequence else []
+        chosen = _sort_by_order(sql, held)[:want] if order.resumed and not order.sequence else []
         unlabeled: list[Callable[[UnavailableImages, int], list[int]]] = [
-            partial(_select_untouched, sql, first),
+            partial(_select_untouched, sql, order.first),
             partial(_find_free_images, sql, UNTOUCHED),
             partial(_find_free_images, sql, SKIPPED),
         ]
-        partly = partial(label_cells.find_least_answered_images, sql, ahead)
+        partly = partial(label_cells.find_least_answered_images, sql, order.ahead)
         last = partial(label_cells.find_skipped_images, sql)
-        queues = [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]
-        if sequence:
+        queues = [partly, *unlabeled, last] if order.incomplete_first else [*unlabeled, partly, last]
+        if order.sequence:
             queues = [
-                partial(sequences.find_next_open, sql, sequence, after),
+                partial(sequences.find_next_open, sql, order.sequence, order.after),
                 partial(_find_free_images, sql, SKIPPED),
                 last,
             ]

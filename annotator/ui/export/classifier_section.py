@@ -5,7 +5,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.exports.thresholds import DEFAULT_EXPECTED_ERROR
+from annotator.exchange.exports.export_options import DEFAULT_EXPECTED_ERROR
 from annotator.store.database.database import Database
 from annotator.store.runs import runs
 from annotator.ui.access import served_project

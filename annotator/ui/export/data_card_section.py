@@ -10,8 +10,8 @@ import streamlit as st
 
 from annotator.exchange.exports import data_card
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.export_summary import drop_uncounted_choices
 from annotator.exchange.exports.export_writer import build_current_card
+from annotator.exchange.exports.option_types import Effect
 from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.ui.export.preview_section import compute_stamp, draw_progress
@@ -61,9 +61,7 @@ def edit_terms(db: Database, choices: Choices) -> Choices:
 
 def draw_card(db: Database, choices: Choices, files: list[str]) -> None:
     """Offer the data card of an export with these choices for download, and draw it where somebody wants to see it."""
-    alike = replace(
-        drop_uncounted_choices(choices), pseudonyms=choices.pseudonyms, license=choices.license, cite=choices.cite
-    )
+    alike = choices.keep_effects(Effect.COUNTS, Effect.CARD)
     if not st.toggle("Show the data card", key="card_shown"):
         draw_downloads(lambda: build_current_card(db, files, alike))
         return

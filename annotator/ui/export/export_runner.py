@@ -15,7 +15,13 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.archive import MAX_ZIP_FILES, TOO_MANY_FILES_MESSAGE, zip_folder
 from annotator.exchange.exports.choices import Choices
-from annotator.exchange.exports.export_writer import PreparedExport, prepare_export, write_export
+from annotator.exchange.exports.export_writer import (
+    ExportJob,
+    ExportTag,
+    PreparedExport,
+    prepare_export,
+    write_export,
+)
 from annotator.exchange.exports.losses import LossyExportError
 from annotator.exchange.files.safe_names import safe_name
 from annotator.exchange.formats import find_format
@@ -168,6 +174,7 @@ class ExportRunner:
         target = staged / f"{order.name}{format_.ending}" if format_.ending else staged
         make_folder(target.parent, 0o700)
         zipped, final = folder / f"{order.name}.zip", get_export_folder(self._db, order)
+        place = str(final) if order.on_server else f"{zipped.name} (downloaded)"
         moved = False
         try:
             with prepare_export(
@@ -176,12 +183,8 @@ class ExportRunner:
                 order.kind,
                 order.choices,
                 lossy=order.lossy,
-                tag=order.tag,
-                by=order.by,
-                place=str(final) if order.on_server else f"{zipped.name} (downloaded)",
-                progress=self._report_progress,
-                packed=not order.on_server,
-                check=self._check_cancelled,
+                tag=ExportTag(order.tag, order.by, place) if order.tag else None,
+                job=ExportJob(self._report_progress, self._check_cancelled, will_be_zipped=not order.on_server),
             ) as prepared:
                 self._check_file_count(order, prepared)
                 self._begin_step("Writing")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.project_setup import set_up_project
+from annotator.exchange.project_setup import SetupSettings, set_up_project
 from annotator.store.disk import system_errors
 
 log = logging.getLogger("annotator.home")
@@ -136,10 +136,9 @@ class ProjectCreator:
             options.project,
             images_folder=options.images,
             class_text=options.classes,
-            commas=options.commas,
             label_file=options.labels,
             progress=self._report_progress,
-            mode=options.mode,
+            settings=SetupSettings(mode=options.mode, commas=options.commas),
         )
         return [*done.sentences, *done.registered.format_sentences(), *done.class_warnings]
 

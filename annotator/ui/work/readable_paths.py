@@ -59,6 +59,14 @@ def resolve_source(given: str) -> Address | Path:
     return path
 
 
+def resolve_file(given: str) -> Path:
+    """Return the file that somebody typed. Raises AnnotatorError where a page may not read it."""
+    path = resolve_source(given)
+    if isinstance(path, Address) or not path.is_file():
+        raise AnnotatorError(f"{path} is not a file on this machine.")
+    return path
+
+
 def resolve_folder(given: str) -> Path:
     """Return the folder with images that somebody typed. Raises AnnotatorError where a page may not read it."""
     path = resolve_source(given)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from annotator.store.images.file_addresses import ImageFiles
-from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.store.pictures.bands import BandChoices
 
 RESULT_FILE = "final.safetensors"
 
@@ -34,7 +34,7 @@ class AdaptationTask:
     epochs: int
     versions: dict[str, str]
     board: Any
-    bands: BandChoices = NO_BAND_CHOICES
+    bands: BandChoices
 
 
 class ProgressBoard:

@@ -19,7 +19,9 @@ from annotator.store.classes.stored_patch_scores import PatchScores, delete_othe
 from annotator.store.database import heartbeat
 from annotator.store.database.arrays import create_scratch_array
 from annotator.store.images import images
+from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.locations.location import ImageSource, start_reading
+from annotator.store.pictures.bands import BandChoices
 from annotator.store.runs import prediction_sources
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, PROBABILITY, ScoreBlock
 from annotator.worker.features.worker_context import WorkerContext
@@ -188,7 +190,7 @@ class NameGuesser:
         seen: list[int] = []
         scores: list[np.ndarray] = []
         try:
-            for places, failed, of_batch in _score_patches(paths, asked):
+            for places, failed, of_batch in _score_patches(paths, asked, get_shown_bands(self._db)):
                 seen += [ids[place] for place in places]
                 scores.append(of_batch)
                 self._unreadable.update(ids[place] for place in failed)
@@ -210,7 +212,7 @@ class NameGuesser:
         return ids, paths
 
 
-def _score_patches(paths: Sequence[ImageSource], asked: _EncodedWording) -> Iterator[ScoredBatch]:
+def _score_patches(paths: Sequence[ImageSource], asked: _EncodedWording, bands: BandChoices) -> Iterator[ScoredBatch]:
     """Yield (read positions, failed positions, scores (n, C)) per batch."""
     from annotator.worker.features.embed import BATCH_IMAGES, embedding_threads, read_batch
     from spmll.zero_shot.patch_scores import score_best_patch
@@ -219,7 +221,7 @@ def _score_patches(paths: Sequence[ImageSource], asked: _EncodedWording) -> Iter
     ends_at = time.monotonic() + STEP_SECONDS
 
     def score(places: range) -> ScoredBatch:
-        batch = read_batch([start_reading(paths[place]) for place in places], places, backbone)
+        batch = read_batch([start_reading(paths[place]) for place in places], places, backbone, bands)
         failed = [place for place, _ in batch.failures]
         if not batch.indices:
             return [], failed, np.zeros((0, len(asked.class_vectors)), np.float32)

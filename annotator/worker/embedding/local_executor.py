@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from annotator.store.database.database import Database
+from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.images.file_addresses import load_image_files, start_reading_image
 from annotator.store.locations.location import PendingRead
 from annotator.worker.embedding.chunks import ChunkQueue
@@ -43,7 +44,10 @@ class LocalExecutor:
         def begin(place: int) -> PendingRead:
             return start_reading_image(of_images[place], patient=True)
 
-        for batch in embed_batches(len(of_images), begin, self._backbone, pool, regions=True, should_stop=should_stop):
+        bands = get_shown_bands(self._db)
+        for batch in embed_batches(
+            len(of_images), begin, self._backbone, pool, regions=True, should_stop=should_stop, bands=bands
+        ):
             assert batch.regions is not None  # they were asked for
             failures = [(int(image_ids[place]), reason) for place, reason in batch.failures]
             facts = [(int(image_ids[place]), facts) for place, facts in batch.facts]

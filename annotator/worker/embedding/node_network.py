@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from annotator.store.locations.location import PendingRead
-from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.store.pictures.bands import BandChoices
 from annotator.worker.features.embed import EmbeddedBatch, embed_batches, embedding_threads
 from spmll.backbones.batch_size import tune_batch_size
 from spmll.backbones.frozen_backbone import load_on_device
@@ -23,7 +23,7 @@ class NodeNetwork:
         source: Callable[[], Pretrained],
         threads: int,
         use_gpu: bool,
-        bands: BandChoices = NO_BAND_CHOICES,
+        bands: BandChoices,
     ):
         """Load the backbone, on a GPU if requested and available.
 

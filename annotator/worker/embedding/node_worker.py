@@ -21,7 +21,7 @@ from annotator.store.features.stored_basis import StoredBasis
 from annotator.store.images.file_addresses import ImageFiles, open_image_file, start_reading_image
 from annotator.store.locations.location import PendingRead
 from annotator.store.pictures.appearance import Appearance
-from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.store.pictures.bands import BandChoices
 from annotator.store.pictures.decoding import ImageFacts
 
 
@@ -42,7 +42,7 @@ class WorkerJob:
     threads: int
     gpu: bool
     probes: dict[str, list[ImageFiles]]
-    bands: BandChoices = NO_BAND_CHOICES
+    bands: BandChoices
 
 
 @dataclass(frozen=True)

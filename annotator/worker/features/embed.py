@@ -23,7 +23,7 @@ from annotator.errors import AnnotatorError, RequestSkipped
 from annotator.store.locations.location import ImageSource, PendingRead, start_reading
 from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM
 from annotator.store.pictures.appearance import GRAY_SIDE_PIXELS, Appearance, measure_appearance
-from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.store.pictures.bands import BandChoices
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb
 from annotator.store.pictures.files import compute_sha256
 from spmll.backbones.batch_size import tune_batch_size
@@ -72,7 +72,7 @@ def embed_images(
     should_stop: Callable[[], bool] | None = None,
     contents: Sequence[str] | None = None,
     should_skip: Callable[[ImageSource], bool] = lambda path: False,
-    bands: BandChoices = NO_BAND_CHOICES,
+    bands: BandChoices,
 ) -> Iterator[EmbeddedBatch]:
     """Yield embeddings of image files per batch, in path order.
 
@@ -108,7 +108,7 @@ def embed_batches(
     regions: bool,
     batch: int | None = None,
     should_stop: Callable[[], bool] | None = None,
-    bands: BandChoices = NO_BAND_CHOICES,
+    bands: BandChoices,
 ) -> Iterator[EmbeddedBatch]:
     """Yield embeddings of images 0 .. count - 1 in batches, like `embed_images`.
 
@@ -238,7 +238,7 @@ def _embed_decoded(batch: DecodedBatch, backbone: "Backbone", regions: bool) -> 
 
 
 def read_batch(
-    readings: Iterable[PendingRead], places: Iterable[int], backbone: "Backbone", bands: BandChoices = NO_BAND_CHOICES
+    readings: Iterable[PendingRead], places: Iterable[int], backbone: "Backbone", bands: BandChoices
 ) -> DecodedBatch:
     """Decode one batch and measure image appearance.
 

@@ -21,7 +21,7 @@ from annotator.errors import AnnotatorError, DiskFull
 from annotator.store.database.arrays import open_array, remove_unfinished_files, save_array
 from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.locations.location import ImageSource, open_source
-from annotator.store.pictures.bands import NO_BAND_CHOICES, BandChoices
+from annotator.store.pictures.bands import BandChoices
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.worker.features.embed import embedding_threads
 from spmll.backbones.feature_maps import FeatureMaps
@@ -51,7 +51,8 @@ class MapFiles:
         network: FeatureMaps | StageInputs,
         strong: int = STRONG_VIEW_COUNT,
         open_file: Callable[[Any], Path | io.BytesIO] = partial(open_source, patient=True),
-        bands: BandChoices = NO_BAND_CHOICES,
+        *,
+        bands: BandChoices,
     ):
         self.folder, self.network, self.strong, self.opened = folder, network, strong, open_file
         self.bands = bands

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,31 +36,44 @@ PORTABLE_MODEL_FILE = "portable.safetensors"  # of a run's folder: the model for
 log = logging.getLogger("annotator.worker")
 
 
-def publish_run(
-    db: Database,
-    cache: FeatureCache,
-    known: TrainingSet,
-    run_id: int,
-    method: Method,
-    backbone: str,
-    outcome: TrainingOutcome,
-    losses: Sequence[float],
-    started: float,
-    left_out: Sequence[str],
-    sources: Sequence[tuple[int, int, dict[int, float]]] = (),
-) -> Run:
-    """Write the result of a training and make its run current.
+@dataclass(frozen=True, eq=False)
+class FinishedTraining:
+    """A training that has ended.
 
-    Args:
-        started: time.perf_counter() at the start.
+    Attributes:
+        run_id: The id of the row that runs.begin made.
+        known: The labels that were trained on.
+        method: The method, with its parameters.
+        backbone: The name of the network.
+        outcome: The probabilities and the head.
+        losses: The loss of each epoch.
+        started_at: time.perf_counter() when the training began.
+        left_out: One sentence for each kind of rows of the database that could not be used.
+        sources: The predictions from elsewhere that it used (runs.publish).
+    """
+
+    run_id: int
+    known: TrainingSet
+    method: Method
+    backbone: str
+    outcome: TrainingOutcome
+    losses: Sequence[float]
+    started_at: float
+    left_out: Sequence[str] = ()
+    sources: Sequence[tuple[int, int, dict[int, float]]] = ()
+
+
+def publish_run(db: Database, cache: FeatureCache, training: FinishedTraining) -> Run:
+    """Write the result of a training, and make its run the current one.
 
     Raises:
         DiskFull: The previous run stays current.
     """
+    run_id, known, outcome, method = training.run_id, training.known, training.outcome, training.method
     calibration, unusable = None, []
     recorded = calibrate.make_identity_calibration(len(known.class_ids), int(known.unbiased.sum()))
     if not outcome.calibrated:  # else already calibrated on unbiased answers; not recalibrated on logged ones
-        answers = calibrate.load_logged_answers(db, method.name, backbone, known.class_ids)
+        answers = calibrate.load_logged_answers(db, method.name, training.backbone, known.class_ids)
         unusable = answers.left_out
         unknown = known.make_unknown_mask(len(outcome.probabilities))
         calibration = recorded = calibrate.fit_run_calibration(answers, outcome.probabilities, unknown)
@@ -73,15 +87,15 @@ def publish_run(
     runs.publish(
         db,
         run_id,
-        epochs=len(losses),
-        seconds=time.perf_counter() - started,
-        loss=losses,
+        epochs=len(training.losses),
+        seconds=time.perf_counter() - training.started_at,
+        loss=training.losses,
         calibration=recorded and recorded.to_dict(),
         threshold=calibrate.compute_threshold(calibration, method.threshold),
-        sources=sources,
+        sources=training.sources,
     )
     runs.delete_old_runs(db)
-    record_invalid_rows(db, [*cache.left_out, *left_out, *unusable])
+    record_invalid_rows(db, [*cache.left_out, *training.left_out, *unusable])
     run = runs.load_current_run(db)
     if run is None:
         raise AnnotatorError(f"Run {run_id} was published and cannot be read. Is the database damaged?")

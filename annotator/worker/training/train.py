@@ -101,4 +101,7 @@ def train(
         fitted_images.score_unseen(db, cache, backbone, answers, fitted, outcome.probabilities, tell)
     losses = [epoch.loss for epoch in trainer.history]
     used = others.build_source_weights(known.class_ids, outcome.outside_weights)
-    return publish.publish_run(db, cache, known, run_id, method, backbone, outcome, losses, started, left_out, used)
+    training = publish.FinishedTraining(
+        run_id, known, method, backbone, outcome, losses, started, left_out=left_out, sources=used
+    )
+    return publish.publish_run(db, cache, training)

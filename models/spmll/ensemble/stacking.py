@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 
@@ -62,41 +62,63 @@ MIN_UNBIASED_ANSWERS = 12  # unbiased positives and unbiased negatives from whic
 STACKING_ROUNDS = 3  # of stacking: the other classes on an image are those that the round before found likely
 
 
+@dataclass(frozen=True, eq=False)
+class AnsweredImages:
+    """All N images with their answers, as `auto` learns from them.
+
+    Attributes:
+        features, region_codes, rows, labels, mask: As in `fit_ensemble`.
+        unbiased: (n, C) bool, True where a label of `rows` is an unbiased answer.
+        groups: (N,) int64, not negative: images of one group are in one half; None: each image is on its own.
+        context: Where, when and together with what the images were taken; its events are the groups. None: not known.
+        outside: Scores of models from elsewhere, of all N images.
+    """
+
+    features: Features
+    region_codes: Regions | None
+    rows: np.ndarray
+    labels: np.ndarray
+    unbiased: np.ndarray
+    mask: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    context: ImageContext | None = None
+    outside: Sequence[OutsideScores] = ()
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How long and by which random numbers `fit_ensemble` trains, and whom it tells."""
+
+    epochs: int | None = None
+    lr: float | None = None
+    batch: int | None = None
+    seed: int = 0
+    tell: Callable[[], None] = lambda: None
+
+
+DEFAULT_FIT_SETTINGS = FitSettings()
+
+
 def fit_stacked(
     method: Auto,
-    features: Features,
-    region_codes: Regions | None,
-    rows: np.ndarray,
-    labels: np.ndarray,
-    unbiased: np.ndarray,
+    images: AnsweredImages,
+    settings: FitSettings = DEFAULT_FIT_SETTINGS,
     *,
-    mask: np.ndarray | None = None,
     warm_start: WarmStart | None = None,
-    epochs: int | None = None,
-    lr: float | None = None,
-    batch: int | None = None,
-    seed: int = 0,
-    tell: Callable[[], None] = lambda: None,
-    outside: Sequence[OutsideScores] = (),
     scoring: ScoringFunction = score_locally,
-    groups: np.ndarray | None = None,
-    context: ImageContext | None = None,
 ) -> "StackedTraining":
     """Return a training of `auto` that also learns from unbiased answers, run by iterating `epochs`.
 
     Other arguments are those of `fit_ensemble`.
 
     Args:
-        unbiased: (n, C) bool, unbiased answers among `labels`.
-        outside: Scores of other models for all N images.
-        groups: (N,) int64, not negative. A group stays in one half.
-        context: Place, time and events of images, or None.
+        method: `auto`, with its parameters.
+        images: The images and their answers.
+        settings: As in `fit_ensemble`.
+        warm_start: Weights of the training before.
+        scoring: Scores all N images by the trained models.
     """
-    settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
-    return StackedTraining(
-        method, features, region_codes, rows, labels, unbiased, mask, warm_start or WarmStart(), settings, outside,
-        scoring, groups, context,
-    )  # fmt: skip
+    return StackedTraining(method, images, settings, warm_start or WarmStart(), scoring)
 
 
 class StackedTraining:
@@ -111,33 +133,26 @@ class StackedTraining:
 
     def __init__(
         self,
-        method,
-        features,
-        region_codes,
-        rows,
-        labels,
-        unbiased,
-        mask,
-        warm_start,
-        settings,
-        outside,
+        method: Auto,
+        images: AnsweredImages,
+        settings: FitSettings,
+        warm_start: WarmStart,
         scoring: ScoringFunction,
-        groups: np.ndarray | None,
-        context: ImageContext | None,
     ):
-        self.features, self.region_codes = features, region_codes
-        self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
-        self.seed, self.tell = settings["seed"], settings["tell"]
-        self.labels, self.mask = np.asarray(labels), None if mask is None or mask.all() else mask
+        self.features, self.region_codes = images.features, images.region_codes
+        self.rows, self.warm_start, self.settings = np.asarray(images.rows), warm_start, settings
+        self.seed, self.tell = settings.seed, settings.tell
+        self.labels = np.asarray(images.labels)
+        self.mask = None if images.mask is None or images.mask.all() else images.mask
         mask = self.mask
         self.sure = self.labels != UNSEEN if mask is None else (self.labels != UNSEEN) & mask
-        self.unbiased = unbiased & self.sure
+        self.unbiased = images.unbiased & self.sure
         self.method = method.with_answer_parameters() if self.has_enough_answers else method
         self.probabilities: np.ndarray | None = None
         self.model: ImageModel | None = None
         self.calibrated = False
-        self.outside, self.outside_weights = tuple(outside), None
-        self.scoring, self.groups, self.context = scoring, groups, context
+        self.outside, self.outside_weights = tuple(images.outside), None
+        self.scoring, self.groups, self.context = scoring, images.groups, images.context
 
     @cached_property
     def _places_in_rows(self) -> np.ndarray:
@@ -263,9 +278,10 @@ class StackedTraining:
     ) -> Iterator[Epoch]:
         some = slice(None) if half == ALL_IMAGES else self._find_places_outside_half(half)  # a slice copies nothing
         mask = None if self.mask is None else self.mask[some]
+        settings = self.settings
         return fit_ensemble(
             model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, checked=True,
-            learned=learned, **(self.settings | {"tell": tell}),
+            learned=learned, tell=tell, epochs=settings.epochs, lr=settings.lr, batch=settings.batch, seed=self.seed,
         )  # fmt: skip
 
     def _gather_subsets(self) -> dict[int, TrainingSubset]:

@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from spmll.ensemble.portable import PortableEnsemble
-from spmll.ensemble.stacking import fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
 from spmll.ensemble.warm_start import WarmStart
 from spmll.linear.surrogate_head import fit_surrogate_head
 from spmll.linear.training import Epoch
@@ -38,22 +38,22 @@ class RegionTrainer(Trainer):
             rows = np.searchsorted(labels.pool, rows)
         self.model = fit_stacked(
             cast(Auto, self.method),
-            features,
-            codes,
-            rows,
-            labels.labels,
-            np.zeros(labels.labels.shape, bool) if labels.unbiased is None else labels.unbiased,
-            mask=labels.mask,
+            AnsweredImages(
+                features,
+                codes,
+                rows,
+                labels.labels,
+                np.zeros(labels.labels.shape, bool) if labels.unbiased is None else labels.unbiased,
+                mask=labels.mask,
+                outside=self.outside,
+                groups=groups,
+                context=context,
+            ),
+            FitSettings(
+                epochs=settings.epochs, lr=settings.lr, batch=settings.batch, seed=self.seed, tell=self._report_progress
+            ),
             warm_start=self.images.memory.setdefault("stacking", WarmStart()),
-            epochs=settings.epochs,
-            lr=settings.lr,
-            batch=settings.batch,
-            seed=self.seed,
-            tell=self._report_progress,
-            outside=self.outside,
             scoring=self.scoring,
-            groups=groups,
-            context=context,
         )
 
     @override

@@ -36,7 +36,7 @@ def measure_idle(folder: Path, shown: ProgressCallback) -> Figures:
 def export_labels(folder: Path, kind: str, shown: ProgressCallback) -> Figures:
     """Export the labeled project."""
     from annotator.exchange.exports.choices import Choices
-    from annotator.exchange.exports.export_writer import prepare_export, write_export
+    from annotator.exchange.exports.export_writer import ExportJob, prepare_export, write_export
     from annotator.exchange.formats import find_format
     from annotator.store.database.database import Database
 
@@ -44,7 +44,7 @@ def export_labels(folder: Path, kind: str, shown: ProgressCallback) -> Figures:
     target.parent.mkdir()
     db = Database(folder / "labeled")
     clock = Clock()
-    with prepare_export(db, target, kind, Choices(images="none"), lossy=True, progress=shown) as prepared:
+    with prepare_export(db, target, kind, Choices(images="none"), lossy=True, job=ExportJob(shown)) as prepared:
         write_export(prepared)
     taken = clock.get_elapsed()
     return taken | {"peak_mb": peak_mb(), "bytes": sum(path.stat().st_size for path in _list_files(folder / "out"))}

@@ -99,7 +99,8 @@ def _measure_training(clock: Clock, name: str, db: Database, cache: FeatureCache
         losses = [epoch.loss for epoch in trainer.epochs()]
         outcome = trainer.build_outcome()
     with clock.measure_phase(f"{name}_publishing"):
-        publish.publish_run(db, cache, known, run_id, method, DEFAULT_BACKBONE, outcome, losses, started, [])
+        done = publish.FinishedTraining(run_id, known, method, DEFAULT_BACKBONE, outcome, losses, started)
+        publish.publish_run(db, cache, done)
     return outcome.probabilities
 
 

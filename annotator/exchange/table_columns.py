@@ -1,0 +1,55 @@
+"""The columns of an exported table, and the text that names them on the command line."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotator.errors import AnnotatorError
+
+_COLUMN = re.compile(r"((?:\\[\\=]|[^=])*)(=?)(.*)", re.DOTALL)  # of --columns: column=name
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table.
+
+    Attributes:
+        long: One row per cell instead of per image.
+        chosen: (column, its name in the file) in order; () for the columns that the format writes by default.
+        seconds: Also write the seconds per answer.
+    """
+
+    long: bool = False
+    chosen: tuple[tuple[str, str], ...] = ()
+    seconds: bool = False
+
+
+def parse_columns(text: str) -> tuple[tuple[str, str], ...]:
+    r"""Return (column, its name in the file) of a text such as "image=file,fox"; \= and \\ stand for = and \."""
+    if not text:
+        return ()
+    pairs: list[tuple[str, str]] = []
+    for part in next(csv.reader([text])):
+        name, equals, written = _COLUMN.findall(part)[0]
+        name = re.sub(r"\\([\\=])", r"\1", name)
+        if not name.strip() or (equals and not written.strip()):
+            raise AnnotatorError(
+                f"--columns cannot be read at {part!r}: write column or column=name, with commas between."
+            )
+        pairs.append((name.strip(), (written or name).strip()))
+    return tuple(pairs)
+
+
+def format_columns(chosen: Sequence[tuple[str, str]]) -> str:
+    """Return the chosen columns as text that `parse_columns` reads back."""
+    if not chosen:
+        return ""
+    text = io.StringIO()
+    parts = []
+    for name, written in chosen:
+        escaped = name.replace("\\", "\\\\").replace("=", "\\=")
+        parts.append(escaped if name == written and escaped == name else f"{escaped}={written}")
+    csv.writer(text, lineterminator="").writerow(parts)
+    return text.getvalue()
