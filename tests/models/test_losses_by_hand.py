@@ -9,7 +9,7 @@ from harness.tables import over
 from spmll.labels import ABSENT, PRESENT, UNSEEN
 from spmll.losses import LOSSES, make_loss
 from spmll.losses.expected_positive_regularization import expected_count_penalty
-from spmll.losses.high_rank import rank_penalty
+from spmll.losses.opml import rank_penalty
 
 
 def cells(*rows):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from spmll.losses import LOSSES, make_loss
-from spmll.losses.high_rank import rank_penalty
+from spmll.losses.opml import rank_penalty
 from spmll.methods.published.lagc_losses import contrastive_loss
 
 ROOT = Path(__file__).resolve().parents[2]

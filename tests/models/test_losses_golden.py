@@ -23,7 +23,7 @@ from torch import Tensor
 
 from spmll.losses import make_loss
 from spmll.losses.base import unknown_name_error
-from spmll.losses.high_rank import rank_penalty
+from spmll.losses.opml import rank_penalty
 
 OURS = Path(__file__).resolve().parents[1].joinpath("golden_losses.json")
 FILE = Path(os.environ.get("SPML_GOLDEN") or OURS)

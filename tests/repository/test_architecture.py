@@ -10,7 +10,7 @@ from spmll.methods import DEFAULT_METHOD
 ROOT = Path(__file__).resolve().parents[2]
 LINES = 500
 MODULES = 22  # of one folder
-REGISTRIES = (  # one entry, one file
+REGISTRIES = (  # a new entry is a new file
     "annotator/cli",
     "annotator/exchange/formats",
     "annotator/store/schema",

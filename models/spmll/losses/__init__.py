@@ -1,28 +1,22 @@
-"""The registry of losses, LOSSES. A new loss is one file and one entry."""
+"""The registry of losses, LOSSES. One file per paper or family, one entry per loss."""
 
 import inspect
 from typing import Any
 
-from spmll.losses.assume_negative import AssumeNegative
-from spmll.losses.assume_negative_smoothed import AssumeNegativeSmoothed
+from spmll.losses.assume_negative import AssumeNegative, AssumeNegativeSmoothed, WeakAssumeNegative
 from spmll.losses.asymmetric import Asymmetric
 from spmll.losses.base import REDUCTIONS, Loss, check_choice, unknown_name_error
-from spmll.losses.binary_cross_entropy import BinaryCrossEntropy
-from spmll.losses.binary_cross_entropy_smoothed import BinaryCrossEntropySmoothed
-from spmll.losses.entropy_maximization import EntropyMaximization
-from spmll.losses.entropy_minimization import EntropyMinimization
+from spmll.losses.binary_cross_entropy import BinaryCrossEntropy, BinaryCrossEntropySmoothed
+from spmll.losses.entropy_maximization import EntropyMaximization, EntropyMinimization
 from spmll.losses.expected_negative import ExpectedNegative
 from spmll.losses.expected_positive_regularization import ExpectedPositiveRegularization
 from spmll.losses.focal import Focal
-from spmll.losses.generalized_robust import GeneralizedRobust
-from spmll.losses.generalized_robust_guided import GeneralizedRobustGuided
+from spmll.losses.generalized_robust import GeneralizedRobust, GeneralizedRobustGuided
 from spmll.losses.hill import Hill
-from spmll.losses.ignore_unobserved import IgnoreUnobserved
-from spmll.losses.ignore_unobserved_negatives import IgnoreUnobservedNegatives
+from spmll.losses.ignore_unobserved import IgnoreUnobserved, IgnoreUnobservedNegatives
 from spmll.losses.opml import OPML
 from spmll.losses.pairwise_ranking import PairwiseRanking
 from spmll.losses.self_paced_correction import SelfPacedCorrection
-from spmll.losses.weak_assume_negative import WeakAssumeNegative
 from spmll.losses.zlpr import ZLPR
 
 LOSSES: dict[str, type[Loss]] = {

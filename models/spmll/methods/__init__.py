@@ -1,4 +1,4 @@
-"""The registry of methods, METHODS. A new method is one file and one entry.
+"""The registry of methods, METHODS. One file per paper or family, one entry per method.
 
 A mere loss is an assignment in published/loss_only.py. `python -m spmll.methods` writes table.json.
 """
@@ -10,20 +10,15 @@ from spmll.losses.base import unknown_name_error
 from spmll.methods.auto import Auto
 from spmll.methods.base import Method
 from spmll.methods.oracle import Oracle
-from spmll.methods.published.an_ls_linear_init import ANLSLinearInit
 from spmll.methods.published.boostlu import BoostLU
-from spmll.methods.published.em import EM
-from spmll.methods.published.em_apl import EMAPL
+from spmll.methods.published.em_apl import EM, EMAPL
 from spmll.methods.published.en import EN
 from spmll.methods.published.epr import EPR
-from spmll.methods.published.gr import GR
-from spmll.methods.published.gr_learned import GRLearned
-from spmll.methods.published.gr_names import GRNames
-from spmll.methods.published.gr_prototypes import GRPrototypes
+from spmll.methods.published.gr import GR, GRLearned
+from spmll.methods.published.gr_guided import GRNames, GRPrototypes
 from spmll.methods.published.lagc import LAGC
-from spmll.methods.published.ll_cp import LLCp
-from spmll.methods.published.ll_ct import LLCt
-from spmll.methods.published.ll_r import LLR
+from spmll.methods.published.large_loss import LLR, LLCp, LLCt
+from spmll.methods.published.linear_init import ANLSLinearInit, ROLELinearInit
 from spmll.methods.published.loss_only import (
     AN,
     ANLS,
@@ -41,7 +36,6 @@ from spmll.methods.published.loss_only import (
 )
 from spmll.methods.published.opml_sp import OPMLSP
 from spmll.methods.published.role import ROLE
-from spmll.methods.published.role_linear_init import ROLELinearInit
 from spmll.methods.published.smile import SMILE
 from spmll.methods.published.splc import SPLC
 from spmll.methods.published.vlpl import VLPL

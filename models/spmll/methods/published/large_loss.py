@@ -1,4 +1,4 @@
-"""The base of large-loss methods: negatives with large loss are probably hidden positives.
+"""The large-loss methods: negatives with large loss are probably hidden positives.
 
 From epoch 2 on, these are ignored (LL-R), present for a step (LL-Ct) or for good (LL-Cp). Kim et al., CVPR
 2022, https://arxiv.org/abs/2206.03740
@@ -125,3 +125,55 @@ def large_loss(
         cells = torch.where(unseen & (price >= bar), if_present if correct else 0, cells)
         above = unseen & (price > bar)
     return torch.where(use, cells, 0).sum() / use.sum().clamp(min=1), above
+
+
+class LLR(LargeLoss):
+    """LL-R: large losses are ignored, delta as published for VOC (others .4)."""
+
+    name = "ll_r"
+    title = "Large loss rejection"
+    assumes = "What nobody marked is absent, except what fits that worst: of that nothing is known."
+    published = make_published_recipes(voc=0.2, coco=0.4, nus=0.4, cub=0.4)
+    corrects = False
+
+
+class LLCt(LargeLoss):
+    """LL-Ct: large losses count as present for one step, published delta (CUB has .4)."""
+
+    name = "ll_ct"
+    title = "Large loss, temporary correction"
+    assumes = "What nobody marked is absent, except what fits that worst: that is present for now."
+    published = make_published_recipes(voc=0.2, coco=0.2, nus=0.2, cub=0.4)
+    corrects = True
+
+
+class LLCp(LargeLoss):
+    """LL-Cp: large losses become present permanently, published delta (others have .2).
+
+    The k-th cell itself is corrected for one step only.
+    """
+
+    name = "ll_cp"
+    title = "Large loss, permanent correction"
+    assumes = "What nobody marked is absent, except what has once fitted that worst: that is present."
+    published = make_published_recipes(voc=0.1, coco=0.2, nus=0.2, cub=0.2)
+    corrects = True
+
+    def __init__(self, delta: float = 0.1, released: bool = False):
+        """Store the constants.
+
+        Args:
+            delta: Percentage rejected per epoch from the second.
+            released: Train LL-Ct, as a bug of the released code does.
+        """
+        super().__init__(delta)
+        self.released = released
+
+    def count_rejected(self, cells: int) -> int:
+        """Return the rejected cells, a constant share unless `released`."""
+        return count_rejections(self.epoch, cells, self.delta, constant=not self.released)
+
+    def correct_labels(self, rows: Tensor, above: Tensor) -> None:
+        """Write corrections into this training's labels."""
+        if not self.released:
+            self.targets[rows] = self.targets[rows].masked_fill(above, PRESENT)

@@ -6,19 +6,16 @@ Constants are explained at the losses.
 import inspect
 from typing import Any, cast
 
-from spmll.losses.assume_negative import AssumeNegative
-from spmll.losses.assume_negative_smoothed import AssumeNegativeSmoothed
+from spmll.losses.assume_negative import AssumeNegative, AssumeNegativeSmoothed, WeakAssumeNegative
 from spmll.losses.asymmetric import Asymmetric
 from spmll.losses.base import Loss
-from spmll.losses.binary_cross_entropy_smoothed import BinaryCrossEntropySmoothed
-from spmll.losses.entropy_minimization import EntropyMinimization
+from spmll.losses.binary_cross_entropy import BinaryCrossEntropySmoothed
+from spmll.losses.entropy_maximization import EntropyMinimization
 from spmll.losses.focal import Focal
 from spmll.losses.hill import Hill
-from spmll.losses.ignore_unobserved import IgnoreUnobserved
-from spmll.losses.ignore_unobserved_negatives import IgnoreUnobservedNegatives
+from spmll.losses.ignore_unobserved import IgnoreUnobserved, IgnoreUnobservedNegatives
 from spmll.losses.opml import OPML
 from spmll.losses.pairwise_ranking import PairwiseRanking
-from spmll.losses.weak_assume_negative import WeakAssumeNegative
 from spmll.losses.zlpr import ZLPR
 from spmll.methods.base import Method, search_grid
 from spmll.methods.training_recipes import OPML_RECIPES, cole_protocol, shared_protocol

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from spmll.labels import PRESENT, UNSEEN
 from spmll.losses.base import check_choice, check_fractions, check_non_negative
-from spmll.losses.high_rank import RANK_FORMS, rank_penalty
-from spmll.losses.opml import OPML
+from spmll.losses.opml import OPML, RANK_FORMS, rank_penalty
 from spmll.methods.base import Method, check_positive, search_grid
 from spmll.methods.published.ranks import select_lowest
 from spmll.methods.training_recipes import OPML_RECIPES
