@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_effort import small_set
 
-from annotator.benchmark.effort import by_times, curves, drawn_times, report_by_times
+from annotator.benchmark.effort import by_times, curves, drawn_times
 from annotator.benchmark.effort.play import Play
 from annotator.benchmark.effort.time_sets import SHIPPED_TIME_SETS, read_time_sets
 from annotator.errors import AnnotatorError
@@ -141,7 +141,8 @@ def test_every_policy_is_costed_under_every_set_and_only_autopilot_is_played_aga
         ours = at[row["set"], "autopilot"]["seconds"]["mean"]
         if row["goal"] == 0.95:
             assert row["ratio"]["mean"] == pytest.approx(row["seconds"]["mean"] / ours, abs=0.01)
-    tables = {title: rows for title, _, rows in report_by_times.make_tables(result)}
+    report = by_times.build_times_report(result, "annotator bench effort")
+    tables = {table.title: table.rows for table in report.tables}
     assert len(tables["Minutes to recall (times Autopilot's)"]) == 8
-    assert [row[0] for row in tables[report_by_times.HANDED_OUT_TITLE]] == ["ours", "slow"]
-    assert "ours: no source is named." in report_by_times.make_footnotes(result)[1]
+    assert [row[0] for row in tables[by_times.HANDED_OUT_TITLE]] == ["ours", "slow"]
+    assert "ours: no source is named." in report.explanations[1]
