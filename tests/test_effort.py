@@ -12,9 +12,9 @@ from annotator.benchmark.effort.comparison import choose_settings, compare_polic
 from annotator.benchmark.effort.play import Play, play_all
 from annotator.benchmark.effort.policies import SETTING_POLICIES, shift_to_total
 from annotator.benchmark.effort.session import Session
-from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, Person
 from annotator.benchmark.plots import draw_curves
 from annotator.benchmark.reports import format_markdown
+from annotator.benchmark.simulated_people import ERROR_SHARE, MISSED_SHARE, Person
 from annotator.errors import AnnotatorError
 from annotator.queues.autopilot import acquisition, planner
 from annotator.snapshot import preset_threshold

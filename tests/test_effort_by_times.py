@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from test_effort import small_set
 
-from annotator.benchmark.effort import by_times, curves, drawn_times
+from annotator.benchmark import simulated_people
+from annotator.benchmark.effort import by_times, curves
 from annotator.benchmark.effort.play import Play
 from annotator.benchmark.effort.time_sets import SHIPPED_TIME_SETS, read_time_sets
 from annotator.errors import AnnotatorError
@@ -114,7 +115,7 @@ def test_what_was_asked_for_is_counted_in_the_ten_minutes_before_and_after():
 
 def test_the_logged_times_of_a_person_who_varies_are_right_on_average():
     rng = np.random.default_rng(0)
-    drawn = np.array([drawn_times.draw_seconds(rng, 10.0, paused=0.0) for _ in range(4000)])
+    drawn = np.array([simulated_people.draw_seconds(rng, 10.0, paused=0.0) for _ in range(4000)])
     assert drawn.mean() == pytest.approx(10.0, rel=0.03) and np.log(drawn).std() == pytest.approx(0.5, rel=0.05)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotator.benchmark.effort.simulated_people import Person
 from annotator.benchmark.finish import drawing, finish_measurement, measured_times, sets
 from annotator.benchmark.finish.adapters import ProcessTool, make_class_command
 from annotator.benchmark.finish.clock import Clock, Watch
@@ -35,6 +34,7 @@ from annotator.benchmark.finish.tools.baselines import FormTool
 from annotator.benchmark.finish.tools.binomial_audit import BinomialAudit, choose_sample_size, compute_upper_limit
 from annotator.benchmark.plots import draw_recall_curves
 from annotator.benchmark.reports import format_markdown
+from annotator.benchmark.simulated_people import Person
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.time_model import TimeModel

@@ -29,9 +29,9 @@ from annotator.benchmark.effort.comparison import (
 from annotator.benchmark.effort.curves import COST_KINDS, SHORTFALL_STARTS
 from annotator.benchmark.effort.play import NOISY_PERSON, PERFECT_PERSON, Play, play_all
 from annotator.benchmark.effort.policies import POLICIES
-from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE
 from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import print_progress, scratch_folder
+from annotator.benchmark.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE
 from annotator.benchmark.truth import TrueLabel, find_content_conflicts, read_truth
 from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.exchange import project_setup

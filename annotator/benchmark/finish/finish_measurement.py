@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE, Person
 from annotator.benchmark.finish import sets
 from annotator.benchmark.finish.adapters import ProcessTool, find_installed_tools, make_class_command
 from annotator.benchmark.finish.clock import Clock
@@ -30,6 +29,7 @@ from annotator.benchmark.finish.sets import IMAGES_PER_MADE_UP_SET, TestSet
 from annotator.benchmark.finish.tools import RIVAL_TOOL, TOOLS
 from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import print_progress, scratch_folder
+from annotator.benchmark.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE, Person
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.humanize import format_count, format_percent
 
