@@ -1,7 +1,7 @@
 """The results of benchmarks as pictures that can be read on a white and on a black page."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from annotator.benchmark.methods.measures import FIGURE_HEADINGS
 from annotator.errors import AnnotatorError
@@ -24,6 +24,7 @@ CURVE_PANELS = (
     ("filled", "micro_f1", "seconds", "micro F1, unknown cells filled in by the model"),
 )
 PANELS_PER_ROW = 2  # panels beside each other
+LegendPlace = Literal["outside right upper", "outside upper center", "outside lower center"]
 
 
 def check_ending(path: Path) -> None:
@@ -67,7 +68,7 @@ def draw_comparison(result: dict, path: Path) -> None:
         axes.set_title("" if len(shares) == 1 else title, color=INK_COLOR, fontsize=10)
         _style_axes(axes)
     if len(shares) > 1:
-        _add_legend(figure, "right upper")
+        _add_legend(figure, "outside right upper")
     _save_figure(figure, path)
 
 
@@ -99,7 +100,7 @@ def draw_leads(result: dict[str, Any], path: Path) -> None:
         axes.tick_params(colors=INK_COLOR, labelsize=8)
         axes.grid(axis="x", color=FAINT_COLOR, linewidth=0.5)
         _fade_frame(axes)
-    _add_legend(figure, "upper center", 4)
+    _add_legend(figure, "outside upper center", 4)
     _save_figure(figure, path)
 
 
@@ -131,7 +132,7 @@ def draw_curves(result: dict, path: Path) -> None:
         axes.set_title(f"{title} (%)", color=INK_COLOR, fontsize=10)
         axes.axhline(95, color=FAINT_COLOR, linewidth=0.8)
         _style_percent_axes(axes)
-    _add_legend(figure, "lower center", 5)
+    _add_legend(figure, "outside lower center", 5)
     _save_figure(figure, path)
 
 
@@ -186,12 +187,10 @@ def _save_figure(figure: "Figure", path: Path) -> None:
     figure.savefig(path, dpi=130, transparent=True)
 
 
-def _add_legend(figure: "Figure", place: str, columns: int = 1) -> None:
+def _add_legend(figure: "Figure", place: LegendPlace, columns: int = 1) -> None:
     """Add the lines of the first panel as the legend of all panels, outside of them."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc=f"outside {place}", ncols=columns, frameon=False, labelcolor=INK_COLOR, fontsize=8
-    )
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, labelcolor=INK_COLOR, fontsize=8)
 
 
 def _style_axes(axes: "Axes") -> None:
@@ -228,11 +227,11 @@ def _draw_clicks(rows: list[dict], names: list[str], shares: list[float], ways: 
                 axes.plot(ways, values, label=name, marker="o", markersize=3, linewidth=1.2, **_make_line_style(number))
             axes.set_title(f"{title} (%), {100 * share:g} % labeled", color=INK_COLOR, fontsize=10)
             _style_axes(axes)
-    _add_legend(figure, "right upper")
+    _add_legend(figure, "outside right upper")
     _save_figure(figure, path)
 
 
-def _make_line_style(number: int) -> dict[str, str]:
+def _make_line_style(number: int) -> dict[str, Any]:
     return {
         "color": LINE_COLORS[number % len(LINE_COLORS)],
         "linestyle": LINE_DASHES[number // len(LINE_COLORS) % len(LINE_DASHES)],
