@@ -3,7 +3,6 @@
 What people run on their own images are commands of the program: `annotator bench`.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,9 @@ from typing import Annotated
 import typer
 
 from annotator.cli.bench.bench_inputs import parse_numbers, run_benchmark, split_names, stop_on_signals
+from annotator.cli.bench.bench_outputs import output_result
 from annotator.cli.options import AsJson, format_examples
-from annotator.cli.printing import print_bench, print_table, show_progress
+from annotator.cli.printing import print_bench, show_progress
 from annotator.errors import AnnotatorError
 
 MIN_IMAGES = 1000  # of `scale`: a training of fewer is over at once
@@ -81,8 +81,7 @@ def bench_scale(
     The steps are register, embed, train, rank, page, decide, status and export. The files are tiny unless --kilobytes
     says more; features are made up, so embed is writing them only. A size that the disk cannot hold is refused at once.
     """
-    from benchmarks.scale import scale_report
-    from benchmarks.scale.scale_measurement import measure
+    from benchmarks.scale.scale_measurement import build_scale_report, measure
 
     try:
         result = run_benchmark(
@@ -92,13 +91,7 @@ def bench_scale(
         raise AnnotatorError(
             "Interrupted: what was made is gone. --work FOLDER keeps the figures of sizes that were finished."
         ) from None
-    if as_json:
-        print(json.dumps(result))
-        return
-    print(scale_report.describe_set(result))
-    for headings, rows in scale_report.build_tables(result):
-        print_table(headings, rows)
-    print(scale_report.REPORT_NOTE + (scale_report.GROWTH_NOTE if result["growth"] else ""))
+    output_result(result, build_scale_report, as_json)
 
 
 @commands.command(
@@ -150,8 +143,7 @@ def bench_data(
     The images are made-up names without files; only labels are measured. Ends with status 1 when a label does not come
     back as it was.
     """
-    from benchmarks.data import formats_report
-    from benchmarks.data.formats_measurement import measure_formats
+    from benchmarks.data.formats_measurement import build_formats_report, measure_formats
 
     try:
         with show_progress("bench data") as show:
@@ -161,12 +153,7 @@ def bench_data(
             "Interrupted: nothing is reported, and what was made for it is gone. The same command begins anew; "
             "--formats names fewer formats."
         ) from None
-    if as_json:
-        print(json.dumps(result))
-    else:
-        print(formats_report.describe_sizes(result))
-        print_table(formats_report.FORMATS_HEADINGS, formats_report.format_rows(result))
-        print(formats_report.FORMATS_NOTE)
+    output_result(result, build_formats_report, as_json)
     for sentence in result["wrong"]:
         print(f"WRONG {sentence}", file=sys.stderr)
     if result["wrong"]:

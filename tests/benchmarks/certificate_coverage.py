@@ -3,7 +3,7 @@
 Each project goes through the steps of a real one: people label likely cells, a model scores the rest well or badly,
 some cells are auto-accepted, an audit is drawn, ordinary work answers some of its cells, people answer others, and the
 intervals are computed by the app's code (spmll/statistics/stratified_sampling.py,
-spmll/statistics/certified_recall.py). In some, people err (erring_people.py), several of them answer some images, and
+spmll/statistics/certified_recall.py). In some, people err (erring_team.py), several of them answer some images, and
 recall allows for their mistakes. In some, images come in events, and both images and events are certified
 (spmll/statistics/event_totals.py).
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.erring_people import People, draw_answers, label_double_readings
+from benchmarks.erring_team import ErringTeam, draw_answers, label_double_readings
 from spmll.labels import ABSENT, PRESENT
 from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify, count_strata
 from spmll.statistics.double_reading import DoubleReadings, correct_recall_for_mistakes
@@ -86,7 +86,7 @@ class Condition:
     share_since_audit: float = 0.05
     has_auto_accepted: bool = False
     audits: int = 1
-    people: People | None = None
+    people: ErringTeam | None = None
     events: Events | None = None
     cells: int = AUDIT_CELLS_PER_CLASS
 
@@ -112,25 +112,27 @@ FAULTLESS_CONDITIONS = {
 }
 MIXED_SHARES = (0.01, 0.3)
 ERRING_CONDITIONS = {
-    "two people, a tenth twice": Condition(MIXED_SHARES, 2.0, 0.6, people=People(2, (0.8, 0.98), (0.99, 1.0), 0.1)),
-    "five people, a fifth twice": Condition(MIXED_SHARES, 2.0, 0.6, people=People(5, (0.7, 0.98), (0.99, 1.0), 0.2)),
-    "everything twice": Condition(MIXED_SHARES, 2.0, 1.0, people=People(5, (0.7, 0.98), (0.98, 1.0), 1.0)),
-    "one is careless": Condition(
-        MIXED_SHARES, 2.0, 0.6, people=People(4, (0.8, 0.98), (0.99, 1.0), 0.2, has_careless=True)
+    "two people, a tenth twice": Condition(MIXED_SHARES, 2.0, 0.6, people=ErringTeam(2, (0.8, 0.98), (0.99, 1.0), 0.1)),
+    "five people, a fifth twice": Condition(
+        MIXED_SHARES, 2.0, 0.6, people=ErringTeam(5, (0.7, 0.98), (0.99, 1.0), 0.2)
     ),
-    "many false alarms": Condition(MIXED_SHARES, 2.0, 0.6, people=People(4, (0.8, 0.98), (0.93, 1.0), 0.2)),
+    "everything twice": Condition(MIXED_SHARES, 2.0, 1.0, people=ErringTeam(5, (0.7, 0.98), (0.98, 1.0), 1.0)),
+    "one is careless": Condition(
+        MIXED_SHARES, 2.0, 0.6, people=ErringTeam(4, (0.8, 0.98), (0.99, 1.0), 0.2, has_careless=True)
+    ),
+    "many false alarms": Condition(MIXED_SHARES, 2.0, 0.6, people=ErringTeam(4, (0.8, 0.98), (0.93, 1.0), 0.2)),
     "half settled": Condition(
-        MIXED_SHARES, 2.0, 0.6, people=People(4, (0.8, 0.98), (0.99, 1.0), 0.2, settled_share=0.5)
+        MIXED_SHARES, 2.0, 0.6, people=ErringTeam(4, (0.8, 0.98), (0.99, 1.0), 0.2, settled_share=0.5)
     ),
     "nothing settled": Condition(
-        MIXED_SHARES, 2.0, 0.6, people=People(4, (0.8, 0.98), (0.99, 1.0), 0.2, settled_share=0.0)
+        MIXED_SHARES, 2.0, 0.6, people=ErringTeam(4, (0.8, 0.98), (0.99, 1.0), 0.2, settled_share=0.0)
     ),
-    "early": Condition(MIXED_SHARES, 2.0, 0.1, people=People(4, (0.8, 0.98), (0.99, 1.0), 0.2)),
+    "early": Condition(MIXED_SHARES, 2.0, 0.1, people=ErringTeam(4, (0.8, 0.98), (0.99, 1.0), 0.2)),
 }
 OVERLOOKED_CONDITIONS = {
     "a fifth is hard for everybody": replace(
         ERRING_CONDITIONS["five people, a fifth twice"],
-        people=People(5, (0.7, 0.98), (0.99, 1.0), 0.2, overlooked_share=0.2),
+        people=ErringTeam(5, (0.7, 0.98), (0.99, 1.0), 0.2, overlooked_share=0.2),
     )
 }
 EVENT_CONDITIONS = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from annotator.benchmark.effort.drawn_times import draw_answer_log, draw_person, draw_speed_test
+from annotator.benchmark.simulated_people import draw_answer_log, draw_person_times, draw_speed_test
 from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel, count_parts, estimate_times
 from spmll.statistics.time_regression import INTERVAL_QUANTILES
 
@@ -62,7 +62,7 @@ def _check_person(
         The share of the parts whose interval holds the truth, whether the interval of a grid does, and the ratio of the
         latter's ends.
     """
-    truth = draw_person(rng)
+    truth = draw_person_times(rng)
     if factors is not None:
         truth = TimeModel(**{part: getattr(DEFAULT_TIMES, part) * factors.get(part, 1) for part in TIME_PARTS})
     logged = (

@@ -12,16 +12,17 @@ from typer.testing import CliRunner
 from annotator.benchmark.datasets import Part, load_dataset
 from annotator.benchmark.datasets.dataset import build_official_dataset
 from annotator.benchmark.first_named_class import RANDOM_NAMING
-from annotator.benchmark.methods import finished_results, methods_report, tune
+from annotator.benchmark.methods import finished_results, tune
 from annotator.benchmark.methods.cells import Cell, Trainings
 from annotator.benchmark.methods.comparison_options import Options
-from annotator.benchmark.methods.comparison_plot import draw_comparison
 from annotator.benchmark.methods.data import join_parts
 from annotator.benchmark.methods.epochs import best_file, delete_files, state_file
 from annotator.benchmark.methods.finetune import Network, make_network_recipe
-from annotator.benchmark.methods.methods_comparison import measure_methods
+from annotator.benchmark.methods.methods_comparison import build_methods_report, measure_methods
 from annotator.benchmark.methods.task import REPORTED_FIGURES, Choice, Task, Trained, make_task
 from annotator.benchmark.methods.trainers import train_network
+from annotator.benchmark.plots import draw_comparison
+from annotator.benchmark.reports import format_markdown
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from spmll.methods import METHODS
@@ -107,9 +108,8 @@ def test_no_split_option_trains_on_all_images_and_reports_the_last_epoch(folder,
         assert 0 < row["hidden_ap"] <= 1 and row["hidden_ap_std"] >= 0 and 0 <= row["precision_100"] <= 1
         assert row["epoch"] == [METHODS[row["method"]].epochs] * 2
         assert not {"test_map", "ece", "val_map"} & set(row), "there are no images to measure them on"
-    assert "test mAP" not in methods_report.format_text(result) and "| `auto` |" in methods_report.format_markdown(
-        result
-    )
+    markdown = format_markdown(build_methods_report(result))
+    assert "| method | hidden AP |" in markdown and "| `auto` |" in markdown
     draw_comparison(result, tmp_path / "points.png")
     for options in (Options(trials=2, no_split=True), Options(regime="finetune", no_split=True)):
         with pytest.raises(AnnotatorError, match="no validation images"):
@@ -198,9 +198,9 @@ def test_published_dataset_keeps_its_labels_across_seeds_and_scores_empty_classe
 
 
 def test_report_table_names_every_method_and_the_plot_is_written(result, tmp_path):
-    text, markdown = methods_report.format_text(result), methods_report.format_markdown(result)
+    markdown = format_markdown(build_methods_report(result))
     for name in ("an", "role+linear_init", "oracle"):
-        assert name in text and f"| `{name}` |" in markdown
+        assert f"| `{name}` |" in markdown
     assert "`annotator bench methods ...`" in markdown and "Labels on 40 %" in markdown
     draw_comparison(result, tmp_path / "curves.png")
     one = result | {"rows": [row for row in result["rows"] if row["share"] == 1.0]}

@@ -11,11 +11,11 @@ from PIL import Image
 from torch import nn
 
 from annotator.benchmark.datasets import load_dataset
-from annotator.benchmark.methods import cole, finished_results, methods_report, tune
+from annotator.benchmark.methods import cole, finished_results, tune
 from annotator.benchmark.methods.compared_images import ComparedImages
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.finetune import Network, make_network_recipe
-from annotator.benchmark.methods.methods_comparison import measure_methods
+from annotator.benchmark.methods.methods_comparison import build_methods_report, measure_methods
 from annotator.benchmark.methods.task import Choice, make_task
 from annotator.benchmark.methods.trainers import train_on_frozen
 from annotator.errors import AnnotatorError
@@ -103,9 +103,9 @@ def test_report_names_the_backbone_and_precision(folder, tmp_path):
         ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", work=tmp_path, precision="bf16"
     )
     result = measure_methods(*folder, options=chosen)
-    assert f"Regime finetune, {SMALL}, bf16, 1 seeds" in methods_report.format_text(result)
+    assert f"Regime finetune, {SMALL}, bf16, 1 seeds" in build_methods_report(result).description[1]
     other = measure_methods(*folder, options=replace(chosen, precision=None))
-    assert f"Regime finetune, {SMALL}, precision of each paper, 1 seeds" in methods_report.format_markdown(other)
+    assert f"Regime finetune, {SMALL}, precision of each paper, 1 seeds" in build_methods_report(other).description[1]
 
 
 # -- the linear protocol of Cole et al.
@@ -162,7 +162,7 @@ def test_best_of_eight_settings_is_chosen_on_validation_images(folder, tmp_path,
     assert result["setting"]["searched"] == {"lr": [1e-2, 1e-3, 1e-4, 1e-5], "batches": [8, 16]}
     assert (
         "protocol of Cole et al. at 64 pixels, the best of 8 settings on validation mAP"
-        in methods_report.format_text(result)
+        in build_methods_report(result).description[1]
     )
     assert measure_methods(*folder, options=chosen)["rows"] == result["rows"]
     assert capsys.readouterr().err.count("(done before)") == 20

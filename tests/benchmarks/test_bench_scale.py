@@ -13,7 +13,7 @@ from annotator.errors import AnnotatorError
 from annotator.store.pictures.decoding import check_image
 from annotator.store.pictures.jpeg import parse_whole_jpeg
 from benchmarks.__main__ import parse_image_counts
-from benchmarks.scale import room, scale_measurement, scale_report
+from benchmarks.scale import room, scale_measurement
 from benchmarks.scale.growth import extrapolate_growth
 from benchmarks.scale.photo_files import write_photos
 from benchmarks.scale.scale_measurement import REPORTED_STEPS, measure
@@ -50,8 +50,8 @@ def test_scale_measurement_runs_all_steps_and_reuses_stored_figures(tmp_path, mo
     # Not measured again: no step exists any more.
     monkeypatch.setattr(scale_measurement, "STEP_MODULE", "nowhere")
     assert measure((1000,), 5, work=tmp_path / "work") == result == json.loads(json.dumps(result))
-    ((headings, rows),) = scale_report.build_tables(result)
-    assert headings[0] == "1,000 images" and [row[0] for row in rows] == list(REPORTED_STEPS)
+    (table,) = scale_measurement.build_scale_report(result).tables
+    assert table.headings[0] == "1,000 images" and [row[0] for row in table.rows] == list(REPORTED_STEPS)
 
 
 @pytest.mark.slow

@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 from annotator.benchmark.datasets import Part
 from annotator.benchmark.datasets.dataset import DataSet, build_official_dataset
-from annotator.benchmark.methods import methods_report
 from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.methods_comparison import build_methods_report
 from annotator.benchmark.methods.supervision import Supervision, draw_training_labels, draw_validation_positives
 from annotator.benchmark.methods.task import Task, Trained, make_task
+from annotator.benchmark.reports import format_markdown
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from spmll.labels import ABSENT, PRESENT
@@ -58,7 +59,7 @@ def test_set_option_changes_the_trained_constants(voc, kept):
     smoothed = ("--methods", "an_ls", "--set", "an_ls.positive=0")
     changed = compared(voc, kept, *smoothed, "--set", "an_ls.negative=0")
     assert changed["rows"][0]["chosen"]["parameters"] == {"positive": 0.0, "negative": 0.0}
-    assert "Changed constants: an_ls.positive=0, an_ls.negative=0." in methods_report.format_text(changed)
+    assert "Changed constants: an_ls.positive=0, an_ls.negative=0." in build_methods_report(changed).description
     figures = ("test_map", "hidden_ap", "ece", "val_map")
     assert [changed["rows"][0][key] for key in figures] == [plain[key] for key in figures]
     half = compared(voc, kept, *smoothed)["rows"][0]
@@ -146,8 +147,8 @@ def test_full_labels_report_no_hidden_ap_and_train_every_loss(voc, kept):
     result = compared(voc, kept, "--methods", "focal,asl,zlpr,opml,bce_ls", "--labels", "full")
     for row in result["rows"]:
         assert "hidden_ap" not in row and 0 < row["test_map"] <= 1
-    assert "Known of a labeled training image: all labels." in methods_report.format_text(result)
-    assert "| `zlpr` |" in methods_report.format_markdown(result)
+    markdown = format_markdown(build_methods_report(result))
+    assert "Known of a labeled training image: all labels." in markdown and "| `zlpr` |" in markdown
 
 
 def test_requested_metrics_appear_in_result_rows_and_reports(folder, voc, kept):
@@ -160,9 +161,8 @@ def test_requested_metrics_appear_in_result_rows_and_reports(folder, voc, kept):
         assert row["wasserstein"] == pytest.approx(best, abs=1e-5)
     # No image of this set's validation part has an unseen positive.
     assert "wasserstein" not in compared(voc, kept, "--methods", "an", "--measures", asked)["rows"][0]
-    assert "recall@3" in methods_report.format_text(result) and "recall@K: the share" in methods_report.format_markdown(
-        result
-    )
+    markdown = format_markdown(build_methods_report(result))
+    assert "| recall@3 |" in markdown and "recall@K: the share" in markdown
 
 
 def test_supervision_options_error_lists_all_unknown_values_together(tmp_path):

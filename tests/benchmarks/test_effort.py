@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from harness.adaptable import IMAGES, draw_all, make_network, shown
 
-from annotator.benchmark.effort import curves, effort_measurement, effort_report
+from annotator.benchmark.effort import curves, effort_measurement
 from annotator.benchmark.effort.changed_constants import iterate_changes, replace_constant
 from annotator.benchmark.effort.comparison import choose_settings, compare_policies, find_goal_level
-from annotator.benchmark.effort.effort_plot import draw_curves
 from annotator.benchmark.effort.play import Play, play_all
 from annotator.benchmark.effort.policies import SETTING_POLICIES, shift_to_total
 from annotator.benchmark.effort.session import Session
-from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, Person
+from annotator.benchmark.plots import draw_curves
+from annotator.benchmark.reports import format_markdown
+from annotator.benchmark.simulated_people import ERROR_SHARE, MISSED_SHARE, Person
 from annotator.errors import AnnotatorError
 from annotator.queues.autopilot import acquisition, planner
 from annotator.snapshot import preset_threshold
@@ -243,9 +244,7 @@ def test_every_policy_finishes_a_small_dataset_and_the_form_needs_the_expected_a
     assert result["ratios"]["form_over_autopilot_actions_at_recall_95"] == pytest.approx(
         result["figures"]["form_actions_at_recall_95"] / result["figures"]["autopilot_actions_at_recall_95"], abs=0.01
     )
-    text = effort_report.format_markdown(
-        "annotator bench effort", [effort_report.describe_effort(result)], effort_report.make_tables(result)
-    )
+    text = format_markdown(effort_measurement.build_effort_report(result, "annotator bench effort"))
     assert (
         f"| {result['figures']['form_actions_at_recall_95']:,.0f} |" in text and "Autopilot over the best other" in text
     )

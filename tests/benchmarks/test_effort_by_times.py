@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from annotator.benchmark.effort import by_times, curves, drawn_times, report_by_times
+from annotator.benchmark import simulated_people
+from annotator.benchmark.effort import by_times, curves
 from annotator.benchmark.effort.play import Play
 from annotator.benchmark.effort.time_sets import SHIPPED_TIME_SETS, read_time_sets
 from annotator.errors import AnnotatorError
@@ -114,7 +115,7 @@ def test_handed_out_work_is_counted_per_ten_minute_window():
 
 def test_drawn_times_of_a_varying_annotator_have_the_right_mean():
     rng = np.random.default_rng(0)
-    drawn = np.array([drawn_times.draw_seconds(rng, 10.0, paused=0.0) for _ in range(4000)])
+    drawn = np.array([simulated_people.draw_seconds(rng, 10.0, paused=0.0) for _ in range(4000)])
     assert drawn.mean() == pytest.approx(10.0, rel=0.03) and np.log(drawn).std() == pytest.approx(0.5, rel=0.05)
 
 
@@ -141,7 +142,8 @@ def test_every_policy_is_costed_per_time_set_and_only_autopilot_is_simulated_aga
         ours = at[row["set"], "autopilot"]["seconds"]["mean"]
         if row["goal"] == 0.95:
             assert row["ratio"]["mean"] == pytest.approx(row["seconds"]["mean"] / ours, abs=0.01)
-    tables = {title: rows for title, _, rows in report_by_times.make_tables(result)}
+    report = by_times.build_times_report(result, "annotator bench effort")
+    tables = {table.title: table.rows for table in report.tables}
     assert len(tables["Minutes to recall (times Autopilot's)"]) == 8
-    assert [row[0] for row in tables[report_by_times.HANDED_OUT_TITLE]] == ["ours", "slow"]
-    assert "ours: no source is named." in report_by_times.make_footnotes(result)[1]
+    assert [row[0] for row in tables[by_times.HANDED_OUT_TITLE]] == ["ours", "slow"]
+    assert "ours: no source is named." in report.explanations[1]

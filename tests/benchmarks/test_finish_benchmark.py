@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotator.benchmark.effort.simulated_people import Person
-from annotator.benchmark.finish import drawing, finish_measurement, finish_report, measured_times, recall_plot, sets
+from annotator.benchmark.finish import drawing, finish_measurement, measured_times, sets
 from annotator.benchmark.finish.adapters import ProcessTool, make_class_command
 from annotator.benchmark.finish.clock import Clock, Watch
 from annotator.benchmark.finish.protocol import (
@@ -33,6 +32,9 @@ from annotator.benchmark.finish.run import (
 from annotator.benchmark.finish.tools import TOOLS
 from annotator.benchmark.finish.tools.baselines import FormTool
 from annotator.benchmark.finish.tools.binomial_audit import BinomialAudit, choose_sample_size, compute_upper_limit
+from annotator.benchmark.plots import draw_recall_curves
+from annotator.benchmark.reports import format_markdown
+from annotator.benchmark.simulated_people import Person
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.time_model import TimeModel
@@ -350,17 +352,16 @@ def test_failed_tool_is_reported_without_affecting_other_tools(tmp_path):
     goal = {"recall": 0.95, "precision": 0.99, "is_of_the_protocol": True}
     result = {"protocol": PROTOCOL_VERSION, "date": "", "command": "", "goal": goal, "clock": Clock().as_json()}
     result |= {"sets": [sizes], "rows": rows, **finish_measurement._summarize_rows(rows)}
-    ((_, cells),) = finish_report.iterate_tables(result)
-    assert [row[1] for row in cells] == [RUN_CERTIFIED, "said done too early", RUN_FAILED]
-    assert [row[1:4] for row in finish_report.format_totals(result)] == [
+    report = finish_measurement.build_finish_report(result)
+    assert [row[1] for row in report.tables[0].rows] == [RUN_CERTIFIED, "said done too early", RUN_FAILED]
+    assert report.summary and [row[1:4] for row in report.summary.rows] == [
         ["1 of 1", "0", "0"],
         ["0 of 1", "1", "0"],
         ["0 of 1", "0", "1"],
     ]
-    assert "FAILED bad on made up" in finish_report.format_markdown(
-        result
-    ) and "times of grid, image, check, click: assumed" in (finish_report.format_markdown(result).lower())
-    recall_plot.draw_recall_curves(result, tmp_path / "plot.svg")
+    markdown = format_markdown(report)
+    assert "FAILED bad on made up" in markdown and "Times of grid, image, check, click: assumed" in markdown
+    draw_recall_curves(result, tmp_path / "plot.svg")
     assert "perfect person" in (tmp_path / "plot.svg").read_text() or (tmp_path / "plot.svg").stat().st_size > 5000
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotator.benchmark.effort import drawn_times, effort_measurement
+from annotator.benchmark import simulated_people
+from annotator.benchmark.effort import effort_measurement
 from annotator.benchmark.effort.by_times import ADAPTATION_SECONDS
 from annotator.benchmark.effort.policies import POLICIES
 from annotator.benchmark.effort.session import ANNOTATOR_NAME, Session
-from annotator.benchmark.effort.simulated_people import Person
 from annotator.benchmark.effort.time_sets import read_time_sets
+from annotator.benchmark.simulated_people import Person
 from annotator.queues.autopilot import planner
 from annotator.records import WantedActions
 from annotator.settings import SAMPLE_DATA_FOLDER
@@ -40,7 +41,7 @@ def share_of_whole_images(session: Session, name: str, want: int = 8) -> float:
 
 def know(session: Session, name: str, times: TimeModel) -> None:
     """Let somebody with these times take the speed test so often that they are known."""
-    for task, answer in enumerate(drawn_times.draw_answer_log(np.random.default_rng(1), times, 200)):
+    for task, answer in enumerate(simulated_people.draw_answer_log(np.random.default_rng(1), times, 200)):
         speed_tests.store(session.db, name, (1, task), answer)
 
 

@@ -9,7 +9,7 @@ from test_autopilot import known as autopilot_project  # noqa: F401 - a fixture
 from test_autopilot import wanted
 from test_grid_queue import publish
 
-from annotator.benchmark.effort import drawn_times
+from annotator.benchmark import simulated_people
 from annotator.queues.autopilot import planner
 from annotator.records import Batch, Decision
 from annotator.snapshot import time_model, time_report
@@ -62,8 +62,8 @@ def test_time_intervals_cover_the_truth_as_often_as_stated():
     held, narrower = [], []
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        person = drawn_times.draw_person(rng)
-        low, high = intervals(drawn_times.draw_answer_log(rng, person, 40))
+        person = simulated_people.draw_person_times(rng)
+        low, high = intervals(simulated_people.draw_answer_log(rng, person, 40))
         truth = np.array(list(vars(person).values()))
         held.append((low <= truth) & (truth <= high))
         narrower.append(np.log(high / low))
@@ -91,7 +91,7 @@ def test_time_parts_that_never_vary_separately_stay_uncertain():
         time_model.count_parts("grid", 24, 3)
     )
     assert high / low < 1.1 and low < seconds < high  # the whole grid is well known
-    varied = drawn_times.draw_answer_log(np.random.default_rng(0), DEFAULT_TIMES, 400)
+    varied = simulated_people.draw_answer_log(np.random.default_rng(0), DEFAULT_TIMES, 400)
     low, high = intervals(varied)
     width = dict(zip(TIME_PARTS, high / low, strict=True))
     assert width["click"] < 1.3 and width["tile"] < 2 and width["begin"] > 3  # begin and submit always come together

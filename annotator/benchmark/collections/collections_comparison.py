@@ -25,17 +25,30 @@ from annotator.benchmark.methods import data
 from annotator.benchmark.methods.cells import Cell
 from annotator.benchmark.methods.compared_images import ComparedImages
 from annotator.benchmark.methods.comparison_options import Options
+from annotator.benchmark.methods.measures import FIGURE_HEADINGS
 from annotator.benchmark.methods.methods_comparison import Comparison
 from annotator.benchmark.methods.on_cluster import TrainingCluster
 from annotator.benchmark.methods.task import HIDDEN_FIGURES, RARE_FIGURES, Choice, make_task
+from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.humanize import format_count
 from annotator.settings import SAMPLE_DATA_FOLDER
+from spmll.methods import get_default_parameters
 
 OUR_METHOD = "auto"
 SAMPLE_DATA = "sample_data"
 RIVAL_METHODS = ("an", "wan", "epr", "role", "em", "em_apl", "gr", "ll_r", "hill")
 LABELED_SHARES = (0.02, 0.05, 0.2, 1.0)
+COLLECTIONS_NOTE = (
+    "Percent and points; means over seeds. Of each figure: auto with its present constants, the best published method "
+    "there, and the lead. Published methods keep their best epoch by fully labeled validation images; auto keeps its "
+    "last. ECE: expected calibration error of auto on the test images."
+)
+LEFT_OUT_NOTE = (
+    "Left out: auto with the constants that were best on average over the other collections, of all settings that were "
+    "tried."
+)
 
 
 def measure_collections(
@@ -249,3 +262,103 @@ def limit_images(dataset: DataSet, max_images: int) -> DataSet:
         order = np.argsort([hashlib.sha256(path.name.encode()).hexdigest() for path in part.paths], kind="stable")
         parts[name] = part.rows(np.sort(order[: max(1, max_images * len(part) // size)]))
     return replace(dataset, observed=draw_clicks(parts["train"].truth, 1.0, 0), **parts)
+
+
+def build_collections_report(result: dict[str, Any]) -> Report:
+    """Return the report: every collection and share, all methods, and the settings that were tried."""
+    searched = bool(result["setting"]["searched"])
+    tables = [_build_collections_table(result), _build_methods_table(result)]
+    return Report(
+        describe_collections(result),
+        [*tables, _build_settings_table(result)] if searched else tables,
+        ["\n".join(describe_outcome(result)), "\n".join([COLLECTIONS_NOTE, *([LEFT_OUT_NOTE] if searched else [])])],
+        command=result["setting"]["command"],
+    )
+
+
+def describe_collections(result: dict[str, Any]) -> list[str]:
+    """Return one line for each collection, and one on the backbone, the seeds and the rivals."""
+    setting = result["setting"]
+    lines = [
+        f"* {name}: {of['images']:,} images, {of['classes']} classes, {of['labels_an_image']:.2f} labels an image"
+        + (f"; constants of setting {of['chosen']} by the others" if setting["searched"] else "")
+        + "."
+        for name, of in setting["collections"].items()
+    ]
+    return [
+        *lines,
+        "",
+        f"{setting['backbone']}, {format_count(setting['seeds'], 'seed')}; against {', '.join(setting['rivals'])}.",
+    ]
+
+
+def describe_outcome(result: dict[str, Any]) -> list[str]:
+    """Return one sentence for each choice of constants: the share of cells in which `auto` is first, and its lead."""
+    words = {"present": "Present constants"} | (
+        {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
+    )
+    rare, honest = (sum(of[place] for of in result["rare"].values()) for place in (0, 1))
+    return [
+        f"{words[name]}: auto is first in {100 * of['first']:.0f} % of {of['cells']} cells, leads by "
+        f"{100 * of['lead']:+.1f} points on average, {100 * of['worst']:+.1f} at worst, and is at most a point behind "
+        f"in {100 * of['near']:.0f} %; ECE {100 * of['ece']:.1f} %. Of {of['rare']:.0f} classes with fewer than ten "
+        f"marks, {100 * of['honest']:.0f} % have probabilities that add up to the truth within a factor of 2."
+        for name, of in result["summary"].items()
+        if name in words
+    ] + [
+        f"Once questions were answered: of {rare} classes with fewer than ten known positives, "
+        f"{100 * honest / max(rare, 1):.0f} % have published probabilities that add up to the truth within a factor "
+        "of 2."
+    ]
+
+
+def _build_collections_table(result: dict[str, Any]) -> ReportTable:
+    """Return one row for each collection and share."""
+    left_out = ["left out"] if result["setting"]["searched"] else []
+    words = [word for key in HIDDEN_FIGURES for word in (FIGURE_HEADINGS[key], "best published", "lead", *left_out)]
+    rows = [
+        [
+            row["collection"],
+            f"{100 * row['share']:g} %",
+            *(word for key in HIDDEN_FIGURES for word in _format_figures(row, key, bool(left_out))),
+            f"{100 * row['ece']:.1f}",
+        ]
+        for row in result["rows"]
+    ]
+    return ReportTable(["collection", "labeled", *words, "ECE"], rows)
+
+
+def _format_figures(row: dict[str, Any], key: str, is_searched: bool) -> list[str]:
+    best = row[f"{key}_rival"]
+    leads = [row[key] - best] + ([row[f"{key}_left_out"] - best] if is_searched else [])
+    words = [f"{100 * row[key]:.1f}", f"{100 * best:.1f} (`{row[f'{key}_rival_is']}`)"]
+    return words + [f"{100 * lead:+.1f}" for lead in leads]
+
+
+def _build_methods_table(result: dict[str, Any]) -> ReportTable:
+    """Return all methods, best first; `auto` has its present constants.
+
+    A row holds the means over all collections and shares, and the number of cells in which the method is best of all.
+    """
+    rows = [
+        [f"`{of['method']}`", *(f"{100 * of[key]:.1f}" for key in HIDDEN_FIGURES), f"{of['best']}"]
+        for of in result["methods"]
+    ]
+    return ReportTable(["method", *(FIGURE_HEADINGS[key] for key in HIDDEN_FIGURES), "best in cells"], rows)
+
+
+def _build_settings_table(result: dict[str, Any]) -> ReportTable:
+    """Return the tried settings, best first by their mean over all collections and figures."""
+    tried = sorted(enumerate(result["settings"]), key=lambda pair: -pair[1]["mean"])
+    chosen = [of["chosen"] for of in result["setting"]["collections"].values()]
+    names, present = list(result["setting"]["searched"]), get_default_parameters(OUR_METHOD)
+    rows = [
+        [
+            f"{number}" + (" (present)" if not of["constants"] else ""),
+            f"{100 * of['mean']:.2f}",
+            f"{chosen.count(number)}",
+            *(f"{of['constants'].get(name, present[name])}" for name in names),
+        ]
+        for number, of in tried
+    ]
+    return ReportTable(["setting", "mean", "chosen", *names], rows)

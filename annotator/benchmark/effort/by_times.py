@@ -18,15 +18,23 @@ from annotator.benchmark.effort.comparison import (
     compare_policies,
     compute_full_mean,
     compute_spread,
+    format_spread,
     list_costs,
     list_policies,
     ratios_by_seed,
 )
-from annotator.benchmark.effort.effort_measurement import check_policies, make_project, resolve_images_and_truth
+from annotator.benchmark.effort.effort_measurement import (
+    check_policies,
+    describe_effort,
+    make_project,
+    resolve_images_and_truth,
+)
 from annotator.benchmark.effort.play import PERFECT_PERSON, Play, play_all
 from annotator.benchmark.effort.policies import POLICIES, SETTING_POLICIES
 from annotator.benchmark.effort.time_sets import TimeSet
+from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import scratch_folder
+from annotator.snapshot.time_model import TIME_PARTS
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 
@@ -34,6 +42,14 @@ KNOWN_TIMES_POLICY = "autopilot-known"
 COMPARED_POLICIES = ("form", "grid-only", "best-mixture", OUR_POLICY, KNOWN_TIMES_POLICY)
 ADAPTATION_SECONDS = 600.0  # seconds of work after which Autopilot should ask for what suits the person
 TIME_WINDOWS = ((0.0, ADAPTATION_SECONDS), (ADAPTATION_SECONDS, 2 * ADAPTATION_SECONDS))
+TIME_SETS_NOTE = (
+    "A perfect person; recall at precision 0.99. In brackets: the seconds over Autopilot's (above 1: Autopilot is "
+    "first), and with several seeds the smallest and the largest. Where a source gives one part, the others are ours."
+)
+HANDED_OUT_TITLE = (
+    "What Autopilot asks for: share of the answered pairs of an image and a class that were whole images (the others "
+    "were tiles), by minutes of work"
+)
 
 
 def measure_by_times(
@@ -215,3 +231,88 @@ def _make_ratios(result: dict) -> dict[str, float]:
         for row in result["costs"]
         if row["ratio"] and row["policy"] != OUR_POLICY
     }
+
+
+def build_times_report(result: dict, command: str) -> Report:
+    """Return the report: the sets, the costs, their range over the sets, and what was asked for."""
+    goals = [f"{goal:.2f}" for goal in RECALL_GOALS]
+    tables = [
+        ReportTable(["set", "people", *TIME_PARTS], list(map(_format_set, result["sets"])), "Seconds of the sets"),
+        ReportTable(["set", "policy", *goals], _format_costs(result), "Minutes to recall (times Autopilot's)"),
+        ReportTable(
+            ["policy", *goals],
+            _format_ranges(result),
+            "Minutes to recall, the lowest and the highest of all sets (times Autopilot's)",
+        ),
+        _build_handed_out_table(result),
+    ]
+    sources = [f"* {row['name']}: {row['source'] or 'no source is named.'}" for row in result["sets"]]
+    return Report([describe_effort(result)], tables, [TIME_SETS_NOTE, "\n".join(sources)], command=command)
+
+
+def _list_names(result: dict, column: str) -> list[str]:
+    return list(dict.fromkeys(row[column] for row in result["costs"]))
+
+
+def _find_row(costs: list[dict], name: str, policy: str, goal: float) -> dict:
+    return next(row for row in costs if (row["set"], row["policy"], row["goal"]) == (name, policy, goal))
+
+
+def _format_costs(result: dict) -> list[list[str]]:
+    return [
+        [name, policy, *(_format_cost(_find_row(result["costs"], name, policy, goal)) for goal in RECALL_GOALS)]
+        for name in _list_names(result, "set")
+        for policy in _list_names(result, "policy")
+    ]
+
+
+def _format_ranges(result: dict) -> list[list[str]]:
+    return [
+        [policy, *(_format_range(row) for row in result["range"] if row["policy"] == policy)]
+        for policy in _list_names(result, "policy")
+    ]
+
+
+def _format_set(row: dict) -> list[str]:
+    return [
+        row["name"],
+        "" if row["people"] is None else f"{row['people']:,}",
+        *(f"{row[part]:g}" for part in TIME_PARTS),
+    ]
+
+
+def _format_cost(row: dict) -> str:
+    if not row["reached"]:
+        return "not reached"
+    text = format_spread(row["seconds"], 60, 1)
+    if row["reached"] < row["seeds"]:
+        return f"{text}, with {row['reached']} of {row['seeds']} seeds"
+    return text if row["policy"] == OUR_POLICY or not row["ratio"] else f"{text} ({format_spread(row['ratio'], 1, 2)})"
+
+
+def _format_range(row: dict) -> str:
+    if not row["seconds"]:
+        return "not reached"
+    text = _format_ends(row["seconds"], 60, 1)
+    return text if row["policy"] == OUR_POLICY or not row["ratio"] else f"{text} ({_format_ends(row['ratio'], 1, 2)})"
+
+
+def _format_ends(ends: dict, unit: float, digits: int) -> str:
+    low, high = (f"{ends[name] / unit:,.{digits}f}" for name in ("low", "high"))
+    return low if low == high else f"{low} to {high}"
+
+
+def _build_handed_out_table(result: dict) -> ReportTable:
+    rows = result["handed_out"]
+    columns = list(dict.fromkeys((row["policy"], *row["window"]) for row in rows))
+    headings = [f"{policy}, {start / 60:.0f} to {end / 60:.0f} min" for policy, start, end in columns]
+    by_set = {
+        name: {(row["policy"], *row["window"]): row["whole"] for row in rows if row["set"] == name}
+        for name in _list_names(result, "set")
+    }
+    lines = [[name, *(_format_share(shares.get(column)) for column in columns)] for name, shares in by_set.items()]
+    return ReportTable(["set", *headings], lines, HANDED_OUT_TITLE)
+
+
+def _format_share(share: float | None) -> str:
+    return "no work left" if share is None else f"{100 * share:.0f} %"

@@ -106,6 +106,12 @@ def compute_spread(values: Iterable[float | None], digits: int = 4) -> dict[str,
     return {"mean": round(mean, digits), "low": round(min(there), digits), "high": round(max(there), digits)}
 
 
+def format_spread(spread: dict, unit: float, digits: int) -> str:
+    """Return the mean of a spread in a unit, with the smallest and the largest in brackets if they differ."""
+    mean, low, high = (f"{spread[name] / unit:,.{digits}f}" for name in ("mean", "low", "high"))
+    return mean if low == high else f"{mean} [{low} to {high}]"
+
+
 def compute_full_mean(values: Sequence[float | None], digits: int = 4) -> float | None:
     """Return the mean; None unless every seed has a value."""
     there = [value for value in values if value is not None]

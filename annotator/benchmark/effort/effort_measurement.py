@@ -15,19 +15,23 @@ import numpy as np
 from annotator.benchmark.effort import curves
 from annotator.benchmark.effort.comparison import (
     OUR_POLICY,
+    RECALL_GOALS,
     RIVAL_POLICY,
     Curves,
     choose_settings,
     compare_policies,
     compute_full_mean,
+    format_spread,
     list_costs,
     list_policies,
     ratios_by_seed,
 )
+from annotator.benchmark.effort.curves import COST_KINDS, SHORTFALL_STARTS
 from annotator.benchmark.effort.play import NOISY_PERSON, PERFECT_PERSON, Play, play_all
 from annotator.benchmark.effort.policies import POLICIES
-from annotator.benchmark.effort.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE
+from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import print_progress, scratch_folder
+from annotator.benchmark.simulated_people import ERROR_SHARE, MISSED_SHARE, SALIENCE_SPREAD, SMALL_SHARE
 from annotator.benchmark.truth import TrueLabel, find_content_conflicts, read_truth
 from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.exchange import project_setup
@@ -44,6 +48,11 @@ from annotator.store.networks import configuration
 from annotator.worker.process import Worker
 
 NOISY_POLICIES = (RIVAL_POLICY, OUR_POLICY)  # policies that are also measured with a noisy annotator unless all are
+EFFORT_NOTE = (
+    "Perfect person: recall as the heading says, at precision 0.99. Noisy person: this share of the recall that their "
+    "form ends with, one point below its last precision. With several seeds: the mean, and the smallest and largest in "
+    "brackets."
+)
 
 
 def measure_effort(
@@ -271,3 +280,105 @@ def _make_ratios(played: Curves, name: str, person: str, key: str) -> dict[str, 
                 lambda point, time_model=time_model: curves.compute_seconds(point, time_model)
             )
     return ratios
+
+
+def build_effort_report(result: dict, command: str) -> Report:
+    """Return the report: the costs of the goals, Autopilot against the others, and the searched settings."""
+    costs = [
+        table
+        for by in (PERFECT_PERSON, NOISY_PERSON)
+        for cost in COST_KINDS
+        if (table := _build_costs_table(result, by, cost)).rows
+    ]
+    others = [build(result) for build in (_build_lead_table, _build_shortfall_table, _build_settings_table)]
+    tables = [*costs, *(table for table in others if table.rows)]
+    return Report([describe_effort(result)], tables, [EFFORT_NOTE], command=command)
+
+
+def describe_effort(result: dict) -> str:
+    """Return a sentence on the measured images, the network and the seeds."""
+    figures, seeds = result["figures"], result["seeds"]
+    return (
+        f"{figures['images']:,} images, {figures['classes']} classes, {figures['labels_per_image']:g} labels an image; "
+        f"network {result['backbone']}; seeds {', '.join(map(str, seeds))}"
+    )
+
+
+def _list_policies(result: dict, person: str) -> list[str]:
+    return list(dict.fromkeys(row["policy"] for row in result["goals"] if row["person"] == person))
+
+
+def _build_costs_table(result: dict, person: str, cost: str) -> ReportTable:
+    goals = [row for row in result["goals"] if row["person"] == person]
+    rows = [
+        [policy, *(_format_cost(row, cost) for row in goals if row["policy"] == policy)]
+        for policy in _list_policies(result, person)
+    ]
+    unit = "Actions" if cost == "actions" else "Minutes"
+    return ReportTable(["policy", *_list_goal_headings()], rows, f"{unit} to recall, {person} person")
+
+
+def _build_lead_table(result: dict) -> ReportTable:
+    rows = [
+        [f"{by} person, {cost}", *map(_format_lead, leads)]
+        for by in (PERFECT_PERSON, NOISY_PERSON)
+        for cost in COST_KINDS
+        if (leads := [row for row in result["lead"] if (row["person"], row["cost"]) == (by, cost)])
+    ]
+    title = "Autopilot over the best other policy (below 1: Autopilot is first)"
+    return ReportTable(["", *_list_goal_headings()], rows, title)
+
+
+def _build_shortfall_table(result: dict) -> ReportTable:
+    rows = [
+        [policy + ("" if by == PERFECT_PERSON else ", noisy"), *map(_format_behind, behind)]
+        for by in (PERFECT_PERSON, NOISY_PERSON)
+        for policy in _list_policies(result, by)
+        if (behind := [row for row in result["behind"] if (row["policy"], row["person"]) == (policy, by)])
+    ]
+    actions, minutes = SHORTFALL_STARTS["actions"], SHORTFALL_STARTS["seconds"] / 60
+    title = (
+        "Autopilot's largest shortfall in micro F1 (with the model's labels) after the first "
+        f"{actions:.0f} actions or {minutes:.0f} minutes"
+    )
+    return ReportTable(["behind", "at the same actions", "at the same time"], rows, title)
+
+
+def _build_settings_table(result: dict) -> ReportTable:
+    rows = [
+        [
+            *(row["setting"], row["person"], _format_mean(row["actions"], 1, 0), _format_mean(row["seconds"], 60, 1)),
+            "chosen" if row["chosen"] else "",
+        ]
+        for row in result["searched"]
+    ]
+    title = "The settings that were searched: the fewest seconds to recall 0.95 are chosen"
+    return ReportTable(["setting", "person", "actions", "minutes", ""], rows, title)
+
+
+def _list_goal_headings() -> list[str]:
+    return [f"{goal:.2f}" for goal in RECALL_GOALS]
+
+
+def _format_cost(row: dict, cost: str) -> str:
+    if not row["reached"]:
+        return "not reached"
+    text = format_spread(row[cost], 1 if cost == "actions" else 60, 0 if cost == "actions" else 1)
+    return text if row["reached"] == row["seeds"] else f"{text}, with {row['reached']} of {row['seeds']} seeds"
+
+
+def _format_lead(row: dict) -> str:
+    if row["best"] is None:
+        return "no other reaches it"
+    return f"{format_spread(row['ratio'], 1, 2) if row['ratio'] else 'not reached'} ({row['best']})"
+
+
+def _format_behind(row: dict) -> str:
+    if row["at"] is None:
+        return "never"
+    where = f"{row['at']:,.0f} actions" if row["cost"] == "actions" else f"{row['at'] / 60:.1f} min"
+    return f"{format_spread(row['share'], 0.01, 1)} %, at {where}"
+
+
+def _format_mean(mean: float | None, unit: float, digits: int) -> str:
+    return "not reached" if mean is None else f"{mean / unit:,.{digits}f}"

@@ -16,8 +16,8 @@ import numpy as np
 from annotator.benchmark.effort import curves
 from annotator.benchmark.effort.policies import POLICIES, SETTING_POLICIES
 from annotator.benchmark.effort.session import Session
-from annotator.benchmark.effort.simulated_people import Person
 from annotator.benchmark.scratch import print_progress
+from annotator.benchmark.simulated_people import Person
 from annotator.snapshot.time_model import DEFAULT_TIMES, TimeModel
 
 PERFECT_PERSON, NOISY_PERSON = "perfect", "noisy"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotator.benchmark.effort import drawn_times
 from annotator.benchmark.effort.changed_constants import iterate_changes, replace_constant
 from annotator.benchmark.effort.session import ANNOTATOR_NAME, Session
 from annotator.benchmark.scratch import print_progress
+from annotator.benchmark.simulated_people import draw_answer_log
 from annotator.queues import event_tiles, grid_queue, image_queue
 from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.complete_project import EXTRA_KINDS
@@ -278,7 +278,7 @@ def _follow_autopilot(session: Session) -> Iterator[None]:
 
 def _follow_known_autopilot(session: Session) -> Iterator[None]:
     """Play Autopilot after the person has taken the speed test so often that their times are known."""
-    tested = drawn_times.draw_answer_log(session.chance, session.time_model, MAX_TESTS, classes=len(session.class_ids))
+    tested = draw_answer_log(session.chance, session.time_model, MAX_TESTS, classes=len(session.class_ids))
     for task, answer in enumerate(tested):
         speed_tests.store(session.db, ANNOTATOR_NAME, (1, task), answer)
     yield from _follow_autopilot(session)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.benchmark.effort import drawn_times
 from annotator.benchmark.effort.project_copy import ProjectCopy
-from annotator.benchmark.effort.simulated_people import Person
+from annotator.benchmark.simulated_people import Person, draw_seconds
 from annotator.indexing import find_positions
 from annotator.queues.event_tiles import applies_to_event
 from annotator.records import ABSENT, PRESENT, Batch, Decision
@@ -214,7 +213,7 @@ class Session(ProjectCopy):
 
     def _draw_milliseconds(self, seconds: float) -> int:
         """Return the time that is logged of an answer that takes these seconds on average."""
-        return round(1000 * (seconds if self._pace is None else drawn_times.draw_seconds(self._pace, seconds)))
+        return round(1000 * (seconds if self._pace is None else draw_seconds(self._pace, seconds)))
 
 
 def _make_uuid() -> str:

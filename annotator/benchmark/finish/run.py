@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from annotator.benchmark.effort import curves
-from annotator.benchmark.effort.simulated_people import Person
 from annotator.benchmark.finish.clock import Clock, Watch
 from annotator.benchmark.finish.protocol import (
     PATIENCE_FACTOR,
@@ -23,6 +22,7 @@ from annotator.benchmark.finish.protocol import (
     Tool,
     WrongTool,
 )
+from annotator.benchmark.simulated_people import Person
 
 POINT_INTERVAL_SHARE = 0.01  # of the form's seconds lie between two points of a curve
 RUN_CERTIFIED, RUN_TOO_EARLY, RUN_GAVE_UP, RUN_NOT_FINISHED, RUN_FAILED = (

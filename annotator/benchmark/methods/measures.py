@@ -7,6 +7,7 @@ import numpy as np
 from annotator.errors import did_you_mean
 from spmll.statistics.metrics import precision_and_recall_at, wasserstein_distance
 
+FIGURE_HEADINGS = {"hidden_ap": "hidden AP", "hidden_map": "hidden mAP"}  # of task.HIDDEN_FIGURES
 PLAIN_MEASURES = ("train_map", "wasserstein")
 AT_K_PATTERN = re.compile(r"(precision|recall)@([1-9][0-9]*)")
 KNOWN_MEASURES = (*PLAIN_MEASURES, "precision@K", "recall@K")

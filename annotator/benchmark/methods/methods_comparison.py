@@ -4,7 +4,7 @@ import hashlib
 import math
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ import numpy as np
 
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.first_named_class import RANDOM_NAMING, Naming, compute_naming_rates
-from annotator.benchmark.methods import data, tune
+from annotator.benchmark.methods import data, measures, tune
 from annotator.benchmark.methods.cells import Cell, Tasks, Trainings
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.epochs import delete_files
 from annotator.benchmark.methods.finished_results import Work
-from annotator.benchmark.methods.measures import PLAIN_MEASURES
 from annotator.benchmark.methods.on_cluster import TrainingCluster
+from annotator.benchmark.methods.supervision import SINGLE_POSITIVE, Supervision
 from annotator.benchmark.methods.task import (
     HIDDEN_FIGURES,
     REPORTED_FIGURES,
@@ -29,10 +29,28 @@ from annotator.benchmark.methods.task import (
     make_task,
 )
 from annotator.benchmark.methods.trainers import make_training_function
+from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError
 from spmll.labels import PRESENT
 from spmll.methods import METHODS
+from spmll.single_positive_sampling import ALL_LABELS
+
+# key, heading, digits; the figures with a spread are written "mean +- deviation".
+TABLE_COLUMNS = (
+    ("test_map", "test mAP", 1),
+    *((key, measures.FIGURE_HEADINGS[key], 1) for key in HIDDEN_FIGURES),
+    (f"precision_{SUGGESTIONS_PER_SITTING}", f"of first {SUGGESTIONS_PER_SITTING}", 1),
+    ("ece", "ECE", 1),
+    ("seconds", "s / epoch", 3),
+)
+METHODS_NOTE = (
+    "Figures but the last are percent, mean and standard deviation over seeds. test mAP: mean over classes of the "
+    "average precision on the test images. hidden AP: average precision of the hidden positives of the training "
+    "images, all unanswered cells in one ranking; hidden mAP: the same class by class, and then the mean. of first "
+    f"{SUGGESTIONS_PER_SITTING}: how many of the first {SUGGESTIONS_PER_SITTING} suggestions are true. ECE: expected "
+    "calibration error on the test images."
+)
 
 
 def measure_methods(
@@ -245,7 +263,7 @@ def _format_span(seconds: float) -> str:
 
 def _make_row(name: str, share: float, naming: Naming, results: Sequence[dict]) -> dict:
     row: dict = {"method": name, "share": share, "clicks": naming.label}
-    figures = (*REPORTED_FIGURES, *(key for key in results[0] if key in PLAIN_MEASURES or "@" in key))
+    figures = (*REPORTED_FIGURES, *(key for key in results[0] if key in measures.PLAIN_MEASURES or "@" in key))
     for key in (key for key in figures if key in results[0]):
         values = [result[key] for result in results]
         if not all(map(math.isfinite, values)):  # a measure that a seed has nothing for
@@ -310,3 +328,128 @@ def _find_naming_range(tasks: Sequence[Task]) -> list[float]:
         else compute_naming_rates(truth, labels)
     )
     return [round(float(limit(rates)), 4) for limit in (np.nanmin, np.nanmax)]
+
+
+def build_methods_report(result: dict) -> Report:
+    """Return the report: one table for each share and way of clicking, and comparisons of the ways of clicking."""
+    groups = dict.fromkeys((row["share"], row["clicks"]) for row in result["rows"])
+    return Report(
+        _make_about_lines(result),
+        [*(_build_share_table(result, *group) for group in groups), *_build_clicks_tables(result)],
+        [" ".join([METHODS_NOTE, *measures.list_notes(result["setting"]["measures"])])],
+        command=result["setting"]["command"],
+    )
+
+
+def _make_about_lines(result: dict) -> list[str]:
+    """Return lines on the data, the settings, the ways of clicking and the notes."""
+    setting = result["setting"]
+    lines = [
+        f"{setting['data']}: {setting['images']:,} images ({setting['train']:,} train, "
+        f"{setting['val']:,} validation, {setting['test']:,} test), {setting['classes']} classes, "
+        f"{setting['labels_an_image']:.2f} labels an image.",
+        f"Regime {setting['regime']}, {setting['backbone']}, {_format_precision(setting)}{setting['seeds']} seeds, "
+        f"{_describe_tuning(setting)}, on {setting['device']}.",
+    ]
+    told = Supervision(*(setting[name] for name in ("labels", "positives", "negatives", "validate")))
+    if told != SINGLE_POSITIVE:
+        lines.append(_describe_supervision(told))
+    if setting["changed"]:
+        lines.append(f"Changed constants: {', '.join(setting['changed'])}.")
+    if len(setting["named"]) > 1:
+        lines += [
+            f"First clicks {way}: a class is named on {100 * low:.0f} to {100 * high:.0f} % of the labeled images that "
+            "show it."
+            for way, (low, high) in setting["named"].items()
+        ]
+    return lines + [f"Note: {note}." for note in setting["notes"]]
+
+
+def _describe_tuning(setting: dict) -> str:
+    """Return how the settings of a training were chosen."""
+    if setting["protocol"] == "cole":
+        tried = len(setting["searched"]["lr"]) * len(setting["searched"]["batches"])
+        return f"protocol of Cole et al. at {setting['size']} pixels, the best of {tried} settings on validation mAP"
+    return (
+        f"{setting['trials']} trials of tuning on validation mAP" if setting["trials"] > 1 else "settings as they come"
+    )
+
+
+def _format_precision(setting: dict) -> str:
+    """Return the precision of whole networks and a comma; "" for linear heads."""
+    if setting["regime"] != "finetune":
+        return ""
+    return f"{setting['precision'] or 'precision of each paper'}, "
+
+
+def _describe_supervision(supervision: Supervision) -> str:
+    """Return a sentence on labels that are not those of the papers."""
+    counts = ("all" if count == ALL_LABELS else str(count) for count in (supervision.positives, supervision.negatives))
+    known = "all labels" if supervision.labels == "full" else "{} positives and {} negatives".format(*counts)
+    return (
+        f"Known of a labeled training image: {known}. Validation labels that choose the epoch: {supervision.validate}."
+    )
+
+
+def _build_share_table(result: dict, share: float, clicks: str) -> ReportTable:
+    """Return the methods, the best hidden AP first."""
+    best = "hidden_ap" if "hidden_ap" in result["rows"][0] else "test_map"
+    rows = [row for row in result["rows"] if (row["share"], row["clicks"]) == (share, clicks)]
+    columns = _list_columns(result)
+    cells = [
+        [f"`{row['method']}`", *(_format_cell(row, key, digits) for key, _, digits in columns)]
+        for row in sorted(rows, key=lambda row: -row.get(best, 0))
+    ]
+    how = "" if clicks == RANDOM_NAMING.label else f", {clicks} clicks"
+    chance = f"hidden AP by chance: {100 * result['setting']['chance'][f'{share:g}']:.1f}"
+    title = f"Labels on {100 * share:g} % of the training images{how} ({chance})"
+    return ReportTable(["method", *(heading for _, heading, _ in columns)], cells, title)
+
+
+def _list_columns(result: dict) -> list[tuple[str, str, int]]:
+    """Return TABLE_COLUMNS and the measures that were asked for, without those that were not measured."""
+    asked = [(name, name, 1) for name in result["setting"]["measures"]]
+    columns, measured = [*TABLE_COLUMNS[:-1], *asked, TABLE_COLUMNS[-1]], {key for row in result["rows"] for key in row}
+    return [column for column in columns if column[0] in measured]
+
+
+def _format_cell(row: dict, key: str, digits: int) -> str:
+    if key not in row:
+        return "-"
+    if key == "seconds":
+        return f"{row[key]:.{digits}f}"
+    spread = row.get(f"{key}_std")
+    return f"{100 * row[key]:.{digits}f}" + (f" ± {100 * spread:.{digits}f}" if spread is not None else "")
+
+
+def _build_clicks_tables(result: dict) -> list[ReportTable]:
+    """Return one table for each share and figure: each method by way of clicking; [] if all clicks are random."""
+    if len(result["setting"]["named"]) < 2:
+        return []
+    shares = dict.fromkeys(row["share"] for row in result["rows"])
+    return [_build_clicks_table(result, share, key) for share in shares for key in HIDDEN_FIGURES]
+
+
+def _build_clicks_table(result: dict, share: float, key: str) -> ReportTable:
+    ways = list(result["setting"]["named"])
+    rows = {(row["method"], row["clicks"]): row for row in result["rows"] if row["share"] == share}
+    names = dict.fromkeys(name for name, _ in rows)
+    cells = [
+        [f"`{name}`", *(_format_clicks_cell(rows[name, way], key) for way in ways)]
+        for name in sorted(names, key=lambda name: -sum(rows[name, way][key] for way in ways))
+    ]
+    if len(names) > 1:
+        cells.append(["first, and its lead", *(_format_lead(rows, names, way, key) for way in ways)])
+    heading = measures.FIGURE_HEADINGS[key]
+    title = f"{heading} by first clicks, {100 * share:g} % labeled (difference from random clicks)"
+    return ReportTable(["method", *ways], cells, title)
+
+
+def _format_clicks_cell(row: dict, key: str) -> str:
+    more = row.get(f"{key}_over_random")
+    return f"{100 * row[key]:.1f}" + ("" if more is None else f" ({100 * more:+.1f})")
+
+
+def _format_lead(rows: dict, names: Iterable[str], way: str, key: str) -> str:
+    first, second = sorted(names, key=lambda name: -rows[name, way][key])[:2]
+    return f"`{first}` +{100 * (rows[first, way][key] - rows[second, way][key]):.1f}"

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from annotator.benchmark.papers.papers_report import format_commands
+from annotator.benchmark.papers.tables import format_commands
 
 COMMANDS_BEGIN, COMMANDS_END = "<!-- commands: begin -->\n", "<!-- commands: end -->\n"
 

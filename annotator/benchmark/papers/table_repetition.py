@@ -12,8 +12,12 @@ from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.methods_comparison import compare_methods, make_basis
 from annotator.benchmark.papers.duration import Duration
 from annotator.benchmark.papers.tables import PaperCell, format_command, get_table
+from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import print_progress
 from annotator.errors import AnnotatorError
+
+PAPER_HEADINGS = ("row", "regime", "paper", "ours", "difference")
+PLAN_HEADINGS = ("row", "regime", "paper", "at most")
 
 
 def repeat_table(
@@ -163,3 +167,66 @@ def _measure_row(dataset: DataSet, cell: PaperCell, options: Options, figure: st
         "ours_std": round(100 * row[f"{figure}_std"], 2),
         "difference": None if cell.paper is None else round(ours - cell.paper, 2),
     } | ({"separations": row["separations"]} if "separations" in row else {})
+
+
+def build_papers_report(result: dict) -> Report:
+    """Return the report: paper, ours and difference side by side, or how long the rows of a plan take."""
+    headings = PLAN_HEADINGS if result["setting"]["plan"] else PAPER_HEADINGS
+    return Report(
+        describe_table(result),
+        [ReportTable(headings, format_rows(result))],
+        remarks=[f"* {remark}" for remark in list_remarks(result)],
+        command=result["setting"]["command"],
+        row_commands=[row["command"] for row in result["rows"] if "command" in row],
+    )
+
+
+def describe_table(result: dict) -> list[str]:
+    """Return lines on the table and the data."""
+    setting = result["setting"]
+    images = ", ".join(f"{count:,} {name}" for name, count in setting["images"].items())
+    return [
+        f"{setting['paper']}: {setting['title']}.",
+        f"{setting['dataset']}: {images} images; on {setting['device']}.",
+        *(f"Note: {note}." for note in setting["notes"]),
+    ]
+
+
+def format_rows(result: dict) -> list[list[str]]:
+    """Return a line of cells for each row of the table."""
+    return [
+        [
+            row["row"],
+            row["regime"],
+            _format_figure(row["paper"], row["paper_std"]),
+            *_format_measured(row, result["setting"]["plan"]),
+        ]
+        for row in result["rows"]
+    ]
+
+
+def list_remarks(result: dict) -> list[str]:
+    """Return a sentence for each row that is open, failed, or has something to be said of it."""
+    said = []
+    for row in result["rows"]:
+        for word in ("open", "failed"):
+            if row.get(word):
+                said.append(f"{row['row']} ({row['regime']}), {word}: {row[word]}")
+        if row["note"]:
+            said.append(f"{row['row']}: {row['note']}")
+    return list(dict.fromkeys(said))
+
+
+def _format_measured(row: dict, plan: bool) -> list[str]:
+    if plan:
+        return ["open" if row["open"] else format_duration(row["seconds"])]
+    if "ours" not in row:
+        return ["open" if row["open"] else "failed", ""]
+    difference = "" if row["difference"] is None else f"{row['difference']:+.1f}"
+    return [_format_figure(row["ours"], row["ours_std"]), difference]
+
+
+def _format_figure(mean: float | None, spread: float | None) -> str:
+    if mean is None:
+        return ""
+    return f"{mean:.1f}" if spread is None else f"{mean:.2f} ± {spread:.2f}"

@@ -13,6 +13,7 @@ from typing import Any
 
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.measures import PLAIN_MEASURES
+from annotator.benchmark.reports import format_markdown_line
 from annotator.errors import AnnotatorError, did_you_mean
 from spmll.single_positive_sampling import ALL_LABELS
 
@@ -134,6 +135,48 @@ def format_command(options: Options, dataset: str, root: str) -> str:
         else:
             words += [option, "all" if value == ALL_LABELS and field.name in ("positives", "negatives") else str(value)]
     return shlex.join(words)
+
+
+def format_commands() -> str:
+    """Return the command of every row of every table in Markdown, as in docs/papers.md."""
+    lines = []
+    for name, table in load_tables().items():
+        lines += [f"### {name}: {table.paper}, {table.title}", "", "| row | part | command |", "|---|---|---|"]
+        rows = dict.fromkeys((cell.row, cell.regime) for cell in table.cells)
+        for row, regime in rows:
+            of_row = [cell for cell in table.cells if (cell.row, cell.regime) == (row, regime)]
+            said = {cell.dataset: _format_command_or_reason(cell) for cell in of_row}
+            for line in dict.fromkeys(said.values()):
+                some = [dataset for dataset in said if said[dataset] == line]
+                part = regime if len(some) == len(said) else f"{regime}: {', '.join(some)}"
+                lines.append(format_markdown_line([row, part, line]))
+        lines += [f"\n{row}: {note}" for row, note in dict.fromkeys((c.row, c.note) for c in table.cells if c.note)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def list_tables() -> list[dict]:
+    """Return the name, paper, title and numbers of figures of each table that can be asked for."""
+    return [
+        {
+            "table": name,
+            "paper": table.paper,
+            "title": table.title,
+            "figures": len(table.cells),
+            "open": sum(cell.changes is None for cell in table.cells),
+        }
+        for name, table in load_tables().items()
+    ]
+
+
+def format_table_line(entry: dict) -> str:
+    """Return an entry of `list_tables` as a line."""
+    is_open = f", {entry['open']} of them open" if entry["open"] else ""
+    return f"{entry['table']:<8} {entry['paper']}: {entry['title']}; {entry['figures']} figures{is_open}"
+
+
+def _format_command_or_reason(cell: PaperCell) -> str:
+    return f"open: {cell.open}" if cell.changes is None else f"`{format_command(cell.make_options(), 'SET', 'ROOT')}`"
 
 
 def _parse_table(name: str, content: dict[str, Any], regimes: dict[str, dict[str, Any]]) -> PaperTable:

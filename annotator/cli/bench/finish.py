@@ -1,6 +1,5 @@
 """`annotator bench finish`: the public benchmark of finishing a data set."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -9,9 +8,8 @@ from typing import Annotated
 import typer
 
 from annotator.cli.bench import bench_inputs
+from annotator.cli.bench.bench_outputs import check_output_files, output_result
 from annotator.cli.options import AsJson, format_examples
-from annotator.cli.printing import print_table
-from annotator.errors import AnnotatorError
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -62,15 +60,15 @@ def bench_finish(
     truth. docs/finish-benchmark.md has the protocol and how a tool of yours enters. Ends with status 1 when a tool
     breaks the protocol.
     """
-    from annotator.benchmark.finish import finish_report
-    from annotator.benchmark.finish.finish_measurement import Options, measure_tools
-    from annotator.benchmark.finish.recall_plot import draw_recall_curves
-    from annotator.benchmark.methods.comparison_plot import check_ending
+    from annotator.benchmark.finish.finish_measurement import (
+        Options,
+        build_finish_report,
+        format_row_title,
+        measure_tools,
+    )
+    from annotator.benchmark.plots import draw_recall_curves
 
-    if plot:
-        check_ending(plot)
-    if markdown and not markdown.resolve().parent.is_dir():
-        raise AnnotatorError(f"{markdown} cannot be written: there is no folder {markdown.resolve().parent}.")
+    check_output_files(plot, markdown)
     options = Options(
         sets=bench_inputs.split_names(sets),
         tools=bench_inputs.split_names(tools),
@@ -90,20 +88,9 @@ def bench_finish(
     result = bench_inputs.run_benchmark(measure_tools, options, f"annotator {shlex.join(sys.argv[1:])}")
     if plot:
         draw_recall_curves(result, plot)
-    if markdown:
-        markdown.write_text(finish_report.format_markdown(result), encoding="utf-8")
-    if as_json:
-        print(json.dumps(result))
-    else:
-        print("\n".join(finish_report.describe_protocol(result)))
-        for title, rows in finish_report.iterate_tables(result):
-            print(f"\n{title}")
-            print_table(finish_report.RUN_HEADINGS, rows)
-        print()
-        print_table(finish_report.TOTALS_HEADINGS, finish_report.format_totals(result))
-        print("\n".join(["", finish_report.FINISH_NOTE, *finish_report.list_sentences(result)]))
+    output_result(result, build_finish_report, as_json, markdown)
     failed = [row for row in result["rows"] if row["why"]]
     for row in failed:
-        print(f"FAILED {finish_report.format_row_title(row)}: {row['why']}", file=sys.stderr)
+        print(f"FAILED {format_row_title(row)}: {row['why']}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)

@@ -1,16 +1,17 @@
 """Benchmarks on people's own images: collections, labels for human effort, and the speed of backbones."""
 
-import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from annotator.cli.bench import bench_inputs
+from annotator.cli.bench.bench_outputs import check_output_files, output_result
 from annotator.cli.options import AsJson, format_examples
-from annotator.cli.printing import print_bench, print_table
+from annotator.cli.printing import print_bench
 from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE
 
@@ -57,15 +58,17 @@ def bench_collections(
     With --settings N, constants of auto are drawn at random, and every collection is judged by those that were best on
     the others.
     """
-    from annotator.benchmark.collections import collections_report
-    from annotator.benchmark.collections.collections_comparison import RIVAL_METHODS, SAMPLE_DATA, measure_collections
-    from annotator.benchmark.collections.leads_plot import draw_leads
+    from annotator.benchmark.collections.collections_comparison import (
+        RIVAL_METHODS,
+        SAMPLE_DATA,
+        build_collections_report,
+        measure_collections,
+    )
     from annotator.benchmark.collections.recipes import COLLECTION_NAMES
     from annotator.benchmark.methods.comparison_options import Options
-    from annotator.benchmark.methods.comparison_plot import check_ending
+    from annotator.benchmark.plots import draw_leads
 
-    if plot:
-        check_ending(plot)
+    check_output_files(plot, markdown)
     result = bench_inputs.run_benchmark(
         measure_collections,
         [Path(name) for name in bench_inputs.split_names(sets)],
@@ -84,17 +87,7 @@ def bench_collections(
     )
     if plot:
         draw_leads(result, plot)
-    if markdown:
-        markdown.write_text(collections_report.format_markdown(result), encoding="utf-8")
-    if as_json:
-        print(json.dumps(result))
-        return
-    print("\n".join(collections_report.describe_collections(result)))
-    print_table(collections_report.list_headings(result), collections_report.format_rows(result))
-    print_table(*collections_report.format_methods(result))
-    if settings > 1:
-        print_table(*collections_report.format_settings(result))
-    print("\n".join([*collections_report.describe_outcome(result), collections_report.COLLECTIONS_NOTE]))
+    output_result(result, build_collections_report, as_json, markdown)
 
 
 @commands.command(
@@ -137,46 +130,24 @@ def bench_effort(
     as_json: AsJson = False,
 ) -> None:
     """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
-    from annotator.benchmark.effort import effort_report, report_by_times
-    from annotator.benchmark.effort.by_times import measure_by_times
-    from annotator.benchmark.effort.effort_measurement import measure_effort
-    from annotator.benchmark.effort.effort_plot import draw_curves
+    from annotator.benchmark.effort.by_times import build_times_report, measure_by_times
+    from annotator.benchmark.effort.effort_measurement import build_effort_report, measure_effort
     from annotator.benchmark.effort.time_sets import read_time_sets
-    from annotator.benchmark.methods.comparison_plot import check_ending
+    from annotator.benchmark.plots import draw_curves
 
-    if plot:
-        check_ending(plot)
+    check_output_files(plot, markdown)
     if times and (plot or all_noisy):
         raise AnnotatorError("With --times one perfect person plays, under each set; leave out --plot and --all-noisy.")
     shared = {"seed": seed, "seeds": seeds, "jobs": jobs, "most": most, "work": work, "backbone": backbone}
     shared["policies"] = bench_inputs.split_names(policies)
     if times:
         result = bench_inputs.run_benchmark(measure_by_times, read_time_sets(times), images, truth, **shared)
-        head, tables, foot = (
-            [effort_report.describe_effort(result)],
-            report_by_times.make_tables(result),
-            report_by_times.make_footnotes(result),
-        )
     else:
         result = bench_inputs.run_benchmark(measure_effort, images, truth, noisy=noisy, all_noisy=all_noisy, **shared)
-        head, tables, foot = (
-            [effort_report.describe_effort(result)],
-            effort_report.make_tables(result),
-            [effort_report.EFFORT_NOTE],
-        )
     if plot:
         draw_curves(result, plot)
-    if markdown:
-        command = f"annotator {shlex.join(sys.argv[1:])}"
-        markdown.write_text(effort_report.format_markdown(command, [*head, *foot], tables), encoding="utf-8")
-    if as_json:
-        print(json.dumps(result))
-        return
-    print(*head)
-    for title, headings, rows in tables:
-        print(f"\n{title}")
-        print_table(headings, rows)
-    print("\n" + "\n\n".join(foot))
+    build = build_times_report if times else build_effort_report
+    output_result(result, partial(build, command=f"annotator {shlex.join(sys.argv[1:])}"), as_json, markdown)
 
 
 @commands.command(

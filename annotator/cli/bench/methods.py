@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from annotator.cli.bench import bench_inputs
+from annotator.cli.bench.bench_outputs import check_output_files, output_result
 from annotator.cli.options import AsJson, format_examples
-from annotator.cli.printing import print_table
 from annotator.errors import AnnotatorError
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -122,14 +122,12 @@ def bench_methods(
     A share of the training images has one positive label each; validation and test images are fully labeled. Clicks
     that are not random are compared with random ones in the same run.
     """
-    from annotator.benchmark.methods import methods_report
     from annotator.benchmark.methods.comparison_options import Options
-    from annotator.benchmark.methods.comparison_plot import check_ending, draw_comparison
-    from annotator.benchmark.methods.methods_comparison import measure_methods
+    from annotator.benchmark.methods.methods_comparison import build_methods_report, measure_methods
+    from annotator.benchmark.plots import draw_comparison
     from annotator.cluster.connection import check_cluster_option
 
-    if plot:
-        check_ending(plot)
+    check_output_files(plot, markdown)
     options = Options(
         methods=bench_inputs.split_names(methods),
         regime=regime,
@@ -163,9 +161,7 @@ def bench_methods(
     )
     if plot:
         draw_comparison(result, plot)
-    if markdown:
-        markdown.write_text(methods_report.format_markdown(result), encoding="utf-8")
-    print(json.dumps(result) if as_json else methods_report.format_text(result))
+    output_result(result, build_methods_report, as_json, markdown)
 
 
 @commands.command(
@@ -207,22 +203,17 @@ def bench_papers(
     Every row is a comparison of its own; the same command goes on after the last finished run. Rows that cannot be
     repeated yet are listed as open. docs/papers.md has the command of each row. Ends with status 1 if a training fails.
     """
-    from annotator.benchmark.papers import papers_report
-    from annotator.benchmark.papers.table_repetition import repeat_table
+    from annotator.benchmark.papers.table_repetition import build_papers_report, repeat_table
+    from annotator.benchmark.papers.tables import format_table_line, list_tables
 
     if table is None:
-        print(
-            json.dumps(papers_report.list_tables())
-            if as_json
-            else "\n".join(map(papers_report.format_table_line, papers_report.list_tables()))
-        )
+        print(json.dumps(list_tables()) if as_json else "\n".join(map(format_table_line, list_tables())))
         return
     if dataset is None or root is None:
         raise AnnotatorError(
             "A table is repeated on one data set: give --dataset and --root, the folder that holds it."
         )
-    if markdown and not markdown.resolve().parent.is_dir():
-        raise AnnotatorError(f"{markdown} cannot be written: there is no folder {markdown.resolve().parent}.")
+    check_output_files(markdown=markdown)
     given = {"seeds": seeds, "epochs": epochs, "size": size, "batch": batch, "backbone": backbone}
     changes = {name: value for name, value in given.items() if value is not None} | {"device": device, "work": work}
     result = bench_inputs.run_benchmark(
@@ -236,14 +227,7 @@ def bench_papers(
         plan=plan,
         command_line=f"annotator {shlex.join(sys.argv[1:])}",
     )
-    if markdown:
-        markdown.write_text(papers_report.format_markdown(result), encoding="utf-8")
-    if as_json:
-        print(json.dumps(result))
-    else:
-        print("\n".join(papers_report.describe_table(result)))
-        print_table(papers_report.get_headings(result), papers_report.format_rows(result))
-        print("\n".join(papers_report.list_remarks(result)))
+    output_result(result, build_papers_report, as_json, markdown)
     failed = [cells for cells in result["rows"] if cells.get("failed")]
     for cells in failed:
         print(f"FAILED {cells['row']} ({cells['regime']}): {cells['failed']}", file=sys.stderr)

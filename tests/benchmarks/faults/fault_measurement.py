@@ -27,7 +27,7 @@ from annotator.store.runs import runs
 from annotator.worker.process import Worker
 from benchmarks.faults import guarantee_checks
 from benchmarks.faults.hands import Hands
-from benchmarks.faults.simulated_pages import Ask, Person, SentDecisions, send_request
+from benchmarks.faults.simulated_pages import Ask, SentDecisions, SimulatedPage, send_request
 from benchmarks.faults.system import CLOCK_JUMPS, FAKE_TIME, Commands, Server
 
 PEOPLE_NAMES = ("Ann", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal")
@@ -107,7 +107,7 @@ def _measure_seed(kills: int, seconds: float | None, seed: int, people: int) -> 
         server, sent, hands, tally = Server(db, folder / "logs"), SentDecisions(), Hands(), _Tally()
         server.start()
         pages = [
-            Person(PEOPLE_NAMES[number // PAGES_EACH], number, seed, _build_asker(server), sent, hands)
+            SimulatedPage(PEOPLE_NAMES[number // PAGES_EACH], number, seed, _build_asker(server), sent, hands)
             for number in range(PAGES_EACH * people)
         ]
         started = time.monotonic()
@@ -166,7 +166,7 @@ def _cause_fault(chance: random.Random, server: Server, tally: _Tally) -> None:
         tally.other["full_disks"] += server.fill_disk(chance.uniform(0.3, 2), room)
 
 
-def _drain_pages(server: Server, pages: list[Person]) -> bool:
+def _drain_pages(server: Server, pages: list[SimulatedPage]) -> bool:
     """Return whether every page could send its remaining decisions in time once the faults had ended."""
     if server.process.poll() is not None:
         server.start()
@@ -184,7 +184,7 @@ def _build_result(
     hands: Hands,
     tally: _Tally,
     commands: Commands,
-    pages: list[Person],
+    pages: list[SimulatedPage],
     elapsed: float,
     drained: bool,
 ) -> dict:

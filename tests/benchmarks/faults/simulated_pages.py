@@ -46,8 +46,20 @@ class SentDecisions:
     acknowledged: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
 
+    def record_answer(self, answer: dict, waiting: dict[str, dict], chance: random.Random, resent_share: float) -> None:
+        """Record an answer of the server, and remove what it answers from `waiting`, except what is sent once more."""
+        for uuid_ in answer["saved"]:
+            self.acknowledged.add(uuid_)
+            self.refused.pop(uuid_, None)
+            entry = waiting.pop(uuid_, None)
+            if entry and chance.random() < resent_share:
+                waiting[uuid_] = entry
+        for uuid_, reason in answer["refused"].items():
+            waiting.pop(uuid_, None)
+            self.refused[uuid_] = reason
 
-class Person(threading.Thread):
+
+class SimulatedPage(threading.Thread):
     """A simulated annotator's open page, as a thread.
 
     Args:
@@ -199,17 +211,8 @@ class Person(threading.Thread):
         entries = list(self._waiting.values())[:DECISIONS_PER_REQUEST]
         impatient = self._chance.random() < IMPATIENT_SHARE
         answer = self._post_body("/api/decisions", {"decisions": entries}, 0.02 if impatient else PATIENCE_SECONDS)
-        if answer is None:
-            return
-        for uuid_ in answer["saved"]:
-            self._sent.acknowledged.add(uuid_)
-            self._sent.refused.pop(uuid_, None)
-            entry = self._waiting.pop(uuid_, None)
-            if entry and self._chance.random() < RESENT_SHARE:
-                self._waiting[uuid_] = entry
-        for uuid_, reason in answer["refused"].items():
-            self._waiting.pop(uuid_, None)
-            self._sent.refused[uuid_] = reason
+        if answer is not None:
+            self._sent.record_answer(answer, self._waiting, self._chance, RESENT_SHARE)
 
     def _post_body(self, path: str, body: dict, patience: float = PATIENCE_SECONDS) -> dict | None:
         """Return the server's answer; None without an answer, or if the request is to be sent again."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.child_processes import GRACE_SECONDS, close_input, start_module
 
+from annotator.benchmark.reports import Report, ReportTable
 from annotator.benchmark.scratch import print_progress, scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.settings import DATABASE_FILE
@@ -35,6 +36,17 @@ STEP_MODULE, MEASURED_LINE = "benchmarks.scale.steps", b'"measured"\n'
 EXTRAPOLATED_IMAGES = 10_000_000  # images, of which sizes that were measured say what they would take
 Figures = dict[str, float]
 Run = Callable[[str], Figures]
+STEP_HEADINGS = ("s", "CPU s", "peak MB", "with files", "beside it")
+REPORT_NOTE = (
+    'Each step is a process of its own. Peak MB is the most memory that is no file; "with files" is with mapped\n'
+    "files, which the system drops when it needs the room. Embed writes made-up features; page is a server without\n"
+    "a worker."
+)
+GROWTH_NOTE = (
+    "Growth is e of images^e between the two largest sizes. What is foretold is a line a + b x images through all\n"
+    "sizes, and where e is above 1.15, images^e from the largest size on. It is assumed that nothing else changes:\n"
+    "such as files that fit into the memory of this machine at these sizes, and would not there."
+)
 
 
 def measure(
@@ -199,3 +211,63 @@ def _extrapolate_figures(sizes: Sequence[dict[str, Any]]) -> dict[str, dict[str,
 
 def _extrapolate_figure(sizes: Sequence[dict[str, Any]], counts: list[int], name: str) -> dict[str, float]:
     return extrapolate_growth(counts, [size["figures"][name] for size in sizes], EXTRAPOLATED_IMAGES)
+
+
+def build_scale_report(result: dict[str, Any]) -> Report:
+    """Return the report: the steps of each size, and with several sizes the growth."""
+    tables = [
+        ReportTable([f"{size['images']:,} images", *STEP_HEADINGS], _build_rows(size)) for size in result["sizes"]
+    ]
+    if not result["growth"]:
+        return Report([describe_set(result)], tables, [REPORT_NOTE])
+    return Report([describe_set(result)], [*tables, _build_growth_table(result)], [REPORT_NOTE, GROWTH_NOTE])
+
+
+def describe_set(result: dict[str, Any]) -> str:
+    """Return a sentence on the size of the made-up set."""
+    return f"{result['classes']:,} classes, image files of {result['kilobytes']:,} KB, made up"
+
+
+def _build_rows(size: dict[str, Any]) -> list[tuple[str, ...]]:
+    figures = size["figures"]
+    columns = ("seconds", "cpu_seconds", "peak_mb", "resident_mb")
+    return [
+        (step, *(_format_number(figures.get(f"{step}_{column}")) for column in columns), _describe_step(step, size))
+        for step in REPORTED_STEPS
+        if f"{step}_seconds" in figures
+    ]
+
+
+def _describe_step(step: str, size: dict[str, Any]) -> str:
+    """Return further figures of a step in words; "" for a step without any."""
+    of = size["figures"] | size["ratios"]
+    words = {
+        "register": "{register_per_second:,.0f} images/s, {register_over_floor:.1f} x reading and hashing; "
+        "unchanged {register_unchanged_seconds:,.1f} s",
+        "train": "first {train_first_seconds:,.1f} s, next {train_next_seconds:,.1f} s, {train_next_over_floor:.1f} x "
+        "the products; hidden AP {train_hidden_ap:.1f}",
+        "page": "first page; a key p95 {page_key_p95_ms:.0f} ms, a class's grid {page_grid_class_p95_ms:.0f} ms",
+        "decide": "{decide_per_second:,.0f} decisions/s (the disk alone {decide_floor_per_second:,.0f}), "
+        "in grids {decide_cells_per_second:,.0f} cells/s",
+        "export": "{export_mb:,.1f} MB",
+    }
+    return words.get(step, "").format_map(of)
+
+
+def _build_growth_table(result: dict[str, Any]) -> ReportTable:
+    growth = result["growth"]
+    sizes = [(f"{size['images']:,}", size["figures"]) for size in result["sizes"]]
+    rows = [
+        (
+            name.replace("_", " "),
+            *(_format_number(figures[name]) for _, figures in sizes),
+            f"{of['exponent']:.2f}",
+            _format_number(of["predicted"]),
+        )
+        for name, of in growth.items()
+    ]
+    return ReportTable(["", *(title for title, _ in sizes), "growth", f"{EXTRAPOLATED_IMAGES:,} (foretold)"], rows)
+
+
+def _format_number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"

@@ -130,15 +130,7 @@ class Teammate(threading.Thread):
         if not answer:
             self._ending.wait(0.2)
             return
-        said = json.loads(answer)
-        for uuid_ in said["saved"]:
-            self._sent.acknowledged.add(uuid_)
-            entry = self._waiting.pop(uuid_, None)
-            if entry and self._chance.random() < RESENT_SHARE:
-                self._waiting[uuid_] = entry
-        for uuid_, reason in said["refused"].items():
-            self._waiting.pop(uuid_, None)
-            self._sent.refused[uuid_] = reason
+        self._sent.record_answer(json.loads(answer), self._waiting, self._chance, RESENT_SHARE)
 
     def _send_request(self, kind: str, method: str, path: str, body: dict[str, Any] | None) -> bytes | None:
         """Send a request and return the body of its answer; None for another status than 200, or without an answer."""

@@ -1,4 +1,8 @@
-"""People who err, in the simulated projects of `bench certificate`: who answers which image, and what they say."""
+"""People who err, in the simulated projects of `bench certificate`: who answers which image, and what they say.
+
+Each has a sensitivity and a specificity per class, which is what a certificate estimates. Errors of single key presses
+are another model: annotator/benchmark/simulated_people.py.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +16,7 @@ OPEN_STATE = 2
 
 
 @dataclass(frozen=True)
-class People:
+class ErringTeam:
     """A team; each person answers images of their own and, blind, some that another person answers, too.
 
     Attributes:
@@ -54,7 +58,7 @@ class TeamAnswers:
     has_two_answers: np.ndarray
 
 
-def draw_answers(rng: np.random.Generator, truth: np.ndarray, people: People) -> TeamAnswers:
+def draw_answers(rng: np.random.Generator, truth: np.ndarray, people: ErringTeam) -> TeamAnswers:
     """Draw the answers of a team to cells whose truth (N, C) is given."""
     images, classes = truth.shape
     finds = rng.uniform(*people.sensitivity_range, (people.count, classes))
@@ -74,7 +78,7 @@ def draw_answers(rng: np.random.Generator, truth: np.ndarray, people: People) ->
 
 
 def label_double_readings(
-    rng: np.random.Generator, team: TeamAnswers, truth: np.ndarray, states: np.ndarray, people: People
+    rng: np.random.Generator, team: TeamAnswers, truth: np.ndarray, states: np.ndarray, people: ErringTeam
 ) -> tuple[DoubleReadings | None, np.ndarray]:
     """Label the images that two people answered, in `states` (N, C), and settle some of their different answers.
 

@@ -1,0 +1,100 @@
+"""The report of a benchmark: the texts and tables that a terminal prints and a Markdown file keeps.
+
+Each benchmark builds one `Report` from its result, in a function `build_..._report` of its measuring module.
+annotator/cli/bench/bench_outputs.py prints it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+
+CODE_PATTERN = re.compile("`([^`]+)`")
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of cells, which are text.
+
+    Attributes:
+        headings: One per column.
+        rows: Cells; code stands in backticks, which a terminal does not show.
+        title: Empty for a table without a title.
+    """
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+
+    def list_plain_rows(self) -> list[list[str]]:
+        """Return the rows without the backticks of code."""
+        return [[CODE_PATTERN.sub(r"\1", cell) for cell in row] for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a benchmark in words.
+
+    Attributes:
+        description: Lines on what was measured.
+        tables: The figures.
+        explanations: Paragraphs on how to read the tables: below them on a terminal, above them in Markdown.
+        remarks: Lines below everything else.
+        summary: The totals of all tables: the last table on a terminal, the first one in Markdown.
+        command: The command line, for Markdown.
+        row_commands: Command lines that repeat single rows, for Markdown.
+    """
+
+    description: Sequence[str]
+    tables: Sequence[ReportTable]
+    explanations: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    summary: ReportTable | None = None
+    command: str = ""
+    row_commands: Sequence[str] = ()
+
+    @property
+    def has_titles(self) -> bool:
+        """Return whether any table has a title, so that blank lines separate the parts on a terminal."""
+        return any(table.title for table in self.tables)
+
+
+def format_markdown(report: Report) -> str:
+    """Return the report in Markdown, with the exact command."""
+    tables = [report.summary, *report.tables] if report.summary else report.tables
+    parts = [f"`{report.command}`", "\n".join(report.description), *report.explanations]
+    parts += [format_markdown_table(table) for table in tables]
+    if report.remarks:
+        parts.append("\n".join(report.remarks))
+    if report.row_commands:
+        parts.append("\n".join(["```", *report.row_commands, "```"]))
+    return "\n\n".join(parts) + "\n"
+
+
+def format_markdown_table(table: ReportTable) -> str:
+    """Return a table in Markdown, below its title if it has one."""
+    lines = [format_markdown_line(table.headings), "|" + "---|" * len(table.headings)]
+    lines += [format_markdown_line(row) for row in table.rows]
+    return "\n".join([f"**{table.title}**", "", *lines] if table.title else lines)
+
+
+def format_markdown_line(cells: Sequence[str]) -> str:
+    """Return one row of a table in Markdown."""
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def write_markdown(report: Report, path: Path) -> None:
+    """Write the report to a Markdown file."""
+    path.write_text(format_markdown(report), encoding="utf-8")
+
+
+def check_folder(path: Path) -> None:
+    """Check before hours of work that the folder of a file to write exists.
+
+    Raises:
+        AnnotatorError: The folder does not exist.
+    """
+    if not path.resolve().parent.is_dir():
+        raise AnnotatorError(f"{path} cannot be written: there is no folder {path.resolve().parent}.")
