@@ -1,8 +1,6 @@
-"""Annotate images with several labels each: one click an image, a model that finds the missing labels.
+"""Annotation of multi-label images, with a model that finds missing labels.
 
-What `__all__` lists is the public Python interface, described in docs/python.md and by the docstrings of Project; all
-other names may change. A name is imported when it is first used, so that the page stays free of torch and the worker
-free of Streamlit.
+`__all__` is the public interface, imported on first use, so that pages load no torch.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -30,16 +28,16 @@ _LAZY_IMPORTS = {
 
 
 def open(path: "str | PathLike[str]") -> "Project":
-    """Open the project in a folder; close it with `close()` or use it in a `with` block.
+    """Open the project in a folder, for `close()` or a `with` block.
 
     Args:
-        path: The project folder. A project of an older version is brought up to date.
+        path: The project folder, upgraded if older.
 
     Returns:
-        The open project.
+        The project.
 
     Raises:
-        AnnotatorError: The folder holds no project, the project is from a newer version, or its file is not a database.
+        AnnotatorError: Not a project, or too new.
     """
     from annotator.project import Project
 

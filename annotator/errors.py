@@ -1,23 +1,19 @@
-"""Errors for people: the command line prints them without a traceback (exit status 1), pages show them.
-
-The message says what happened, with the values, the likely cause, and what to do. Several problems are reported
-together.
-"""
+"""Errors for users: what happened, why and what to do."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
 class AnnotatorError(Exception):
-    """A problem that a person can solve; the message says how."""
+    """A problem that users can solve."""
 
 
 class DiskFull(AnnotatorError):
-    """The disk is full; no partly written file was kept."""
+    """The disk is full, without partial files."""
 
 
 class ProjectMoved(AnnotatorError):
-    """The project is no longer where it was opened, so nothing may be written there."""
+    """The project moved, so nothing may be written."""
 
 
 class UnsupportedVersion(AnnotatorError):
@@ -25,35 +21,35 @@ class UnsupportedVersion(AnnotatorError):
 
 
 class Forbidden(AnnotatorError):
-    """A person lacks the right to do what was tried on their behalf (roles.py)."""
+    """A person lacks the required right."""
 
 
 class NothingToLearn(AnnotatorError):
-    """No image with features has a label 'present', so a training has nothing to learn."""
+    """No image with features is labeled present."""
 
 
 class StorageTimeout(AnnotatorError):
-    """A disk did not answer in time. The file itself may be fine."""
+    """A disk did not respond in time."""
 
 
 class RequestSkipped(StorageTimeout):
-    """A file was not requested because its address left earlier requests unanswered."""
+    """A URL was skipped after unanswered requests."""
 
 
 class AlreadyRunning(AnnotatorError):
-    """Another process holds the lock of the worker or the server."""
+    """Another process holds the lock."""
 
 
 def combine_problems(headline: str, problems: Sequence[str], max_listed: int = 50) -> AnnotatorError:
-    """Return one error for all problems of an input, so that a person can fix them at once.
+    """Return one error that lists all problems.
 
     Args:
-        headline: The first line of the message.
-        problems: One sentence a problem.
-        max_listed: The largest number of problems that are listed; the others are counted.
+        headline: First line.
+        problems: One sentence each.
+        max_listed: Others are counted.
 
     Returns:
-        The error, to be raised by the caller.
+        The error, not raised.
     """
     rows = [f"  - {problem}" for problem in problems[:max_listed]]
     if len(problems) > max_listed:
@@ -62,12 +58,12 @@ def combine_problems(headline: str, problems: Sequence[str], max_listed: int = 5
 
 
 def did_you_mean(word: str, known: Iterable[str], max_listed: int = 20) -> str:
-    """Return the sentence that follows "there is no ...": similar names first, then all known ones.
+    """Return a hint: similar names, then all.
 
     Args:
         word: The unknown name.
-        known: The names that there are.
-        max_listed: The largest number of known names that are listed; the others are counted.
+        known: Existing names.
+        max_listed: Others are counted.
 
     Returns:
         Such as "Did you mean 'fox'? There is: fox, heron, deer."

@@ -1,9 +1,6 @@
-"""The open project: the owner of its database, its settings and everything that is kept in memory of it.
+"""The open project: its database and all operations of the Python interface.
 
-`annotator.open` returns a Project to Python programs, and the app serves one; two projects in one process share
-nothing. This module lies below the two processes, which open projects, and above all other rooms, so that it can offer
-their functions as methods. What a method needs is imported when it is called, because pages open projects and must
-start quickly. docs/python.md has examples.
+Methods import what they need when called, because pages must start quickly.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,9 +35,9 @@ class Configuration:
     """The settings of the next training.
 
     Attributes:
-        method: Name of the training method.
-        backbone: Name of the backbone.
-        parameters: The parameters of the method that differ from its defaults, by name.
+        method: Method name.
+        backbone: Backbone name.
+        parameters: Non-default parameters.
     """
 
     method: str
@@ -49,34 +46,33 @@ class Configuration:
 
 
 class Project:
-    """The project in a folder; safe to share between threads until it is closed.
+    """The project in a folder, safe to share between threads until closed.
 
     Attributes:
-        db: The database, for the functions of annotator's rooms; not part of the public interface.
+        db: The database, not public.
     """
 
     db: Database
 
     def __init__(self, path: str | PathLike[str]):
-        """Open the project in a folder, bringing one of an older version up to date.
+        """Open the project in a folder.
 
         Args:
-            path: The project folder.
+            path: The project folder, upgraded if older.
 
         Raises:
-            AnnotatorError: The folder holds no project, the project is from a newer version, or its file is not a
-                database.
+            AnnotatorError: Not a project, or too new.
         """
         self.db = Database(Path(path))
 
     @property
     def path(self) -> Path:
-        """Return the absolute path of the project folder."""
+        """Return the project folder's absolute path."""
         return self.db.paths.project
 
     @property
     def configuration(self) -> Configuration:
-        """Return the method, backbone and parameters of the next training, as they are set now."""
+        """Return the settings of the next training."""
         return Configuration(
             configuration.get_method(self.db),
             configuration.get_backbone(self.db),
@@ -85,27 +81,25 @@ class Project:
 
     @property
     def classes(self) -> list[str]:
-        """Return the names of the classes, in the order of the columns of tables and exports."""
+        """Return the class names, in column order."""
         from annotator.store.classes.classes import load_active_classes
 
         return [class_.name for class_ in load_active_classes(self.db)]
 
     def labels(self, *, wide: bool = False, unknown: bool = False, choices: "Choices | None" = None) -> "pd.DataFrame":
-        """Return the labels as a table, all as of one moment.
+        """Return a consistent table of the labels.
 
         Args:
-            wide: True: one row an image (the index holds their names) and one Int8 column a class: 1 present, 0 absent,
-                <NA> unknown or unsure. False: one row a cell, with the columns listed below.
-            unknown: Also return the cells without an answer: images x classes rows. Ignored where `wide` is True.
-            choices: The cells and images to return, as for an export; None: all.
+            wide: One row per image and Int8 column per class (1 present, 0 absent, else <NA>).
+            unknown: Include unanswered labels, unless `wide`.
+            choices: As for exports.
 
         Returns:
-            The long table has the columns image, class, state (present, absent, unsure; <NA> unknown), source,
-            annotator, decided_at (UTC), probability (of the current run, nan without one), split, image_id, and, for
-            imported answers, origin_source and origin_annotator.
+            Columns image, class, state (<NA> unanswered), source, annotator, decided_at (UTC), probability, split,
+            image_id, and for imports origin_source, origin_annotator.
 
         Raises:
-            AnnotatorError: The choices are not possible for this project.
+            AnnotatorError: The choices are not valid.
         """
         from annotator.exchange import dataframes
 
@@ -116,29 +110,28 @@ class Project:
         )
 
     def images(self) -> "pd.DataFrame":
-        """Return the images as a table with one row an image.
+        """Return a table with one row per image.
 
         Returns:
-            Columns id, name, path (of the file, <NA> without one), sha256, width and height (pixels), complete (every
-            class is answered), problem (why the file cannot be read, "" when it can), split, and one column
-            attribute.NAME for each other attribute.
+            Columns id, name, path (or <NA>), sha256, width, height (pixels), complete, problem ("" if readable),
+            split, and attribute.NAME per field.
         """
         from annotator.exchange import dataframes
 
         return dataframes.load_images(self.db)
 
     def suggestions(self, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
-        """Return the unanswered labels that are probably present, the likeliest first.
+        """Return unanswered labels that are probably present, most probable first.
 
         Args:
-            class_: Name of the only class to return; None: all classes.
-            n: The largest number of rows.
+            class_: None selects all.
+            n: Maximum rows.
 
         Returns:
-            Columns image, class, probability, run and image_id; no rows before the first run.
+            Columns image, class, probability, run, image_id.
 
         Raises:
-            AnnotatorError: No class has this name.
+            AnnotatorError: Unknown class.
         """
         from annotator.exchange import dataframes
 
@@ -152,40 +145,37 @@ class Project:
         *,
         annotator: str | None = None,
     ) -> int:
-        """Answer cells in the name of a person; all of them are stored, as one step for `undo`, or none.
+        """Store labels of an annotator, all or nothing, as one step for `undo`.
 
-        The answers get the source `script`: a person stands for them, and a program chose the cells. Decisions of other
-        people wait while the answers are stored, so labels of a whole data set are better brought in with `import_`.
+        Their source is `script`. For a whole data set, use `import_`, which blocks others less.
 
         Args:
-            image: A name or id, or several; or a table with the columns image, class and state, given alone.
-            class_: A name or id for all images, or one for each; None with a table.
-            state: Present, absent, unsure or clear (no answer any more) for all images, or one for each; None with a
-                table.
-            annotator: The person whose answers these are; None: your login name.
+            image: Names or ids, or a table (image, class, state).
+            class_: One, or one per image. None with a table.
+            state: present, absent, unsure or clear, like `class_`.
+            annotator: None selects yourself.
 
         Returns:
-            The number of cells answered.
+            The label count.
 
         Raises:
-            AnnotatorError: Images, classes or states are unknown or do not fit together; the message lists all
-                problems.
+            AnnotatorError: Lists all problems.
         """
         from annotator.exchange import scripted_decisions
 
         return scripted_decisions.store_decisions(self.db, image, class_, state, annotator or get_login_name())
 
     def undo(self, *, annotator: str | None = None) -> int:
-        """Take back the newest step of a person; imports are taken back with `annotator imports undo`.
+        """Undo the newest step of an annotator, except imports.
 
         Args:
-            annotator: The person whose step is taken back; None: your login name.
+            annotator: None selects yourself.
 
         Returns:
-            The number of decisions taken back.
+            The decision count.
 
         Raises:
-            AnnotatorError: The person has no decision left to undo.
+            AnnotatorError: No step is left.
         """
         from annotator.store.labels import decisions
 
@@ -201,23 +191,21 @@ class Project:
         replace: bool = False,
         annotator: str | None = None,
     ) -> "PredictionSource":
-        """Store the predictions of another model; the next training learns how much they are worth.
+        """Store predictions of another model, weighted by the next training.
 
         Args:
-            scores: A file that `annotator predictions` reads; or a table: image, class and score, one row a cell, or
-                images as index and one column a class (<NA>: no score). Images are given by name or sha256.
-            name: The name of the source of these predictions.
-            scale: Probability: the scores lie in [0, 1]; score: any numbers, of which only the order within a class
-                counts.
-            only_known: Leave out classes that the project does not have, instead of refusing them.
-            replace: Forget the earlier predictions of this source.
-            annotator: The person who brings them in, for the history; None: your login name.
+            scores: A file, or a table: image (name or sha256), class and score, or one column per class.
+            name: Source name.
+            scale: probability in [0, 1], or score (only ordered within classes).
+            only_known: Ignore unknown classes.
+            replace: Replace this source's predictions.
+            annotator: None selects yourself.
 
         Returns:
-            The source as it is stored: its name, scale, and the numbers of images and cells it has a score for.
+            The stored source.
 
         Raises:
-            AnnotatorError: The scores cannot be read or do not fit the project; then nothing is stored.
+            AnnotatorError: Scores are not valid.
         """
         from annotator.exchange.predictions import prediction_import
         from annotator.exchange.predictions.score_dataframes import read_score_frame
@@ -232,19 +220,19 @@ class Project:
         return prediction_import.store_scores(self.db, name, read_score_frame(scores), choices, by, "The table")[0]
 
     def progress(self) -> "Progress":
-        """Return how far the project is: pairs answered, images complete, and the seconds left at everybody's pace."""
+        """Return the progress: labels answered, images complete, seconds left."""
         from annotator.snapshot.project_progress import load_progress
 
         return load_progress(self.db)
 
     def certificate(self, target: float = 0.98) -> "Certificate":
-        """Return how complete and how correct the labels are, with 95 % intervals.
+        """Return the quality report, with 95% intervals.
 
         Args:
-            target: The recall, in [0, 1], that the sentences of `lacks` refer to.
+            target: Recall in [0, 1] for `lacks`.
 
         Returns:
-            The certificate: `overall` and `classes` hold the figures, `lacks` says what would make them surer.
+            Figures and advice (`lacks`).
         """
         from annotator.quality.certification import compute_certificate
 
@@ -260,22 +248,21 @@ class Project:
         lossy: bool = False,
         tag: str = "",
     ) -> list[Path]:
-        """Write the data set and its data card; nothing is written where anything is wrong.
+        """Write the data set and its data card, all or nothing.
 
         Args:
-            target: The file or folder to write, as the format asks for.
-            format: Name of a format of docs/formats.md.
-            choices: Cells and images to write, splits, columns, and so on; None: everything.
-            overwrite: Replace files that no export has written, too.
-            lossy: Write even where the format has no room for all facts.
-            tag: The name of this export, for `annotator diff`; "": none.
+            target: File or folder.
+            format: A format of docs/formats.md.
+            choices: Filters, splits, columns. None selects everything.
+            overwrite: Replace files not written by exports.
+            lossy: Allow data loss.
+            tag: Version for `annotator diff`, or "".
 
         Returns:
-            The paths written: the files, or the folder.
+            Written files or folder.
 
         Raises:
-            AnnotatorError: The format, the target or the choices are not possible, or the format would lose facts; the
-                message lists all problems.
+            AnnotatorError: Lists all problems.
         """
         from annotator.exchange.exports import export_writer
 
@@ -295,23 +282,21 @@ class Project:
         conflicts: Literal["keep", "replace"] = "keep",
         exhaustive: bool = False,
     ) -> "ImportPreview":
-        """Return what `import_` would change with the same arguments; nothing is changed.
+        """Return the changes that `import_` would make.
 
         Args:
-            source: A file, folder, archive or address.
-            format: Name of the format; None: it is recognised.
-            images: A folder with the images; None: those that the source names, or those of the project.
-            class_map: A CSV of two columns: name in the source, class of the project (empty: left out); None: equal
-                names.
-            conflicts: Keep: answers of the project stay where the source says something else; replace: the source's
-                count.
-            exhaustive: The source names every present class: its other classes are absent.
+            source: File, folder, archive or URL.
+            format: None detects it.
+            images: Image folder. None uses the source's or project's.
+            class_map: CSV (source name, project class), empty excludes. None matches equal names.
+            conflicts: keep or replace existing labels.
+            exhaustive: Unnamed classes are absent.
 
         Returns:
-            The numbers of images, answers and conflicts, and the names that match no class.
+            Counts, conflicts and unmatched names.
 
         Raises:
-            AnnotatorError: The source cannot be read; the message lists all problems.
+            AnnotatorError: Lists all problems.
         """
         from annotator.exchange.imports import import_plan
         from annotator.store.locations.addresses import parse_location
@@ -331,25 +316,22 @@ class Project:
         exhaustive: bool = False,
         annotator: str | None = None,
     ) -> "ImportOutcome":
-        """Import images and labels of a file, folder, archive or address, all or nothing.
+        """Import images and labels, all or nothing.
 
         Args:
-            source: A file, folder, archive or address.
-            format: Name of the format; None: it is recognised.
-            images: A folder with the images; None: those that the source names, or those of the project.
-            class_map: A CSV of two columns: name in the source, class of the project (empty: left out); None: equal
-                names.
-            conflicts: Keep: answers of the project stay where the source says something else; replace: the source's
-                count.
-            exhaustive: The source names every present class: its other classes are absent.
-            annotator: The person who imports, for the history; None: your login name. The answers are those of
-                "import".
+            source: File, folder, archive or URL.
+            format: None detects it.
+            images: Image folder. None uses the source's or project's.
+            class_map: CSV (source name, project class), empty excludes. None matches equal names.
+            conflicts: keep or replace existing labels.
+            exhaustive: Unnamed classes are absent.
+            annotator: None selects your login name.
 
         Returns:
-            The numbers of answers and images that were stored.
+            Counts of labels and images.
 
         Raises:
-            AnnotatorError: The source cannot be imported; the message lists all problems, and nothing is stored.
+            AnnotatorError: Lists all problems.
         """
         from annotator.exchange.imports import import_plan
         from annotator.store.locations.addresses import parse_location
@@ -369,24 +351,20 @@ class Project:
         choices: "Choices | None" = None,
         size: int | None = 224,
     ) -> "LabeledImages":
-        """Return the data set as it is now, as a torch Dataset of (image, labels, mask).
-
-        Images are read where they lie, when they are asked for.
+        """Return a snapshot of the labels as a torch Dataset of (image, labels, mask).
 
         Args:
-            split: Only images of this split: of `choices.splits`, or else of the attribute `split`; None: all images.
-            transform: Called with each picture (PIL, RGB, upright); None: a float32 tensor (3, size, size) in [0, 1].
-            unknown: Mask: labels and mask are 0 where nothing is known; absent, model: unknown cells are filled in as
-                for exports.
-            choices: The cells and images to use, as for an export; None: all.
-            size: Width and height in pixels without a transform; None: the PIL image itself.
+            split: None selects all.
+            transform: Applied to PIL images. None gives float32 (3, size, size) in [0, 1].
+            unknown: mask zeroes unanswered labels, absent and model fill them.
+            choices: As for exports.
+            size: Pixels without a transform. None gives PIL images.
 
         Returns:
-            The data set; labels are (C,) float32: 1 present, -1 absent, 0 unknown, and the mask is 1 where the label is
-            known.
+            Labels: (C,) float32, 1 present, -1 absent, 0 unknown. Mask: 1 where known.
 
         Raises:
-            AnnotatorError: The choices are not possible, `unknown` is another word, or no image is in the split.
+            AnnotatorError: Not valid arguments, or empty split.
         """
         from annotator.exchange.exports.choices import Choices
         from annotator.torch_dataset import build_labeled_images
@@ -399,7 +377,7 @@ class Project:
         return build_labeled_images(self.db, split, transform, choices, size)
 
     def close(self) -> None:
-        """Close the database and free the caches; closing again does nothing, any other use raises AnnotatorError."""
+        """Close the database. Later use raises AnnotatorError, except closing again."""
         self.db.close()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,5 @@
-"""Measurements that people run on their own images or a researcher repeats, called by `annotator bench`.
+"""Reproducible measurements on own or public images, for `annotator bench`.
 
-Each `measure(...)` returns {"bench": name, "figures": {name: number}, "ratios": {name: number}} with units in the
-names. It measures ours and its rival or floor in the same run, in turns: figures of another day or machine say nothing.
-Temporary projects are gone when it ends, however it ends (scratch.py).
+Each `measure(...)` returns {"bench": name, "figures": {name: number}, "ratios": {name: number}}. Candidates
+and baseline alternate in one run, because other days or machines are not comparable.
 """

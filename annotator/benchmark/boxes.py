@@ -1,4 +1,4 @@
-"""Boxes of things in a folder of images: a CSV, checked against the names of images and classes."""
+"""Object boxes of an image folder, read from CSV and checked for valid names."""
 
 import csv
 from collections import defaultdict
@@ -16,12 +16,11 @@ def read_boxes(path: Path, images: Sequence[str], classes: Sequence[str]) -> dic
     """Read boxes by (row, column) from a CSV `image,class,left,top,right,bottom`.
 
     Args:
-        path: The CSV file.
-        images: The allowed names of images, by row.
-        classes: The allowed names of classes, by column.
+        images: Allowed names, by row.
+        classes: Allowed names, by column.
 
     Raises:
-        AnnotatorError: Naming all lines that cannot be used.
+        AnnotatorError: Listing all invalid lines.
     """
     rows = {name: row for row, name in enumerate(images)}
     columns = {name: column for column, name in enumerate(classes)}

@@ -1,12 +1,7 @@
-"""Speed of embedding image files, beside the most that the same network can do and the code anyone would write.
+"""Embedding speed of the worker's pipeline, compared with a bare forward pass and a plain loop.
 
-Three rivals take turns, so that other load on the machine slows all of them; each figure is the median of its rounds.
-
-- ours: the worker's own pipeline, from files on disk to the features of images and of their regions
-- forward only: the same backbone at its fastest setting, on random pixels that are already in memory. Both ways of
-  sharing the cores are tried - all of them on one pass, or one pass on each - and the faster one is the rival. On a GPU
-  the pixels are in its memory already, and it takes as many at once as make it faster
-- plain loop: float32, contiguous, one image at a time, decoded in line at full size, with torchvision's transforms
+Candidates alternate, so that other load affects all. The forward pass uses random pixels in memory and the
+faster way of sharing cores. The plain loop is float32, one image at a time.
 """
 
 import os
@@ -46,22 +41,15 @@ def measure(
     photos_a_round: int | None = None,
     large: int = 24,
 ) -> dict:
-    """Compare the pipeline with its rivals, on photos and on 12-megapixel JPEGs that are made here.
+    """Compare the pipeline with its rivals on photos and generated 12-megapixel JPEGs.
 
     Args:
-        images: A folder of photos, searched recursively, repeated if there are too few; None: the sample data.
-        backbone: The name of the network.
-        rounds: The number of timings of every rival.
-        photos_a_round: Images in each timing of the pipeline and the forward pass; the plain loop gets a third of them,
-            at most MAX_PLAIN_LOOP_PHOTOS. None: PHOTOS_PER_ROUND, on a GPU GPU_PHOTOS_PER_ROUND.
-        large: 12-megapixel JPEGs, each in every timing of the pipeline; the plain loop gets a third of them.
-
-    Returns:
-        {"bench", "figures": {name: number}, "ratios": {name: number}}; units are in the names.
+        images: Photo folder, repeated if too small. None selects the sample data.
+        photos_a_round: Images per timing. The plain loop gets a third.
+        large: 12-megapixel JPEGs per timing.
 
     Raises:
-        AnnotatorError: The folder holds no readable image, or a licence is not accepted.
-        ValueError: As load_backbone does.
+        AnnotatorError: Without a readable image, or for an unaccepted license.
     """
     check_license_accepted(backbone)
     network = load_backbone(backbone, None)
@@ -117,12 +105,10 @@ def measure(
 
 
 def _compute_median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Return the median of the ratios of each round."""
     return round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 3)
 
 
 def _measure_rivals(rivals: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Return images a second of every rival in every round, after an uncounted round to warm up."""
     speeds: dict[str, list[float]] = {name: [] for name in rivals}
     for number in range(rounds + 1):
         for name, run in rivals.items():
@@ -153,13 +139,13 @@ def _draw_pixels(network: Backbone, count: int) -> torch.Tensor:
 
 
 def _build_shared_pass(network: Backbone, count: int) -> Callable[[], object]:
-    """Return a forward pass in which all cores share one batch, as torch does by default."""
+    """Return a forward pass with all cores on one batch."""
     pixels = _draw_pixels(network, count)
     return lambda: network.features(pixels)
 
 
 def _build_pass_per_core(network: Backbone, count: int) -> Callable[[], None]:
-    """Return a forward pass on each core, with the images divided among them."""
+    """Return a forward pass with the images divided among cores."""
     parts = _draw_pixels(network, count).split(network.chunk if network.on_gpu else 8)
 
     def run() -> None:
@@ -170,7 +156,7 @@ def _build_pass_per_core(network: Backbone, count: int) -> Callable[[], None]:
 
 
 def _build_plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
-    """Return the obvious loop: no threads, no batches, no reduced decoding."""
+    """Return a loop without threads, batches or reduced decoding."""
     interpolation = transforms.InterpolationMode(network.interpolation)
     prepare = transforms.Compose(
         [
@@ -207,7 +193,7 @@ def _list_readable_photos(folder: Path) -> list[Path]:
 
 
 def _write_large_photos(photos: Sequence[Path], folder: Path, count: int) -> list[Path]:
-    """Write JPEGs of 12 megapixels: enlarged photos with the noise of a sensor, which makes up most of such files."""
+    """Write 12-megapixel JPEGs: enlarged photos with sensor noise."""
     noise = np.random.default_rng(0)
     paths = []
     for number in range(count):

@@ -1,9 +1,4 @@
-"""Measurement of class names: average precision of hidden labels and human effort, with guesses from names and without.
-
-One project is embedded with a text-image network, and copied; in one copy classes are guessed from their names. Before
-any answer the guesses rank all cells alone. Then both are told one label an image, drawn at random, and trained. At
-last a simulated person works with Autopilot in both (benchmark/effort/).
-"""
+"""The gain of predictions from class names: hidden average precision and effort."""
 
 import shutil
 import uuid
@@ -35,17 +30,14 @@ BENCH_ANNOTATOR = "Bench"
 
 
 def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, seed: int = 0) -> dict[str, Any]:
-    """Measure hidden average precision and human effort with and without guesses from class names.
+    """Measure hidden average precision and human effort with and without class names.
 
     Args:
-        images: The folder of the images.
-        truth: A CSV file with the full truth.
-        backbone: The name of the network.
-        effort: Whether to simulate a person as well.
-        seed: Decides all that is random.
+        truth: CSV of all labels.
+        effort: Also simulate a person.
 
     Raises:
-        AnnotatorError: The network cannot read texts, or images and truth do not fit.
+        AnnotatorError: If the backbone cannot read text, or truth does not match.
     """
     with scratch_folder() as folder:
         without, with_names = folder / "without", folder / "with"
@@ -78,7 +70,7 @@ def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, se
 
 
 def _measure_guesses(project: Path, shown: np.ndarray) -> dict[str, float | None]:
-    """Guess from names, and return how well that ranks all cells, from whole images and then also from patches."""
+    """Return how well names rank all cells, by whole images, then also patches."""
     worker, figures = Worker(project), {}
     try:
         if name_texts.build_wording(worker.db) is None:
@@ -107,7 +99,7 @@ def _measure_ranking(db: Database, shown: np.ndarray, name: str) -> dict[str, fl
 
 
 def _measure_after_clicks(project: Path, copy: Path, shown: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Give a copy these labels and train it; return its hidden average precision over cells and over classes."""
+    """Train a copy with labels and return its hidden average precision over cells and classes."""
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
     try:
         db = Database(copy)

@@ -28,10 +28,10 @@ LegendPlace = Literal["outside right upper", "outside upper center", "outside lo
 
 
 def check_ending(path: Path) -> None:
-    """Check the suffix of a picture before hours of training.
+    """Check an image path before hours of training.
 
     Raises:
-        AnnotatorError: `draw_comparison` could not write the file.
+        AnnotatorError: If it could not be written.
     """
     if path.suffix.lower() not in PICTURE_SUFFIXES or not path.resolve().parent.is_dir():
         raise AnnotatorError(
@@ -41,13 +41,9 @@ def check_ending(path: Path) -> None:
 
 
 def draw_comparison(result: dict, path: Path) -> None:
-    """Draw hidden AP and test mAP of every method: points for one share of labelled images, curves over several.
+    """Draw hidden AP and test mAP per method, over shares or namings.
 
-    If first clicks were made in several ways, draw hidden AP and hidden mAP by way of clicking, for each share.
-
-    Args:
-        result: What `measure` returned.
-        path: The file to write; its suffix, one of PICTURE_SUFFIXES, decides the format.
+    The suffix of `path` selects the format.
     """
     rows = result["rows"]
     shares = sorted({row["share"] for row in rows})
@@ -73,13 +69,9 @@ def draw_comparison(result: dict, path: Path) -> None:
 
 
 def draw_leads(result: dict[str, Any], path: Path) -> None:
-    """Draw one panel for each figure: the lead of `auto` on every collection at each share.
+    """Draw the lead of `auto` per collection and share, one panel per figure.
 
-    With searched constants, each collection's lead is that of the constants chosen on the other collections.
-
-    Args:
-        result: What `measure` returned.
-        path: The file to write; its suffix, one of methods.comparison_plot.PICTURE_SUFFIXES, decides the format.
+    The suffix of `path` selects the format.
     """
     names, shares = list(result["setting"]["collections"]), result["setting"]["shares"]
     which = "_left_out" if result["setting"]["searched"] else ""
@@ -105,11 +97,9 @@ def draw_leads(result: dict[str, Any], path: Path) -> None:
 
 
 def draw_curves(result: dict, path: Path) -> None:
-    """Draw recall and F1 against actions and against hours, one line per policy and seed; noisy annotators are dotted.
+    """Draw recall and F1 against actions and hours, one line per policy and seed.
 
-    Args:
-        result: What `measure` returned.
-        path: The file to write; its suffix decides the format.
+    The suffix of `path` selects the format.
     """
     figure = _create_figure(8)
     names = list(dict.fromkeys(curve["policy"] for curve in result["curves"]))
@@ -137,13 +127,9 @@ def draw_curves(result: dict, path: Path) -> None:
 
 
 def draw_recall_curves(result: dict, path: Path) -> None:
-    """Draw one panel for each set and person of the first seed.
+    """Draw one panel per set and person of the first seed.
 
-    A dot marks where a tool said rightly that it was done, a cross where it said so too early.
-
-    Args:
-        result: The result of the benchmark.
-        path: The file to write; its suffix decides the format.
+    A dot marks a correct claim, a cross a premature one.
     """
     rows = [row for row in result["rows"] if row["seed"] == 0]
     panels = list(dict.fromkeys((row["set"], row["person"]) for row in rows))
@@ -216,7 +202,7 @@ def _fade_frame(axes: "Axes") -> None:
 
 
 def _draw_clicks(rows: list[dict], names: list[str], shares: list[float], ways: list[str], path: Path) -> None:
-    """Draw one panel for each figure and share, with one line for each method, beginning at random clicks."""
+    """Draw one panel per figure and share, one line per method."""
     figure = _create_figure(max(3.2 * len(shares), 0.27 * len(names) + 1.0))
     by_cell = {(row["method"], row["share"], row["clicks"]): row for row in rows}
     grid = figure.subplots(len(shares), len(FIGURE_HEADINGS), squeeze=False)
@@ -239,7 +225,7 @@ def _make_line_style(number: int) -> dict[str, Any]:
 
 
 def _draw_points(axes: "Axes", rows: list[dict], names: list[str], key: str) -> None:
-    """Draw one point for each method with its deviation; bars would need an axis that begins at 0."""
+    """Draw one point per method with deviation, because bars need an axis from 0."""
     by_name = {row["method"]: row for row in rows}
     for place, name in zip(range(len(names), 0, -1), names, strict=True):
         value, spread = 100 * by_name[name][key], 100 * by_name[name].get(f"{key}_std", 0.0)
@@ -274,7 +260,6 @@ def _draw_curves(axes: "Axes", rows: list[dict], names: list[str], shares: list[
 
 
 def _sort_best_first(rows: list[dict], shares: list[float]) -> list[str]:
-    """Return the methods by their mean hidden AP (test mAP where nothing is hidden) over the shares, best first."""
     names = dict.fromkeys(row["method"] for row in rows)
     key = "hidden_ap" if "hidden_ap" in rows[0] else "test_map"
     mean = {name: [row[key] for row in rows if row["method"] == name] for name in names}

@@ -1,4 +1,4 @@
-"""What all benchmarks share: a temporary folder, which the next one deletes after a kill, and lines of progress."""
+"""Temporary folders and progress lines of all benchmarks."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ LOCK_FILE = ".in-use"
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield a new temporary folder, deleted at the end; first delete those of this user's killed benchmarks."""
+    """Yield a temporary folder, first deleting those of this user's killed benchmarks."""
     _delete_leftover_folders(Path(tempfile.gettempdir()))
     folder, lock = _take_folder()
     try:
@@ -29,7 +29,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def print_progress(text: str) -> None:
-    """Print a line of progress to standard error, because standard output is for the result."""
+    """Print a line to standard error, because standard output is for the result."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

@@ -25,9 +25,9 @@ MEAN_PAUSE_SECONDS = 60.0  # mean seconds of a pause
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """A simulated annotator who answers by the truth (N, C) bool; if `noisy`, with errors.
+    """A simulated annotator who answers by the truth (N, C) bool, with errors if `noisy`.
 
-    A small thing that a noisy annotator overlooks may be seen at the next call.
+    Overlooked small objects may be seen at the next call.
     """
 
     truth: np.ndarray
@@ -38,21 +38,15 @@ class Person:
 
     @classmethod
     def build(cls, truth: np.ndarray, *, noisy: bool, seed: int) -> "Person":
-        """Make an annotator; the seed decides which things are small and which classes are salient."""
+        """Create an annotator, whose seed selects small objects and salient classes."""
         chance = np.random.default_rng([seed, 1])
         small = truth & (chance.random(truth.shape) < SMALL_SHARE)
         return cls(truth, noisy, chance, small, draw_class_salience(truth.shape[1], SALIENCE_SPREAD, chance))
 
     def answer(self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return the answers to some cells shown together, and the number of presses they took.
+        """Return the answers (n,) bool to cells shown together, and the presses without Enter.
 
-        Args:
-            rows: (n,) the image of each cell.
-            columns: (n,) the class of each cell.
-            start: (n,) bool, the answers set beforehand.
-
-        Returns:
-            (n,) bool, and the number of presses without Enter.
+        `rows`, `columns` and preset answers `start` are (n,).
         """
         seen = self.truth[rows, columns]
         if not self.noisy:
@@ -66,7 +60,7 @@ class Person:
         return start ^ pressed, int(pressed.sum())
 
     def name_one(self, row: int, open_: np.ndarray) -> int | None:
-        """Return the class named first on an image, as a column; None if the annotator sees none of `open_` (C,)."""
+        """Return the column of the first named open class, or None if none is seen."""
         seen = np.flatnonzero(self.truth[row] & open_)
         if self.noisy:
             seen = seen[~(self.small[row, seen] & (self.chance.random(len(seen)) < MISSED_SHARE))]
@@ -97,15 +91,11 @@ def draw_answer_log(
     spread: float = 0.5,
     paused: float = 0.03,
 ) -> list[TimedAnswer]:
-    """Draw `answers` timed answers of this person: grids, whole images and clicks, a third each.
+    """Draw timed answers of this person: grids, whole images and clicks, a third each.
 
     Args:
-        rng: Decides all that is random.
-        times: The person's seconds.
-        answers: The number of answers.
-        classes: The number of classes of the project; half of the images have fewer open.
-        spread: The standard deviation of the log seconds of equal tasks.
-        paused: The share of the answers during which the person pauses, for MEAN_PAUSE_SECONDS on average.
+        spread: Standard deviation of log seconds.
+        paused: Share of answers with a pause.
     """
     result = []
     for _ in range(answers):
@@ -122,7 +112,7 @@ def draw_answer_log(
 def draw_speed_test(
     rng: np.random.Generator, times: TimeModel, *, classes: int = 12, spread: float = 0.5, paused: float = 0.03
 ) -> list[TimedAnswer]:
-    """Draw one speed test of this person; arguments as of `log`."""
+    """Draw one speed test of this person."""
     asked = [(kind, min(size, classes) if kind == "image" else size, changes) for kind, size, changes in TASK_PLAN]
     return [
         _draw_answer(
@@ -150,13 +140,9 @@ def _draw_answer(
 
 
 def draw_seconds(rng: np.random.Generator, mean: float, spread: float = 0.5, paused: float = 0.03) -> float:
-    """Draw the seconds of one answer.
+    """Draw the seconds of one answer, with mean `mean` plus occasional pauses.
 
-    Args:
-        rng: Decides them.
-        mean: The seconds it takes on average, pauses aside.
-        spread: The standard deviation of the log seconds of equal tasks.
-        paused: The probability that the person pauses, for MEAN_PAUSE_SECONDS on average.
+    `spread` is the standard deviation of log seconds.
     """
     seconds = mean * rng.lognormal(-(spread**2) / 2, spread)
     seconds += rng.exponential(MEAN_PAUSE_SECONDS) if rng.random() < paused else 0.0

@@ -1,4 +1,4 @@
-"""The truth about a folder of images: a table of labels as people have it, checked against the names of the images."""
+"""The true labels of an image folder, read from a checked table."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -21,16 +21,12 @@ class TrueLabel:
 
 
 def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
-    """Read every label of the table, in any layout that label_table.py reads.
+    """Read all labels of a table in any layout of label_table.py.
 
-    Classes that a row does not list are absent if the row lists all labels of its image.
-
-    Args:
-        path: The table.
-        images: All names of images.
+    Unlisted classes are absent if the row lists all labels.
 
     Raises:
-        AnnotatorError: Listing every unknown image, unusable class name, bad state and conflict with its line.
+        AnnotatorError: Listing every problem with its line.
     """
     problems = Problems()
     contents = read_table(path, problems)
@@ -56,12 +52,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
 
 
 def find_content_conflicts(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
-    """Return a sentence for each conflict between labels of one image under several names; [] if all agree.
-
-    Args:
-        labels: All labels of the table.
-        ids: Name -> image id; other names are skipped.
-    """
+    """Return a sentence per conflict between duplicate images, by `ids`."""
     first: dict[tuple[int, str], TrueLabel] = {}
     problems: list[str] = []
     for label in labels:

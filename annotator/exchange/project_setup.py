@@ -1,4 +1,4 @@
-"""Making a project from a folder of images, or adding to one: all checks come before anything is written."""
+"""Creation and extension of projects, with all checks before any write."""
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -47,9 +47,8 @@ class SetupResult:
     """The result of `set_up_project`.
 
     Attributes:
-        labels_known: Number of labels in the label file whose cells had an answer in the project already.
-        labels_skipped: Labels of images that were skipped.
-        sentences: Sentences about files that were unpacked, downloaded, missing or changed.
+        labels_known: Labels already answered in the project.
+        labels_skipped: Labels of skipped images.
     """
 
     registered: RegistrationResult
@@ -188,7 +187,6 @@ def set_up_project(
 
 
 def _require_address(named: Address | Path | None) -> Address:
-    """Return the address of images that are read in place. Raises AnnotatorError if `named` is not an address."""
     if not isinstance(named, Address):
         raise AnnotatorError(
             f"--in-place is for addresses, such as s3://bucket/birds; {named or 'none'} is none. Images in folders are "
@@ -198,7 +196,6 @@ def _require_address(named: Address | Path | None) -> Address:
 
 
 def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """Add the listed classes that are new, except archived ones; return the names added, and warnings."""
     gone = {class_.name for class_ in classes.load_archived_classes(db)} - classes.load_classes_by_name(db).keys()
     warnings = [f"{name!r} is archived and stays so." for name, _ in listed if name in gone]
     listed = [pair for pair in listed if pair[0] not in gone]
@@ -215,11 +212,7 @@ def _plan_label_import(
     reading: ReadingOptions,
     root: Path | None,
 ) -> Generator[ImportPlan]:
-    """Yield the import of a label file, planned but not applied.
-
-    Raises AnnotatorError for an image that is neither in the project nor in `coming`, and for a class that is neither
-    in the project nor in `listed`, and for a file that can be read in more than one way.
-    """
+    """Yield a label import to apply. Unknown images or classes and ambiguity raise AnnotatorError."""
     with Staging(db.paths.project, print) as staging:
         origin = LocatedSource(str(label_file.resolve()), label_file, *choose_format(label_file, None))
         rules = NameRules({}, strict=True, listed=[*dict(listed)], origin=name_matching.NameOrigin(root=root))
@@ -235,17 +228,13 @@ def _plan_label_import(
 def add_folder(
     db: Database, folder: Address | Path, progress: ProgressCallback | None = None, threads: int | None = None
 ) -> RegistrationResult:
-    """Add the images of a folder to an open project, or update a folder that was added. Repeating it changes nothing.
+    """Add or update the images of a folder in an open project. The call is idempotent.
+
+    An unreadable or empty new folder raises AnnotatorError before any write.
 
     Args:
-        db: The project's database.
-        folder: A folder, or the address of one.
-        progress: Called with (files looked at, files in all); an exception raised by it ends the work, and what was
-            committed stays.
-        threads: Files read at a time; None: as many as there are cores.
-
-    Raises AnnotatorError, before anything is written, for a folder that is missing, cannot be read, or is new and holds
-    no image.
+        progress: Receives (files checked, all files). An exception cancels, and committed images stay.
+        threads: Parallel file reads. None selects one per core.
     """
     if isinstance(folder, Address):
         return register_address(db, folder, (lambda what, done, of: progress(done, of)) if progress else None)

@@ -1,8 +1,4 @@
-"""Totals of rare classes once questions were answered: clicks, images answered as a whole, a grid of every class.
-
-Projects are in this state after some minutes; `auto` is stacked then, and calibrated by the answers. Clicks alone do
-not tell how many classes an image shows, so that totals are right by chance.
-"""
+"""Totals of rare classes after some minutes of answered questions."""
 
 from collections.abc import Sequence
 
@@ -22,7 +18,7 @@ WHOLE_IMAGES_ANSWERED, GRID_IMAGES_PER_CLASS = (20, 24)
 
 
 def measure_rare_totals(images: ComparedImages, tasks: Sequence[Task], work: Work) -> tuple[int, int]:
-    """Return metrics.honest_totals of the published probabilities, added up over the seeds of `tasks`."""
+    """Return metrics.honest_totals of published probabilities, summed over seeds."""
     total = np.zeros(2, int)
     for seed, task in enumerate(tasks):
         what = {"method": "auto", "seed": seed, "share": CLICKED_SHARE}

@@ -1,4 +1,4 @@
-"""Drawn faces with attributes, and drawn maps: what is asked for is a part of one thing, or a line among lines."""
+"""Drawn faces with attributes and drawn maps, whose classes are details."""
 
 from itertools import pairwise
 
@@ -51,7 +51,7 @@ FACE_FEATURE_GROUPS: tuple[tuple[float, tuple[str, ...]], ...] = (
 
 
 def draw_face(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw a face and return it with its attributes: four of fifteen, from the usual to the rare."""
+    """Draw a face and return it with its attributes."""
     image, side = draw_ground(rng, 3), float(rng.uniform(220, 400))
     frame = (
         float(rng.uniform(0, IMAGE_SIDE_PIXELS - side)),
@@ -70,7 +70,7 @@ def draw_face(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
 
 
 def draw_map(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw a map: areas, lines and signs of ten kinds, three to four on a sheet, some of them often."""
+    """Draw a map with three to four of ten kinds of signs."""
     wanted = dict(zip(MAP_SIGNS, (0.45, 0.35, 0.3, 0.75, 0.4, 0.3, 0.35, 0.3, 0.12, 0.2), strict=True))
     shown = [name for name, chance in wanted.items() if rng.random() < chance] or ["road"]
     paper = pick_random_color(rng, 215, 250)
@@ -85,7 +85,6 @@ MAP_SIGNS = ("forest", "lake", "contours", "road", "river", "railway", "houses",
 
 
 def _make_winding_line(rng: np.random.Generator) -> list[float]:
-    """Return the points of a winding line from one edge to another, flattened."""
     along = np.linspace(-20, IMAGE_SIDE_PIXELS + 20, 24)
     aside = rng.uniform(80, IMAGE_SIDE_PIXELS - 80) + np.cumsum(rng.normal(0, 22, 24))
     points = (along, aside) if rng.random() < 0.5 else (aside, along)

@@ -1,8 +1,7 @@
-"""`auto` against the best published method on many collections, with constants chosen on the other collections.
+"""Comparison of `auto` with the best published method, with constants chosen on other collections.
 
-Every method is taken as it comes. The published ones keep their best epoch by the validation images, which are fully
-labeled; `auto` keeps its last. The best published method is another one from cell to cell: a collection, a share of
-labels and one of the two figures.
+Published methods keep their best epoch by fully labeled validation images, `auto` its last. A cell is a
+collection, a share of labels and a figure.
 """
 
 import hashlib
@@ -61,27 +60,23 @@ def measure_collections(
     options: Options = Options(RIVAL_METHODS, shares=LABELED_SHARES, seeds=2),
     command: str = "",
 ) -> dict[str, Any]:
-    """Compare `auto` with the rivals on the given folders, and on collections made by recipe or brought along.
+    """Compare `auto` with the rivals on given folders and generated collections.
 
     Args:
-        folders: Folders that hold `images` and `truth.csv`.
-        made: Names of recipes.COLLECTION_NAMES and recipes.KEPT_BACK_NAMES, and SAMPLE_DATA.
-        images: The number of images of each collection made by recipe.
-        most: The largest number of images of a folder that take part, chosen by a hash of their names.
-        settings: The number of settings of the constants of `auto` to try, the present one first.
-        options: Methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.methods_comparison.
-        command: The command line, for the report.
+        folders: Folders with `images` and `truth.csv`.
+        made: Generated collections, and SAMPLE_DATA.
+        images: Images per generated collection.
+        most: Maximum of images per folder.
+        settings: Number of `auto` settings to try, the current one first.
+        options: Its methods are the rivals.
 
     Returns:
-        {"bench", "setting", "rows", "rare", "methods", "settings", "summary"}. A row, of a collection and a share: the
-        mean over seeds of each of HIDDEN_FIGURES of `auto` with its present constants, and with those chosen without
-        this
-        collection (`_list_left_out_headings`), of the best rival, and its name; `ece` and `ece_left_out` on test
-        images; RARE_FIGURES as task.py has it. `rare`: of each collection, the rare classes of all seeds once questions
-        were answered, and how many of them have an honest total.
+        {"bench", "setting", "rows", "rare", "methods", "settings", "summary"}. A row (collection, share) has
+        seed means of HIDDEN_FIGURES for `auto`, for `auto` with constants chosen without this collection, and
+        for the best rival. `rare` has rare classes per collection and those with an honest total.
 
     Raises:
-        AnnotatorError: A folder is no such collection, a recipe does not exist, or options make no sense.
+        AnnotatorError: For an invalid folder, recipe or option.
     """
     options = replace(options, methods=(OUR_METHOD, *options.methods)).check_and_resolve()
     known = (SAMPLE_DATA, *COLLECTION_NAMES, *KEPT_BACK_NAMES)
@@ -119,17 +114,15 @@ def measure_collections(
 
 
 def summarize_cells(rows: Sequence[dict[str, Any]], suffix: str) -> dict[str, float]:
-    """Return the summary of all cells (collection, share, figure).
+    """Summarize all cells (collection, share, figure).
 
     Args:
-        rows: The rows that `measure_collections` returns.
-        suffix: "" for the present constants, "_left_out" for those that were chosen without the collection.
+        suffix: "" for current constants, "_left_out" for those chosen without the collection.
 
     Returns:
-        `cells`, their number; `first`, the share of them in which `auto` is not behind the best rival; `lead`, its mean
-        lead, and `worst`, its smallest one, both in [-1, 1]; `ece`, the mean over collections and shares; `near`, the
-        share of cells in which it is at most a point behind; `rare`, the number of rare classes of a seed over all
-        collections and shares (metrics.honest_totals), and `honest`, the share of them with an honest total.
+        `cells`, a count. `first` and `near`, the shares where `auto` is not behind, or at most a point. `lead`
+        and `worst`, mean and smallest lead. `rare`, a count of classes, and `honest`, the share with an honest
+        total.
     """
     rare = sum(row[f"rare{suffix}"] for row in rows)
     leads = [row[f"{key}{suffix}"] - row[f"{key}_rival"] for row in rows for key in HIDDEN_FIGURES]
@@ -148,7 +141,7 @@ def summarize_cells(rows: Sequence[dict[str, Any]], suffix: str) -> dict[str, fl
 def _prepare_folders(
     folders: Sequence[Path], collection_names: Sequence[str], image_count: int, root: Path
 ) -> dict[str, Path]:
-    """Return the folder of each collection by name; collections by recipe are made below `root` if they are missing."""
+    """Return collection folders by name, generating missing ones below `root`."""
     places = {path.resolve().name: path for path in folders}
     root.mkdir(parents=True, exist_ok=True)
     if len(places) < len(folders) or set(places) & set(collection_names):
@@ -175,11 +168,7 @@ def _prepare_folders(
 def _measure_collection(
     name: str, place: Path, max_images: int, tried_settings: Sequence[dict[str, Any]], options: Options
 ) -> dict[str, Any]:
-    """Train every method on one collection and return its results.
-
-    `about` describes the collection; `rare` is from measure_rare_totals; `figures` holds the means over seeds of each
-    training, by (method, number of the setting, share); `scores` holds one score for each setting of `auto`.
-    """
+    """Train every method on one collection and return figures and scores."""
     print_progress(f"== {name}")
     dataset = limit_images(data.read_dataset(place / "images", place / "truth.csv", None, None), max_images)
     tasks = {
@@ -233,11 +222,6 @@ def _make_row(name: str, share: float, figures: dict, choice: int) -> dict[str, 
 
 
 def _make_method_rows(figures: Sequence[dict], options: Options) -> list[dict[str, Any]]:
-    """Return one row for each method, in falling order of the means of its figures; `auto` has its present constants.
-
-    A row holds the mean of each figure over all collections and shares, and as `best` the number of cells (collection,
-    share, figure) in which the method is first.
-    """
     cells = [(of, share, key) for of in figures for share in options.shares for key in HIDDEN_FIGURES]
     first = [max(options.methods, key=lambda name: of[name, 0, share][key]) for of, share, key in cells]
     means = [
@@ -252,7 +236,7 @@ def _make_method_rows(figures: Sequence[dict], options: Options) -> list[dict[st
 
 
 def limit_images(dataset: DataSet, max_images: int) -> DataSet:
-    """Return at most `max_images` images of a set, chosen by a hash of their names, the three parts in proportion."""
+    """Return at most `max_images`, chosen by name hash, in proportional parts."""
     size = sum(len(getattr(dataset, name)) for name in data.PART_NAMES)
     if size <= max_images:
         return dataset
@@ -277,7 +261,7 @@ def build_collections_report(result: dict[str, Any]) -> Report:
 
 
 def describe_collections(result: dict[str, Any]) -> list[str]:
-    """Return one line for each collection, and one on the backbone, the seeds and the rivals."""
+    """Return one line per collection, and one on backbone, seeds and rivals."""
     setting = result["setting"]
     lines = [
         f"* {name}: {of['images']:,} images, {of['classes']} classes, {of['labels_an_image']:.2f} labels an image"
@@ -293,7 +277,7 @@ def describe_collections(result: dict[str, Any]) -> list[str]:
 
 
 def describe_outcome(result: dict[str, Any]) -> list[str]:
-    """Return one sentence for each choice of constants: the share of cells in which `auto` is first, and its lead."""
+    """Return one sentence per choice of constants on the lead of `auto`."""
     words = {"present": "Present constants"} | (
         {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
     )

@@ -1,10 +1,8 @@
-"""Collections made by recipe, from what is installed with this program: shapes, scans of handwriting, type, scenes.
+"""Generated collections of shapes, handwriting, type and scenes, from installed packages.
 
-They differ in what decides how hard it is to find labels: how many classes there are, how many an image shows, how
-uneven they are, how large and how alike things are, and what is behind them. An image follows from the name of its
-collection and its number alone (and from the versions of Pillow, scikit-learn, SciPy and matplotlib that draw it).
+Collection name and number determine an image (given the package versions).
 
-Constants of `auto` were chosen with a look at COLLECTION_NAMES, never at KEPT_BACK_NAMES.
+Constants of `auto` were chosen on COLLECTION_NAMES, never on KEPT_BACK_NAMES.
 """
 
 import csv
@@ -43,15 +41,12 @@ LETTER_SIGNS = {letter: letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """The rules by which the images of one collection are drawn.
+    """The drawing rules of one collection.
 
     Attributes:
-        classes: The classes that can be shown.
-        draw: Draws one thing of a class.
-        ground: Draws the background, SIDE x SIDE.
-        mean_extra_classes: The mean number of classes of an image besides the first (Poisson).
-        frequency_exponent: The class of rank r is chosen with weight r ** -frequency_exponent.
-        sides: The smallest and the largest side of a thing, in pixels.
+        mean_extra_classes: Poisson mean after the first class.
+        frequency_exponent: Rank r has weight r ** -frequency_exponent.
+        sides: Object side range in pixels.
     """
 
     classes: tuple[str, ...]
@@ -63,7 +58,7 @@ class Recipe:
 
 
 def make_collection(folder: Path, name: str, images: int) -> None:
-    """Make a collection of COLLECTION_NAMES or KEPT_BACK_NAMES: folder/images/0000.jpg, ..., and truth.csv."""
+    """Create a named collection: folder/images/0000.jpg, ..., and truth.csv."""
     if name in small_objects.SMALL_OBJECT_COLLECTIONS:
         small_objects.draw_collection(folder, name, images)
         return
@@ -82,7 +77,7 @@ def make_collection(folder: Path, name: str, images: int) -> None:
 
 
 def compose_image(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
-    """Draw one image and return it with the classes that it shows; its things may overlap a little."""
+    """Draw one image and return it with its classes. Objects may overlap slightly."""
     image = recipe.ground(rng)
     weights = np.arange(1, len(recipe.classes) + 1) ** -recipe.frequency_exponent
     count = min(1 + int(rng.poisson(recipe.mean_extra_classes)), len(recipe.classes))
@@ -98,11 +93,7 @@ def compose_image(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _find_free_place(used_squares: list[tuple[int, int, int]], side: int, rng: Random) -> tuple[int, int]:
-    """Return the top left corner for a square of `side` pixels, apart from the squares (x, y, side) in `used_squares`.
-
-    Twenty random places are tried; the one with the widest gap to its nearest square is returned (the first one if
-    `used_squares` is empty).
-    """
+    """Return the random corner with the widest gap to used squares."""
     places = rng.integers(0, IMAGE_SIDE_PIXELS - side + 1, (20, 2))
     if not used_squares:
         return int(places[0, 0]), int(places[0, 1])
@@ -114,7 +105,7 @@ def _find_free_place(used_squares: list[tuple[int, int, int]], side: int, rng: R
 
 
 def draw_glyph(character: str, rng: Random) -> Image.Image:
-    """Draw a character of matplotlib's own font in a random colour, rotated a little."""
+    """Draw a slightly rotated character in a random color."""
     large = _load_font()
     left, top, right, bottom = large.getbbox(character)
     side = int(max(right - left, bottom - top)) + 8
@@ -127,7 +118,7 @@ def draw_glyph(character: str, rng: Random) -> Image.Image:
 
 
 def draw_digit(name: str, rng: Random) -> Image.Image:
-    """Return a scan of a handwritten digit (8 x 8 pixels; scikit-learn's copy of the UCI set), as ink."""
+    """Return an ink scan of a handwritten digit (8 x 8 pixels, scikit-learn)."""
     scans, classes = _load_digit_scans()
     scan = scans[rng.choice(np.flatnonzero(classes == int(name)))]
     ink = Image.fromarray((scan * 255 / 16).astype(np.uint8)).resize((160, 160), Image.Resampling.BICUBIC)
@@ -137,7 +128,7 @@ def draw_digit(name: str, rng: Random) -> Image.Image:
 
 
 def draw_paper(rng: Random) -> Image.Image:
-    """Draw light paper with lines."""
+    """Draw light lined paper."""
     image = Image.new(
         "RGB", (IMAGE_SIDE_PIXELS, IMAGE_SIDE_PIXELS), tuple(int(value) for value in rng.integers(205, 250, 3))
     )
@@ -148,7 +139,7 @@ def draw_paper(rng: Random) -> Image.Image:
 
 
 def crop_photograph(rng: Random) -> Image.Image:
-    """Return a random crop of one of scikit-learn's two photos, mirrored half of the time."""
+    """Return a random, possibly mirrored crop of a scikit-learn photo."""
     whole = _load_photos()[int(rng.integers(2))]
     side = int(rng.integers(180, min(whole.size) + 1))
     x, y = (int(rng.integers(0, length - side + 1)) for length in whole.size)
@@ -159,7 +150,7 @@ def crop_photograph(rng: Random) -> Image.Image:
 
 
 def crop_scene(rng: Random) -> tuple[Image.Image, list[str]]:
-    """Return a random crop of a sample image, and the classes (at least one) of which it shows half a box or more."""
+    """Return a random crop of a sample image, and its classes."""
     scenes = _load_scenes()
     while True:
         path, boxes = scenes[int(rng.integers(len(scenes)))]
@@ -180,7 +171,6 @@ def crop_scene(rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _compute_share_inside(box: tuple[float, float, float, float], x: int, y: int, side: int) -> float:
-    """Return the share of a box's area that lies in the square with top left corner (x, y), in [0, 1]."""
     left, top, right, bottom = box
     across = max(0.0, min(right, x + side) - max(left, x))
     return across * max(0.0, min(bottom, y + side) - max(top, y)) / max((right - left) * (bottom - top), 1e-9)
@@ -188,7 +178,7 @@ def _compute_share_inside(box: tuple[float, float, float, float], x: int, y: int
 
 @cache
 def get_recipes() -> dict[str, Recipe]:
-    """Return the recipes of images that are composed of things."""
+    """Return the recipes of composed images."""
     things = {**SUIT_SIGNS, **PICTOGRAM_SIGNS, **LETTER_SIGNS}
 
     def draw_sign(name: str, rng: Random) -> Image.Image:
@@ -250,7 +240,6 @@ def _load_photos() -> list[Image.Image]:
 
 @cache
 def _load_scenes() -> list[tuple[Path, dict[str, list[tuple[float, float, float, float]]]]]:
-    """Return every sample image with the boxes of each of its classes."""
     paths = sorted((SAMPLE_DATA_FOLDER / "images").iterdir())
     with (SAMPLE_DATA_FOLDER / "truth.csv").open(encoding="utf-8") as file:
         classes = sorted({name for row in csv.DictReader(file) for name in row["labels"].split("|") if name})

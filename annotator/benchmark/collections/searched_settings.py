@@ -1,8 +1,4 @@
-"""Settings of `auto` that a search tries, and which of them a collection gets from the others.
-
-A figure is in-sample where constants were chosen with a look at the collection. So every collection is judged by the
-setting that was best on average on all *other* ones (leave-one-collection-out).
-"""
+"""Searched settings of `auto`, chosen per collection on all others (leave-one-collection-out)."""
 
 from typing import Any
 
@@ -24,7 +20,7 @@ SETTINGS_SEED = 20261123
 
 
 def draw_settings(count: int) -> list[dict[str, Any]]:
-    """Return `count` settings: the present constants ({}), then random ones; long lists begin with shorter ones."""
+    """Return the current constants ({}), then random ones. Longer lists extend shorter ones."""
     chance = np.random.default_rng(SETTINGS_SEED)
     return [{}] + [
         {name: values[int(chance.integers(len(values)))] for name, values in SEARCH_SPACE.items()}
@@ -33,10 +29,9 @@ def draw_settings(count: int) -> list[dict[str, Any]]:
 
 
 def choose_left_out_settings(scores: np.ndarray) -> list[int]:
-    """Return for each collection the setting with the highest mean score over the other collections; ties: the first.
+    """Return per collection the first setting with the best mean score on the others.
 
-    Args:
-        scores: (settings, collections), higher is better. Of one collection alone, the first setting is chosen.
+    `scores` is (settings, collections).
     """
     others = scores.sum(1, keepdims=True) - scores
     return [int(place) for place in others.argmax(0)]

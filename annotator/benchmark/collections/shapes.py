@@ -1,4 +1,4 @@
-"""Flat shapes in a frame: how things are written down that are drawn at their place on a figure, a face or a map."""
+"""Flat shapes in a frame, for parts of figures, faces and maps."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,9 @@ Color = tuple[int, int, int]
 def draw_shapes(
     image: Image.Image, shapes: Sequence[Shape], frame: tuple[float, float, float, float], colors: Sequence[Color]
 ) -> None:
-    """Draw shapes in a frame (left, top, width, height; pixels).
+    """Draw shapes in a frame (left, top, width, height in pixels).
 
-    Kinds: "box", "oval" and "polygon", filled; "line" (its width a 40th of the frame); "arc", the lower half of an
-    oval; "top", the filled upper half of one.
+    Kinds: "box", "oval", "polygon", "top", "line", "arc".
     """
     left, top, width, height = frame
     draw = ImageDraw.Draw(image)
@@ -37,6 +36,6 @@ def draw_shapes(
 
 
 def pick_random_color(rng: np.random.Generator, low: int = 20, high: int = 236) -> Color:
-    """Return a random colour with each part in [low, high)."""
+    """Return a random color with components in [low, high)."""
     red, green, blue = (int(value) for value in rng.integers(low, high, 3))
     return red, green, blue

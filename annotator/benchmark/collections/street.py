@@ -1,7 +1,6 @@
-"""People in the street and what they wear: 28 classes, five to six on an image, of very uneven frequency.
+"""Pedestrians and their clothing: 28 classes, five to six per image, of very uneven frequency.
 
-A person wears one of each group at most, so that classes exclude each other, hide each other, and differ in size from a
-watch to a coat. Drawn from flat shapes, as small_objects.py does.
+A person wears at most one item per group, so classes exclude and hide each other.
 """
 
 import numpy as np
@@ -96,7 +95,7 @@ CLOTHING_GROUPS: tuple[tuple[float, dict[str, float]], ...] = (
 
 
 def draw_street_person(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw a person in front of a ground, and return the image with what the person wears and carries."""
+    """Draw a person and return the image with worn and carried items."""
     image = draw_ground(rng)
     height = float(rng.uniform(300, 450))
     frame = (

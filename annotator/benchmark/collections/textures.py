@@ -1,7 +1,6 @@
-"""Images without things: grounds as landscapes have them, woven patterns, and a microscope's field of cells.
+"""Images without objects: landscapes, woven patterns and microscopic cells.
 
-Grounds are noise with a spectrum of its own for each class (Voss, "Random fractal forgeries", 1985), in light of any
-colour, so that no colour decides. Patterns are functions of two turned coordinates.
+Landscapes are noise with a spectrum per class (Voss, "Random fractal forgeries", 1985).
 """
 
 from collections.abc import Callable
@@ -16,13 +15,7 @@ Field = np.ndarray  # (SIDE, SIDE) floats
 
 
 def make_noise(rng: np.random.Generator, steepness: float, across: float = 1.0) -> Field:
-    """Return noise in [0, 1] whose amplitude falls with the frequency to the power of `steepness`.
-
-    Args:
-        rng: The source of chance.
-        steepness: The power.
-        across: Above 1, structures are so many times wider than high.
-    """
+    """Return noise in [0, 1] with amplitude frequency ** -steepness, stretched `across`."""
     down, right = np.meshgrid(
         np.fft.fftfreq(IMAGE_SIDE_PIXELS), np.fft.fftfreq(IMAGE_SIDE_PIXELS) * across, indexing="ij"
     )
@@ -76,7 +69,7 @@ TWO_GROUNDS_SHARE = 0.2  # share of images that show two grounds
 
 
 def draw_landscape(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw one ground, or two with a wavy border between them, in the light of some hour; most are one of five."""
+    """Draw one or two grounds with a wavy border, in random light."""
     count = 1 + int(rng.random() < TWO_GROUNDS_SHARE)
     weights = np.arange(1, len(GROUND_DRAWERS) + 1) ** -0.6
     shown = [str(name) for name in rng.choice(list(GROUND_DRAWERS), count, replace=False, p=weights / weights.sum())]
@@ -115,7 +108,7 @@ PATTERN_FUNCTIONS: dict[
 
 
 def draw_patterns(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw pieces of one to four cloths, each with a pattern at its own scale and angle, slightly out of focus."""
+    """Draw one to four cloths with patterns of random scale and angle."""
     shown = [
         str(name) for name in rng.choice(list(PATTERN_FUNCTIONS), min(1 + int(rng.poisson(0.7)), 4), replace=False)
     ]
@@ -140,7 +133,7 @@ CELL_KINDS = ("round", "rod", "ring", "spiky", "pair", "thread")
 
 
 def draw_cells(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw a stained field: cells of one kind in great number, of few others; kinds of very uneven frequency."""
+    """Draw a stained field with many cells of one kind and few others."""
     weights = np.arange(1, len(CELL_KINDS) + 1) ** -1.3
     count = min(1 + int(rng.poisson(0.9)), len(CELL_KINDS))
     shown = [str(name) for name in rng.choice(CELL_KINDS, count, replace=False, p=weights / weights.sum())]

@@ -1,7 +1,6 @@
-"""The sets on which methods are compared: those of the papers, or any folder of images with its truth.
+"""The data sets for comparing methods: published ones, or any image folder with truth.
 
-One file a set, one line in DATASETS. spmll/single_positive_sampling.py makes figures comparable with published ones:
-rows, split and single-positive draw. Each file says how its set is read.
+Each set has one file and one line in DATASETS.
 """
 
 from pathlib import Path
@@ -25,16 +24,15 @@ __all__ = ["DATASETS", "DataSet", "Loader", "Part", "draw_clicks", "draw_observe
 
 
 def load_dataset(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
-    """Read a set.
+    """Read a data set.
 
     Args:
-        name: A name in DATASETS; None: `folder` if a truth is given, else the set of the papers that root holds.
-        root: The folder of the set; no image and no list outside it is read.
-        truth: A CSV `image,labels` or `image,class,state`, for `folder` only: the sets of the papers include theirs.
+        name: In DATASETS. None selects `folder` with truth, else the published set in `root`.
+        root: Nothing outside is read.
+        truth: A CSV `image,labels` or `image,class,state`, for `folder` only.
 
     Raises:
-        AnnotatorError: The name is unknown, the folder is missing or holds no such set (listing all that is missing), a
-            truth is given for a set of the papers or missing for a folder, or the files cannot be used.
+        AnnotatorError: For an unknown name, invalid files or inapplicable truth.
     """
     if name is not None and name not in DATASETS:
         raise AnnotatorError(f"There is no data set {name!r}. {did_you_mean(name, DATASETS)}")
@@ -50,7 +48,7 @@ def load_dataset(name: str | None, root: Path, truth: Path | None = None) -> Dat
 
 
 def _recognize_dataset(root: Path) -> str:
-    """Return the name of the set of the papers in a folder, by its files, else by the classes of formatted arrays."""
+    """Return the published set in a folder, by its files or its class count."""
     papers = [loader for loader in DATASETS.values() if loader.classes]
     matches = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marker_paths)]
     if not matches and formatted.has_formatted_arrays(root):

@@ -1,7 +1,6 @@
-"""The labels that training sees: one for each training image, on all of the images or on a share of them.
+"""The labels that training sees: one per training image, for all images or a share.
 
-The same seed gives a larger share the labels of the smaller one and more of them, so that shares can be compared; and
-it clicks the same images whichever class is named on them (first_named_class.py).
+With one seed, larger shares contain smaller ones, for any naming.
 """
 
 import numpy as np
@@ -16,18 +15,15 @@ from spmll.single_positive_sampling import PUBLISHED_SEED, sample_single_positiv
 def draw_observed_labels(
     dataset: DataSet, share: float = 1.0, seed: int = 0, naming: Naming = RANDOM_NAMING
 ) -> np.ndarray:
-    """Return the (n_train, C) int8 labels of the training images: 1 present, -1 absent, 0 unseen.
+    """Return training labels (n_train, C) int8: 1 present, -1 absent, 0 unseen.
 
     Args:
-        dataset: The set that the labels are for.
-        share: In (0, 1]: round(share x n_train) images keep their label, or as many as have a label; the rest keep
-            none.
-        seed: 0 gives the published labels of a paper's set (dataset.observed); other seeds draw new labels in the same
-            way, on the whole official training set with seed 1200 + seed. For a folder, the seed of `draw_clicks`.
-        naming: Which class is named; except with random clicks, sets of the papers get labels as folders do.
+        share: In (0, 1], round(share x n_train) images keep their label.
+        seed: For published sets 0 gives the published labels, others draw with 1200 + seed.
+        naming: Unless random, published sets are drawn like folders.
 
     Raises:
-        AnnotatorError: The share lies outside (0, 1] or amounts to no image, or the seed is negative.
+        AnnotatorError: For an invalid share or seed.
     """
     if dataset.official_rows is None or naming.kind != "random":
         return draw_clicks(dataset.train.truth, share, seed, naming, dataset.areas)
@@ -44,17 +40,15 @@ def draw_observed_labels(
 def draw_clicks(
     truth: np.ndarray, share: float, seed: int, naming: Naming = RANDOM_NAMING, areas: np.ndarray | None = None
 ) -> np.ndarray:
-    """Draw one true label for each of a share of the images; return (n, C) int8 in which all other cells are unseen.
+    """Draw one true label per image for a share of images, (n, C) int8 with 0 elsewhere.
 
     Args:
         truth: (n, C) bool.
-        share: In (0, 1]: round(share x n) images, or all those that show anything, if these are fewer.
-        seed: Decides all that is random.
-        naming: The way in which the class is chosen; by default uniformly at random.
-        areas: (n, C), the size of each class on each image; None: not known.
+        share: In (0, 1], limited to images with a class.
+        areas: (n, C), class sizes.
 
     Raises:
-        AnnotatorError: The share lies outside (0, 1] or amounts to no image, or the seed is negative.
+        AnnotatorError: For an invalid share or seed.
     """
     _check_share(share, seed)
     chance = np.random.default_rng(seed)
@@ -67,7 +61,7 @@ def draw_clicks(
 
 
 def _thin_labels(labels: np.ndarray, share: float, chance: np.random.Generator) -> np.ndarray:
-    """Keep the labels of a share of the images; a larger share includes the images of a smaller one."""
+    """Keep the labels of a share of images, nested by share."""
     marked = np.flatnonzero((labels == PRESENT).any(1))
     count = min(round(share * len(labels)), len(marked))
     if count < 1:

@@ -1,8 +1,7 @@
 """MS-COCO 2014: 82,081 training images, 40,137 test images (of val2014), 80 classes.
 
-Lin et al., "Microsoft COCO: Common Objects in Context", ECCV 2014. As in the papers: images are those with at least one
-annotation, in train and val alike; crowds count; rows are sorted by image id *as a string* ("100" before "25"), classes
-as in `categories`. How large a class is on an image is the sum of the areas of its annotations, crowds included.
+Lin et al., "Microsoft COCO: Common Objects in Context", ECCV 2014. As in the papers, all images with
+annotations count, including crowds. Rows are sorted by image id *as a string* ("100" before "25").
 """
 
 import json
@@ -33,10 +32,10 @@ COCO_LAYOUTS = f"""\
 
 
 def read_coco(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the set below root.
+    """Read the data set below root.
 
     Raises:
-        AnnotatorError: Listing all that is missing or wrong.
+        AnnotatorError: Listing everything missing or wrong.
     """
     if formatted.has_formatted_arrays(root):
         return formatted.read_formatted(
@@ -73,10 +72,7 @@ def read_coco(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _read_annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], dict[tuple[int, int], float]]:
-    """Read category id -> name, in the file's order, and (image id, category id) -> area of all annotations.
-
-    Annotations without an area count 0. Faults of the file are added to `problems`.
-    """
+    """Return category names by id, and areas by (image id, category id)."""
     pairs: dict[tuple[int, int], float] = defaultdict(float)
     try:
         with path.open(encoding="utf-8") as file:
@@ -106,7 +102,7 @@ def _read_annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], 
 
 
 def _drop_outlines(entry: dict) -> dict:
-    """Drop the large fields of an entry, so that the file fits into memory."""
+    """Drop large fields to save memory."""
     entry.pop("segmentation", None)
     return entry
 
@@ -114,7 +110,7 @@ def _drop_outlines(entry: dict) -> dict:
 def _make_table(
     categories: dict[int, str], pairs: dict[tuple[int, int], float]
 ) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Return the image ids in the published order, (images, classes) bool of what they show, and the areas."""
+    """Return image ids in published order, bool truth, and areas."""
     ids = sorted({image for image, _ in pairs}, key=str)
     rows = {image: row for row, image in enumerate(ids)}
     columns = {category: column for column, category in enumerate(categories)}

@@ -1,8 +1,7 @@
-"""CUB-200-2011 as the papers use it: 5,994 training and 5,794 test images of birds, 312 attributes as classes.
+"""CUB-200-2011: 5,994 training and 5,794 test images of birds, 312 attributes as classes.
 
-Wah et al., "The Caltech-UCSD Birds-200-2011 Dataset", 2011. As in the code of Cole et al.: an attribute is there where
-is_present is 1, however certain the worker was (certainty is not looked at: "not visible" with is_present 0 is absent).
-Rows are in the order of images.txt.
+Wah et al., "The Caltech-UCSD Birds-200-2011 Dataset", 2011. As in Cole et al., an attribute is present where
+is_present is 1, ignoring certainty.
 """
 
 from pathlib import Path
@@ -34,10 +33,10 @@ CUB_LAYOUTS = f"""\
 
 
 def read_cub(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the set below root.
+    """Read the data set below root.
 
     Raises:
-        AnnotatorError: Listing all that is missing or wrong.
+        AnnotatorError: Listing everything missing or wrong.
     """
     if formatted.has_formatted_arrays(root):
         folders = [f"{home}/images" for home in CUB_FOLDERS] + [""]
@@ -81,7 +80,6 @@ def read_cub(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _read_pairs(path: Path, problems: list[str]) -> dict[str, str]:
-    """Read number -> the word after it, in the order of the lines; add faults to `problems`."""
     pairs = {}
     for number, line in enumerate(read_text(path, "a list of images").splitlines(), start=1):
         words = line.split(maxsplit=1)
@@ -93,7 +91,6 @@ def _read_pairs(path: Path, problems: list[str]) -> dict[str, str]:
 
 
 def _read_attributes(path: Path, images: list[str], problems: list[str]) -> np.ndarray:
-    """Read (images, attributes) bool; add faults to `problems`."""
     try:
         # Some lines of the official file have a column too many, after the three that count.
         cells = np.loadtxt(path, dtype=np.int64, usecols=(0, 1, 2), comments=None, ndmin=2)
@@ -123,7 +120,6 @@ def _read_attributes(path: Path, images: list[str], problems: list[str]) -> np.n
 
 
 def _read_attribute_names(root: Path, count: int) -> tuple[str, ...] | None:
-    """Return the names of the attributes, or None if no list with `count` names exists."""
     path = find_first_existing(root, [f"{home}{file}" for home in ("", *(f"{h}/" for h in CUB_FOLDERS))
                               for file in ("attributes.txt", "attributes/attributes.txt")])  # fmt: skip
     if path is None:

@@ -1,7 +1,6 @@
-"""A set of images with its whole truth, in three parts, and what training gets to see of it.
+"""Fully labeled images in three parts, with the labels that training sees.
 
-The sets of the papers come with an official training set (split here into training and validation, 80 to 20) and a
-test set; their single-positive labels are drawn on the whole official training set, before it is split.
+Published training sets are split 80 to 20 after drawing single-positive labels.
 """
 
 from dataclasses import dataclass
@@ -15,12 +14,7 @@ from spmll.single_positive_sampling import sample_single_positives, split_train_
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The images of one part of a set, with their truth.
-
-    Attributes:
-        paths: Existing files inside the folder of the set.
-        truth: (n, C) bool, complete.
-    """
+    """The images of one part of a data set, with complete truth (n, C) bool."""
 
     paths: tuple[Path, ...]
     truth: np.ndarray
@@ -29,25 +23,19 @@ class Part:
         return len(self.paths)
 
     def rows(self, rows: np.ndarray) -> "Part":
-        """Return the part with only the given images, in the order of `rows`."""
+        """Return the part with the given images, in that order."""
         return Part(tuple(self.paths[row] for row in rows), self.truth[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """A set of images with their truth, in three parts, on which methods are compared.
+    """A data set for comparing methods, with truth in three parts.
 
     Attributes:
-        name: A name in DATASETS.
-        classes: C names, in the order of the columns.
-        train, val: The two parts of the official training set, or of a folder.
-        test: The official test set, or the rest of a folder.
-        observed: (n_train, C) int8, the labels that training sees: 1 present, -1 absent, 0 unseen. For the sets of the
-            papers as published; for a folder, one label of every image that shows anything (seed 0). Other seeds and
-            shares: clicks.draw_observed_labels.
-        official_rows: The rows of train and val in the official training set of a paper's set; None for a folder.
-        areas: (n_train, C), the size of each class on each training image, in any unit; None: not known.
-        notes: Sentences for readers of the figures: the files used, images or classes left out.
+        observed: (n_train, C) int8: 1 present, -1 absent, 0 unseen, as published, or drawn with seed 0.
+        official_rows: Rows of train and val in the official training set, None for a folder.
+        areas: (n_train, C), class sizes.
+        notes: Sentences on used files and omissions.
     """
 
     name: str
@@ -70,19 +58,14 @@ def build_official_dataset(
     notes: tuple[str, ...] | list[str],
     areas: np.ndarray | None = None,
 ) -> DataSet:
-    """Return a set of the papers by their protocol (spmll/single_positive_sampling.py): labels and split, seed 1200.
+    """Return a published data set with labels and split by protocol, seed 1200.
 
     Args:
-        name: The name of the set.
-        classes: Names of the C classes.
-        train: The official training part, its rows in the published order.
-        test: The official test part, its rows in the published order.
-        observed_labels: (len(train), C) published labels; None: they are drawn as the papers did.
-        notes: Sentences about the set, for the report.
-        areas: (len(train), C), the size of each class on each image; None: not known.
+        train, test: Official parts in published order.
+        observed_labels: (len(train), C), None draws them.
 
     Raises:
-        AnnotatorError: A part would be without an image.
+        AnnotatorError: If a part has no image.
     """
     train_rows, val_rows = split_train_validation(max(len(train), 1))
     if not len(val_rows) or not len(test):
@@ -105,7 +88,7 @@ def build_official_dataset(
 
 
 def join_official_truth(dataset: DataSet) -> np.ndarray:
-    """Return the truth of the official training set in its published order, (n_train + n_val, C) bool."""
+    """Return the official training truth in published order, (n_train + n_val, C) bool."""
     if dataset.official_rows is None:
         raise ValueError(f"{dataset.name} is no set of the papers: its rows have no published order.")
     train_rows, val_rows = dataset.official_rows

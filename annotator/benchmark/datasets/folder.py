@@ -1,11 +1,10 @@
-"""Any folder of images, with a CSV of all that they show.
+"""An image folder as a data set, with a CSV of all its classes.
 
-Which part an image belongs to follows from its name alone, and so stays the same whatever images come and go: the first
-8 bytes of the sha256 of its path below the folder (with "/", in UTF-8), read as a big-endian number and divided by
-2^64, lie in [0, 1); below 0.64 it is for training, below 0.80 for validation, the rest for testing.
+The part depends on the name alone: the first 8 bytes of the sha256 of the path below the folder (with "/",
+in UTF-8), as a big-endian number divided by 2^64. Below 0.64 is training, below 0.80 validation, the rest
+testing.
 
-Classes are those that the CSV calls present somewhere, by the alphabet. A class that never occurs is left out: no
-ranking of it could be right or wrong. One that occurs in some part only is kept.
+Classes are sorted. Those that never occur are omitted.
 """
 
 import hashlib
@@ -28,13 +27,12 @@ FOLDER_LAYOUT = "      images anywhere below it, and --truth FILE.csv with image
 
 
 def read_image_folder(root: Path, truth: Path | None) -> DataSet:
-    """Read the images below root, with their truth from the CSV.
+    """Read the images below root, with truth from the CSV.
 
-    Images for which the CSV names no present class count as showing none, and "unsure" cells as absent; notes give
-    their numbers.
+    "unsure" counts as absent.
 
     Raises:
-        AnnotatorError: The CSV does not fit the images, or a part would be without an image.
+        AnnotatorError: If the CSV does not match, or a part has no image.
     """
     if truth is None:
         raise AnnotatorError(
@@ -78,7 +76,7 @@ PART_NAMES = ("training", "validation", "testing")
 
 
 def choose_part(name: str) -> int:
-    """Return the part of an image by its path below the folder: 0 training, 1 validation, 2 testing."""
+    """Return the part of an image path: 0 training, 1 validation, 2 testing."""
     number = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:8], "big") / 2**64
     return sum(number >= border for border in PART_BORDERS)
 

@@ -1,8 +1,7 @@
-"""The arrays that this literature passes on, formatted_{train,val}_{labels,images}.npy and ..._train_labels_obs.npy.
+"""Arrays shared in this literature: formatted_{train,val}_{labels,images}.npy and observed labels.
 
-Written by the preparation scripts of Cole et al. (2021), read by EM/APL, GR, Large Loss and LAGC. Where the four lie in
-a folder, they are taken instead of the set's own files: they fix the rows, and thereby the split and the draw. "val" is
-what the papers test on. Arrays of Python objects are never loaded: they would run whatever code is inside.
+Written by scripts of Cole et al. (2021). They take precedence, because they fix rows, split and draw. "val"
+is the papers' test set. Object arrays are never loaded, because they could run code.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,15 +23,12 @@ FORMATTED_LAYOUT = (
 
 
 def has_formatted_arrays(root: Path) -> bool:
-    """Return whether the folder holds any of the four arrays (ARRAY_FILES)."""
+    """Return whether the folder has any of ARRAY_FILES."""
     return any((root / name).exists() for name in ARRAY_FILES)
 
 
 def count_columns(root: Path) -> int | None:
-    """Return the number of classes of the training labels, or None if the array cannot be read or is not 2-D.
-
-    The number tells the published sets apart.
-    """
+    """Return the number of training classes, which identifies a set."""
     try:
         array = load_array(root / ARRAY_FILES[0], root)
     except AnnotatorError:
@@ -48,19 +44,14 @@ def read_formatted(
     published_classes: int,
     class_names: Callable[[int], tuple[str, ...] | None],
 ) -> DataSet:
-    """Read a set of the papers from its formatted arrays.
+    """Read a published data set from its formatted arrays.
 
     Args:
-        name: The name of the set.
-        title: Its name in messages.
-        root: The folder that holds the set.
-        image_folders: Possible folders of the images, relative to root ("" is root itself); the first that holds one of
-            the images is taken.
-        published_classes: The number of classes of the published set.
-        class_names: Number of columns -> their names, or None if they are not known: they are numbered then.
+        image_folders: Candidates, the first with an image is used.
+        class_names: Column count -> names, or None for numbers.
 
     Raises:
-        AnnotatorError: Listing every array that is missing or cannot be used, and images missing or outside.
+        AnnotatorError: Listing all invalid arrays and missing images.
     """
     parts, problems = [], []
     missing = [name for name in ARRAY_FILES if not (root / name).exists()]
@@ -93,14 +84,10 @@ def read_formatted(
 
 
 def read_observed_labels(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:
-    """Read the single-positive labels of the folder, (n, C) int8 of 1, -1, 0, and a note; (None, []) if it holds none.
-
-    Args:
-        root: The folder that holds the set.
-        truth: (n, C) bool of the whole official training set.
+    """Read single-positive labels, (n, C) int8 of 1, -1, 0, and a note, or (None, []).
 
     Raises:
-        AnnotatorError: The labels do not fit the truth: other shape, other values, or a contradiction.
+        AnnotatorError: If labels and truth (n, C) conflict.
     """
     path = find_first_existing(root, OBSERVED_LABEL_FILES)
     if path is None:
@@ -121,7 +108,6 @@ def read_observed_labels(root: Path, truth: np.ndarray) -> tuple[np.ndarray | No
 
 
 def _read_part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
-    """Read the image names and the truth of one part."""
     images = load_array(root / f"formatted_{part}_images.npy", root)
     labels = load_array(root / f"formatted_{part}_labels.npy", root)
     if images.ndim != 1 or images.dtype.kind not in "US":
@@ -142,7 +128,6 @@ def _read_part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
 
 
 def _find_paths(title: str, root: Path, images: list[str], folders: Sequence[str]) -> tuple[Path, ...]:
-    """Return the paths of the images, below the first folder that holds any of the first hundred."""
     for folder in folders:
         if find_images(root, [_join_below(folder, name) for name in images[:100]])[1].any():
             return need_images(title, root, [_join_below(folder, name) for name in images])

@@ -1,10 +1,8 @@
-"""NUS-WIDE: 150,000 training images, 60,260 test images, 81 concepts; some images show none of them.
+"""NUS-WIDE: 150,000 training images, 60,260 test images, 81 concepts, possibly none per image.
 
-Chua et al., "NUS-WIDE: A Real-World Web Image Database from National University of Singapore", CIVR 2009. The papers
-merge the official training and test images (of those that could still be had), and draw 150,000 of 210,260 for
-training. Their draw was never published except as formatted arrays: only with these are rows and figures theirs. From
-the official lists the same is done with a draw of our own: images in the order of the lists, training first, those
-without a file left out, and the share 150,000 / 210,260 drawn with seed 1200.
+Chua et al., "NUS-WIDE: A Real-World Web Image Database from National University of Singapore", CIVR 2009.
+The papers merge the available images and draw 150,000 of 210,260. Only formatted arrays contain their draw.
+Otherwise existing images are drawn in list order with seed 1200.
 """
 
 from pathlib import Path
@@ -39,10 +37,10 @@ NUS_LAYOUTS = f"""\
 
 
 def read_nus(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the set below root.
+    """Read the data set below root.
 
     Raises:
-        AnnotatorError: Listing all that is missing or wrong.
+        AnnotatorError: Listing everything missing or wrong.
     """
     if formatted.has_formatted_arrays(root):
         return formatted.read_formatted("nus", NUS_TITLE, root, (*IMAGE_FOLDERS, ""), CONCEPT_COUNT, lambda count: None)
@@ -75,7 +73,7 @@ def read_nus(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _read_concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
-    """Return the concepts of the list, or without a list those that have a file, sorted; each needs its two files."""
+    """Return the listed concepts, or those with both files, sorted."""
     path = find_first_existing(root, CONCEPT_LIST_PATHS)
     if path:
         names = tuple(line.strip() for line in read_text(path, "the list of concepts").splitlines() if line.strip())
@@ -94,7 +92,6 @@ def _read_concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, 
 
 
 def _read_flags(folder: Path, concepts: tuple[str, ...], part: str, count: int, problems: list[str]) -> np.ndarray:
-    """Read (images, concepts) bool of one official part; add faults to `problems`."""
     truth = np.zeros((count, len(concepts)), bool)
     for column, name in enumerate(concepts):
         path = folder / f"Labels_{name}_{part}.txt"
@@ -112,7 +109,6 @@ def _read_flags(folder: Path, concepts: tuple[str, ...], part: str, count: int, 
 
 
 def _merge_parts(root: Path, home: Path, names: list[str], truth: np.ndarray) -> tuple[Part, list[str]]:
-    """Return all official images whose file exists, and notes."""
     folder = home.relative_to(root).as_posix()
     paths, exists = find_images(root, [f"{folder}/{name}" for name in names])
     if not exists.any():

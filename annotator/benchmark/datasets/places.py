@@ -1,7 +1,6 @@
-"""Finding the files of a set inside the given folder and nowhere else; errors name all missing files at once.
+"""File lookup within a data set folder, with one error for all missing files.
 
-The names of images come from files that somebody else made. None of them may lead out of the folder, neither by ".."
-nor by a link; folders are listed once, so that a hundred thousand names cost no look at the disk each.
+Image names are untrusted and must not leave the folder, by ".." or link. Folders are listed once, for speed.
 """
 
 import os
@@ -20,10 +19,9 @@ class Loader:
     """One entry of DATASETS.
 
     Attributes:
-        name, title: The name on the command line, and in a sentence.
-        classes: The number of columns of the published set; None where that differs.
-        marker_paths: Relative paths; any of them shows that a folder holds this set.
-        layouts: The layouts that are read, for the error when the folder has none of them.
+        classes: Published columns, if fixed.
+        marker_paths: Any of these identifies the set.
+        layouts: Supported layouts, for errors.
         read: (folder, truth file or None) -> DataSet.
     """
 
@@ -36,7 +34,7 @@ class Loader:
 
 
 def build_layout_error(title: str, root: Path, problems: Sequence[str], layouts: str) -> AnnotatorError:
-    """Return the error for a folder that cannot be read as this set: its problems and the understood layouts."""
+    """Return the error for an unreadable set, with problems and supported layouts."""
     headline = f"{root} cannot be read as {title}:"
     return AnnotatorError(
         f"{combine_problems(headline, problems)}\n    Understood is (below the folder given):\n{layouts}"
@@ -44,7 +42,7 @@ def build_layout_error(title: str, root: Path, problems: Sequence[str], layouts:
 
 
 def find_first_existing(root: Path, places: Sequence[str]) -> Path | None:
-    """Return the first of these relative paths that exists inside the folder with links followed; None if none does."""
+    """Return the first of these relative paths inside the folder, or None."""
     inside = root.resolve()
     for place in places:
         if (root / place).exists() and (root / place).resolve().is_relative_to(inside):
@@ -53,7 +51,7 @@ def find_first_existing(root: Path, places: Sequence[str]) -> Path | None:
 
 
 def find_missing(root: Path, places: Sequence[Path]) -> list[str]:
-    """Return a sentence for each of these paths that does not exist, or is a link that leads out of root."""
+    """Return a sentence per path that is missing or links outside root."""
     inside, problems = root.resolve(), []
     for place in places:
         if not place.exists():
@@ -64,14 +62,10 @@ def find_missing(root: Path, places: Sequence[Path]) -> list[str]:
 
 
 def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarray]:
-    """Return the paths of these images, and (n,) bool, whether each exists.
-
-    Args:
-        root: The folder that the images must lie in.
-        names: Relative to root, with "/".
+    """Return the paths of images relative to root, and (n,) bool, whether each exists.
 
     Raises:
-        AnnotatorError: Listing every name that leads out of root: absolute paths, paths with "..", and links.
+        AnnotatorError: Listing every name outside root.
     """
     inside, listed = root.resolve(), {}
     paths, exists, outside = [], np.zeros(len(names), bool), []
@@ -105,14 +99,13 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
 
 
 class _Outside(dict):
-    """The listing of a folder that a link puts outside root: every name in it is "outside"."""
+    """The listing of a folder linked outside root, with every name "outside"."""
 
     def get(self, key, default=None):
         return "outside"
 
 
 def _list_folder(folder: Path, inside: Path) -> dict[str, str]:
-    """Return name -> "file", "link" or "other" for everything in a folder; {} if it does not exist."""
     if not folder.is_dir():
         return {}
     if not folder.resolve().is_relative_to(inside):
@@ -127,7 +120,7 @@ def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...
     """Return the paths of these images.
 
     Raises:
-        AnnotatorError: An image is missing (the first ten are named) or lies outside root.
+        AnnotatorError: For images missing or outside root.
     """
     paths, exists = find_images(root, names)
     if not exists.all():
@@ -142,7 +135,7 @@ def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...
 
 
 def make_count_note(noun: str, count: int, published_count: int | None) -> list[str]:
-    """Return a note if there are more or fewer than in the published set, else []."""
+    """Return a note if a count differs from the published set."""
     if published_count is None or count == published_count:
         return []
     return [

@@ -1,8 +1,7 @@
-"""PASCAL VOC 2012: 5,717 training images (the official `train`), 5,823 test images (`val`), 20 classes.
+"""PASCAL VOC 2012: 5,717 training images (`train`), 5,823 test images (`val`), 20 classes.
 
-Everingham et al., "The PASCAL Visual Object Classes Challenge: A Retrospective", IJCV 2015. As in the papers: a class
-is there where its flag is 1 (0, "difficult", counts as absent), images without any class are left out, rows are sorted
-by file name, and classes by the alphabet.
+Everingham et al., "The PASCAL Visual Object Classes Challenge: A Retrospective", IJCV 2015. As in the
+papers, flag 0 ("difficult") is absent, images without a class are omitted, and rows are sorted by file name.
 """
 
 from pathlib import Path
@@ -38,10 +37,10 @@ VOC_LAYOUTS = f"""\
 
 
 def read_voc(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the set below root.
+    """Read the data set below root.
 
     Raises:
-        AnnotatorError: Listing all that is missing or wrong.
+        AnnotatorError: Listing everything missing or wrong.
     """
     if formatted.has_formatted_arrays(root):
         folders = [f"{home}/JPEGImages" for home in VOC_FOLDERS] + [""]
@@ -75,7 +74,6 @@ def read_voc(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _read_flags(folder: Path, part: str, problems: list[str]) -> tuple[list[str], np.ndarray]:
-    """Read the names of the images that show anything, sorted, and their classes; add faults to `problems`."""
     shown: dict[str, set[int]] = {}
     first: set[str] | None = None
     for column, name in enumerate(VOC_CLASSES):

@@ -1,9 +1,7 @@
-"""Autopilot and its rivals under several sets of times, in one run.
+"""Autopilot and its rivals under several sets of answer times, in one run.
 
-A policy whose choices depend on the person's times is played again with every set; the plays of all others are the same
-for everyone and only cost other seconds. Equal answers take the person times that vary (pace.taken), and the project
-learns them from the milliseconds of the answers alone: Autopilot has to follow. `autopilot-known` is the same person
-after a long speed test; `count_handed_out` compares what both are asked for.
+Policies that depend on times are replayed per set, others only recosted. `autopilot-known` has learned them
+from a long speed test.
 """
 
 from collections.abc import Sequence
@@ -65,29 +63,23 @@ def measure_by_times(
     work: Path | None = None,
     backbone: str | None = None,
 ) -> dict:
-    """Play with a perfect person of each set of times, and return what every policy costs them.
+    """Play with a perfect annotator per set of times and return the cost of every policy.
 
     Args:
-        sets: As read_time_sets returns them.
-        images_folder: A folder of images; None: the sample data.
-        truth: Every label of every image, as of effort_measurement.measure_effort; None: the sample data's.
-        policies: Names in POLICIES; (): COMPARED_POLICIES. Autopilot is always among them.
-        seed: The first seed.
-        seeds: The number of seeds from `seed` on: every policy is played with each, figures are means.
-        jobs: The number of processes that play at the same time; the result is the same.
-        most: The number of actions after which a play stops, in actions of the form.
-        work: A folder that keeps the embedded project for the next time; None: it is not kept.
-        backbone: The network; None: the usual one.
+        images_folder, truth: None selects the sample data.
+        policies: Empty selects COMPARED_POLICIES. Autopilot is always included.
+        seeds: Number of seeds to average.
+        jobs: Parallel processes, without effect on the result.
+        most: Action limit relative to the form.
+        work: Folder that keeps the embedded project.
 
     Returns:
-        {"bench", "figures", "ratios", "sets", "policies", "backbone", "seeds"}, and "costs": {"set", "policy", "goal",
-        "actions", "seconds", "reached", "seeds", "ratio"}, spreads over the seeds, the ratio being the policy's seconds
-        over Autopilot's (None unless both reach the goal with every seed); "range": {"policy", "goal", "seconds",
-        "ratio"}, the lowest and the highest mean over all sets that reach it; "handed_out": as of `count_handed_out`;
-        "searched": as of comparison.choose_settings, with the set.
+        {"bench", "figures", "ratios", "sets", "policies", "backbone", "seeds"}. "costs" has spreads per set,
+        policy and goal, with the ratio of seconds to Autopilot. "range" has the lowest and highest mean over
+        sets.
 
     Raises:
-        AnnotatorError: Images and truth do not fit together, or a policy does not exist.
+        AnnotatorError: If images and truth do not match, or for an unknown policy.
     """
     names = list(dict.fromkeys([*(check_policies(policies) or COMPARED_POLICIES), OUR_POLICY]))
     images_folder, truth = resolve_images_and_truth(images_folder, truth)
@@ -128,16 +120,9 @@ def measure_by_times(
 
 
 def count_handed_out(played: Curves) -> list[dict]:
-    """Return what Autopilot asked for in the first ten minutes of work, and in the ten after.
+    """Return Autopilot's questions per TIME_WINDOWS, as means over seeds.
 
-    Args:
-        played: Plays with one set of times; seconds are those of the set.
-
-    Returns:
-        {"policy", "window", "grids", "images", "clicks", "whole"} for OUR_POLICY and KNOWN_TIMES_POLICY: `window` in
-        seconds, the numbers
-        of answers, and `whole`, the share of the pairs of an image and a class that were answered as a whole image and
-        not in a grid. Means over the seeds; None where no work was left.
+    `whole` is the share of cells answered as whole images.
     """
     rows = []
     for policy in (name for name in list_policies(played, PERFECT_PERSON) if name in (OUR_POLICY, KNOWN_TIMES_POLICY)):
@@ -168,7 +153,6 @@ def _make_play(name: str, seed: int, times: TimeSet) -> Play:
 def _select_curves(
     played: Curves, names: Sequence[str], seeds: Sequence[int], times: TimeSet
 ) -> tuple[Curves, list[dict]]:
-    """Return the curves in the seconds of one set, by plays that do not name the set, and the searched settings."""
     own: Curves = {}
     for name in names:
         for setting in POLICIES[name].settings or (name,):

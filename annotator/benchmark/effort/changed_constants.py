@@ -1,9 +1,4 @@
-"""Autopilot with one of its constants changed, to see what each is worth: TRIED_VALUES is the table.
-
-Left out are bounds that only keep an answer quick (MAX_CLASSES_TRIED, MAX_IMAGES_TRIED, MAX_UNLABELED_IMAGES),
-MAX_EXPLORATION_SECONDS, which replaces MAX_EXPLORED_IMAGES where there are many classes, and what concerns relabels,
-which a perfect person makes none of.
-"""
+"""Autopilot with single constants changed to measure their value, in the table TRIED_VALUES."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,13 +22,13 @@ TRIED_VALUES: dict[str, tuple[object, ...]] = {
 
 
 def iterate_changes() -> Iterator[tuple[str, object]]:
-    """Yield every constant with each value that is tried in its place."""
+    """Yield every constant with each value to try."""
     return ((name, value) for name, values in TRIED_VALUES.items() for value in values)
 
 
 @contextmanager
 def replace_constant(name: str, value: object) -> Iterator[None]:
-    """Give the constant another value for the duration of the block, in this process only."""
+    """Change a constant within the block, in this process only."""
     owner = next(module for module in (planner, acquisition, preset_threshold) if hasattr(module, name))
     before = getattr(owner, name)
     setattr(owner, name, value)

@@ -1,7 +1,4 @@
-"""Tables from the curves of all plays: the cost of every goal, and Autopilot against the best other policy.
-
-A figure is the mean over seeds, with the smallest and the largest.
-"""
+"""Cost tables of all plays per goal, and Autopilot against the best other policy."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -20,13 +17,8 @@ def compare_policies(played: Curves) -> dict[str, list[dict]]:
     """Return the tables of a result.
 
     Returns:
-        "goals": {"policy", "person", "goal", "recall", "precision", "actions", "seconds", "reached", "seeds"}: the
-        costs are spreads {"mean", "low", "high"} over the seeds that reach the goal, None if none does. "lead":
-        {"person", "goal", "cost", "best", "ratio"}: Autopilot's cost over that of the best other policy, which is the
-        one with the lowest mean of those that reach the goal with every seed; None if none does. "behind": {"policy",
-        "person", "cost", "share", "at"}: a spread of the shortfalls of `curves.find_largest_shortfall`, and the place
-        of the
-        largest one; None if Autopilot is never behind.
+        "goals" has the cost spreads of seeds that reach a goal. "lead" has Autopilot's cost over that of the
+        cheapest other policy reaching it with every seed. "behind" has Autopilot's largest shortfalls.
     """
     people = [by for by in (PERFECT_PERSON, NOISY_PERSON) if any(play.person == by for play in played)]
     goals = [row for by in people for goal in RECALL_GOALS for row in _make_goal_rows(played, by, goal)]
@@ -39,12 +31,11 @@ def compare_policies(played: Curves) -> dict[str, list[dict]]:
 
 
 def find_goal_level(played: Curves, play: Play, goal: float) -> tuple[float, float]:
-    """Return the recall and the precision that a goal means in this play.
+    """Return the recall and precision that a goal means in this play.
 
-    For a perfect person: the goal itself, at precision 0.99. A noisy person may never reach them; the goal is then a
-    share of the recall with which the form of the same person ends, at PRECISION_MARGIN below its last precision, the
-    same for
-    all policies. Where no form was played, the policy with the lowest last recall takes its place.
+    Perfect annotators use the goal at precision 0.99. Noisy ones use a share of the form's final recall,
+    PRECISION_MARGIN below its final precision, equal for all policies. Without a form, the policy with the
+    lowest final recall counts.
     """
     if play.person == PERFECT_PERSON:
         return goal, curves.GOAL_PRECISION
@@ -55,13 +46,9 @@ def find_goal_level(played: Curves, play: Play, goal: float) -> tuple[float, flo
 
 
 def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> tuple[Curves, list[dict]]:
-    """Replace the settings of a searched policy by the best of them, for each person.
+    """Replace a searched policy's settings by the best per annotator, and return the search too.
 
-    The best setting takes the fewest mean seconds to recall 0.95 over all seeds; if none reaches it, it is the one with
-    the most labels at the end.
-
-    Returns:
-        The curves, and "searched": {"policy", "person", "setting", "actions", "seconds", "chosen"}, means over seeds.
+    The best has the fewest mean seconds to recall 0.95, or else the most labels.
     """
     kept = {play: curve for play, curve in played.items() if play.policy not in settings}
     searched: list[dict] = []
@@ -91,14 +78,14 @@ def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> t
 def list_costs(
     played: Curves, policy: str, person: str, goal: float, cost: Callable[[dict], float]
 ) -> list[float | None]:
-    """Return the cost of reaching a goal with each seed; None where the goal is not reached."""
+    """Return the cost of a goal per seed, None if missed."""
     plays = [play for play in played if (play.policy, play.person) == (policy, person)]
     reached = [curves.find_goal_point(played[play], *find_goal_level(played, play, goal)) for play in plays]
     return [None if point is None else cost(point) for point in reached]
 
 
 def compute_spread(values: Iterable[float | None], digits: int = 4) -> dict[str, float] | None:
-    """Return the mean, the smallest and the largest of the values that are not None; None if all are."""
+    """Return mean, minimum and maximum of the values, ignoring None."""
     there = [value for value in values if value is not None]
     if not there:
         return None
@@ -107,24 +94,24 @@ def compute_spread(values: Iterable[float | None], digits: int = 4) -> dict[str,
 
 
 def format_spread(spread: dict, unit: float, digits: int) -> str:
-    """Return the mean of a spread in a unit, with the smallest and the largest in brackets if they differ."""
+    """Format a mean in a unit, with its range in brackets."""
     mean, low, high = (f"{spread[name] / unit:,.{digits}f}" for name in ("mean", "low", "high"))
     return mean if low == high else f"{mean} [{low} to {high}]"
 
 
 def compute_full_mean(values: Sequence[float | None], digits: int = 4) -> float | None:
-    """Return the mean; None unless every seed has a value."""
+    """Return the mean, or None if a value is missing."""
     there = [value for value in values if value is not None]
     return round(sum(there) / len(there), digits) if there and len(there) == len(values) else None
 
 
 def ratios_by_seed(theirs: Sequence[float | None], ours: Sequence[float | None]) -> list[float | None]:
-    """Return the ratios seed by seed, None where either side did not reach the goal."""
+    """Return the ratios per seed, None if missing."""
     return [a / b if a is not None and b else None for a, b in zip(theirs, ours, strict=True)]
 
 
 def list_policies(played: Curves, person: str) -> list[str]:
-    """Return the policies that this person played."""
+    """Return the policies of this annotator."""
     return list(dict.fromkeys(play.policy for play in played if play.person == person))
 
 

@@ -1,4 +1,4 @@
-"""Completeness and correctness of a data set after each step: points of a curve, and where curves reach a goal."""
+"""Recall and precision of a data set after each step, as curves with goals."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,9 @@ SHORTFALL_STARTS = {"actions": 100.0, "seconds": 300.0}
 
 
 def measure_point(session: Session) -> dict:
-    """Return the point of a curve for the data set at this moment.
+    """Return the current curve point.
 
-    `decided` scores the labels that people gave; `filled` adds every unknown cell at or above the single threshold with
-    the largest expected F1 of all labels. `copied` counts answers to other images of events, `miscopied` the wrong ones
-    of them.
+    `decided` scores given labels. `filled` adds unknown cells above the threshold with the best expected F1.
     """
     labels, chances = session.load_labels(), session.load_chances()
     decided = labels == PRESENT
@@ -43,7 +41,7 @@ def measure_point(session: Session) -> dict:
 
 
 def compute_scores(labels: np.ndarray, truth: np.ndarray) -> dict:
-    """Return micro recall, precision and F1 of labels (N, C) bool, and F1 averaged over the classes that occur."""
+    """Return micro scores of labels (N, C) bool, and macro F1 over occurring classes."""
     hits, given, positives = (labels & truth).sum(0), labels.sum(0), truth.sum(0)
     occurs = positives > 0
     each = 2 * hits[occurs] / np.maximum(given[occurs] + positives[occurs], 1)
@@ -61,11 +59,9 @@ def compute_scores(labels: np.ndarray, truth: np.ndarray) -> dict:
 def find_goal_point(
     curve: Sequence[dict], recall: float = GOAL_RECALL, precision: float = GOAL_PRECISION
 ) -> dict | None:
-    """Return the point where the labels people gave, alone or with the model's, first reach this recall and precision.
+    """Return the first point where labels reach this recall and precision, or None.
 
-    Returns:
-        {"actions", "seconds", "parts"}: interpolated linearly between the first point that reaches both and the one
-        before, or at that point if the precision before it was too low; None if no point reaches both.
+    It is interpolated from the previous point unless its precision was too low.
     """
     for place, point_ in enumerate(curve):
         good = [kind for kind in ("decided", "filled") if _reaches_goal(point_[kind], recall, precision)]
@@ -88,7 +84,6 @@ def _reaches_goal(scores: dict, recall: float, precision: float) -> bool:
 
 
 def _compute_share_until(recall: float, precision: float, before: dict, after: dict) -> float:
-    """Return the share of the way between two points at which recall is reached; 1 if precision was too low before."""
     if before["precision"] < precision or after["recall"] <= before["recall"]:
         return 1.0
     return min(1.0, max(0.0, (recall - before["recall"]) / (after["recall"] - before["recall"])))
@@ -99,17 +94,17 @@ def _interpolate_between(before: float, after: float, share: float) -> float:
 
 
 def compute_seconds(point_: dict, time_model: TimeModel) -> float:
-    """Return the seconds that a point of a curve costs by the given time model."""
+    """Return the seconds of a curve point."""
     return Spent(parts=point_["parts"]).compute_seconds(time_model)
 
 
 def replace_seconds(curve: Sequence[dict], time_model: TimeModel) -> list[dict]:
-    """Return a curve with the seconds of another time model."""
+    """Return a curve with another time model's seconds."""
     return [point_ | {"seconds": round(compute_seconds(point_, time_model), 1)} for point_ in curve]
 
 
 def interpolate_parts(curve: Sequence[dict], seconds_: float) -> dict[str, float]:
-    """Return how often each part occurred until this time, interpolated linearly; after the last point, as there."""
+    """Return the interpolated part counts at this time."""
     places = [point_["seconds"] for point_ in curve]
     return {
         part: float(np.interp(seconds_, places, [point_["parts"][part] for point_ in curve]))
@@ -120,16 +115,13 @@ def interpolate_parts(curve: Sequence[dict], seconds_: float) -> dict[str, float
 def find_largest_shortfall(
     curve: Sequence[dict], other: Sequence[dict], cost: str = "actions"
 ) -> tuple[float, float | None]:
-    """Return the largest shortfall of a policy behind another from SHORTFALL_STARTS on, while both work.
+    """Return the largest shortfall of a policy behind another at equal cost, after SHORTFALL_STARTS.
 
     Args:
-        curve: The points of the policy.
-        other: The points of the policy that it is compared with.
-        cost: "actions" or "seconds": the policies are compared where they have spent the same amount of it.
+        cost: "actions" or "seconds".
 
     Returns:
-        The shortfall as a share of the other's micro F1 (with the model's labels), and the actions or seconds at which
-        it occurs; 0 and None if the policy is never behind.
+        Share of the other's micro F1, and its place. 0 and None if never behind.
     """
     last = min(curve[-1][cost], other[-1][cost]) if curve and other else 0
     places = {point_[cost] for point_ in (*curve, *other)} | {SHORTFALL_STARTS[cost]}
@@ -142,13 +134,12 @@ def find_largest_shortfall(
 
 
 def _interpolate_f1(curve: Sequence[dict], place: float, cost: str) -> float:
-    """Return micro F1 after `place` actions or seconds, interpolated linearly."""
     places, micro_f1 = zip(*((point_[cost], point_["filled"]["micro_f1"]) for point_ in curve), strict=True)
     return float(np.interp(place, places, micro_f1))
 
 
 def make_time_models() -> dict[str, TimeModel]:
-    """Return the usual time model, and models with each part taking half and twice as long, on which ratios depend."""
+    """Return the default time model, and variants with each part halved and doubled."""
     usual = TimeModel()
     varied = {"usual": usual}
     for part in TIME_PARTS:

@@ -1,9 +1,7 @@
-"""Finished labels for human effort: simulated annotators work through a set by different policies, on the real code.
+"""Labels finished per human effort: simulated annotators follow policies on the real code.
 
-The worker's code embeds the images once. Every policy then gets a copy of the project and an annotator who knows the
-truth (simulated_people.py): the queues choose, the store keeps each decision, the worker's code trains and updates, and
-after every few actions the data set is read back from the store and compared with the truth. The project learns nothing
-but the answers and how long they took (snapshot/time_model.py has the times and their sources).
+Images are embedded once. Each policy gets a project copy and an annotator who knows the truth. The project
+learns only answers and their times.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,28 +67,23 @@ def measure_effort(
     work: Path | None = None,
     backbone: str | None = None,
 ) -> dict:
-    """Play every policy with simulated annotators, and return their curves and how they compare.
+    """Play every policy with simulated annotators and compare their curves.
 
     Args:
-        images_folder: A folder of images; None: the sample data.
-        truth: A CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
-        policies: Names in POLICIES; (): all but those that take long.
-        seed: The first seed.
-        seeds: The number of seeds from `seed` on: every policy is played with each, figures are means.
-        noisy: Whether NOISY_POLICIES is also played by a noisy annotator.
-        all_noisy: Whether every policy is also played by a noisy annotator.
-        jobs: The number of processes that play at the same time; the result is the same.
-        most: Policies stop after this times as many actions as the form takes.
-        work: A folder that keeps the embedded project for the next time; None: it is not kept.
-        backbone: The network that analyzes the images; None: the usual one.
+        images_folder, truth: None selects the sample data.
+        policies: Empty selects all except slow ones.
+        seeds: Number of seeds to average.
+        noisy, all_noisy: Also play NOISY_POLICIES, or all, with a noisy annotator.
+        jobs: Parallel processes, without effect on the result.
+        most: Action limit relative to the form.
+        work: Folder that keeps the embedded project.
 
     Returns:
-        {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model", "noisy_person",
-        "policies", "backbone", "seeds"}; goals, lead and behind as of comparison.compare_policies, searched as of
-        comparison.choose_settings.
+        {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model",
+        "noisy_person", "policies", "backbone", "seeds"}.
 
     Raises:
-        AnnotatorError: Images and truth do not fit together, or a policy does not exist.
+        AnnotatorError: If images and truth do not match, or for an unknown policy.
     """
     names = check_policies(policies) or [name for name, policy in POLICIES.items() if not policy.on_request]
     images_folder, truth = resolve_images_and_truth(images_folder, truth)
@@ -114,10 +107,10 @@ def measure_effort(
 
 
 def check_policies(names: Sequence[str]) -> list[str]:
-    """Return the names without repetitions.
+    """Return the unique names.
 
     Raises:
-        AnnotatorError: A policy does not exist.
+        AnnotatorError: For an unknown policy.
     """
     if unknown := [name for name in names if name not in POLICIES]:
         raise AnnotatorError(f"There is no policy {unknown[0]!r}. {did_you_mean(unknown[0], POLICIES)}")
@@ -125,10 +118,10 @@ def check_policies(names: Sequence[str]) -> list[str]:
 
 
 def resolve_images_and_truth(images_folder: Path | None, truth: Path | None) -> tuple[Path, Path]:
-    """Return the folder of images and their truth, those of the sample data where both are None.
+    """Return images and truth, those of the sample data if both are None.
 
     Raises:
-        AnnotatorError: Only one of them is given.
+        AnnotatorError: If only one is given.
     """
     if (images_folder is None) != (truth is None):
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
@@ -138,17 +131,10 @@ def resolve_images_and_truth(images_folder: Path | None, truth: Path | None) -> 
 def make_project(
     project: Path, folder: Path, truth: Path, backbone: str | None = None, *, should_embed: bool = True
 ) -> np.ndarray:
-    """Make a project without decisions; return its truth (N, C) bool, in the order of image ids and class ids.
-
-    Args:
-        project: The folder of the new project.
-        folder: The folder of the images.
-        truth: A CSV with every label of every image.
-        backbone: The network; None: the usual one.
-        should_embed: Whether the images are embedded.
+    """Create a project without decisions and return its truth (N, C) bool by ascending ids.
 
     Raises:
-        AnnotatorError: The truth does not fit, or there are too few images.
+        AnnotatorError: If the truth does not match, or there are too few images.
     """
     settings = project_setup.SetupSettings(backbone=backbone)
     done = project_setup.set_up_project(project, images_folder=folder, settings=settings)
@@ -175,7 +161,7 @@ def make_project(
 
 
 def embed_images(project: Path) -> None:
-    """Embed all images of a project that lack features, as its worker would."""
+    """Embed all remaining images of a project, like its worker."""
     worker = Worker(project)
     try:
         print_progress("embedding")
@@ -186,15 +172,13 @@ def embed_images(project: Path) -> None:
 
 
 def load_present_labels(db: Database, names: dict[str, int], truth: Path) -> list[TrueLabel]:
-    """Return the "present" labels of the truth on images of the project; files that were kept out are ignored.
+    """Return the present labels of the truth, ignoring rejected files.
 
     Args:
-        db: The project's database.
-        names: Name -> image id, for every name that the truth may use.
-        truth: A CSV file with the full truth.
+        names: Name -> image id.
 
     Raises:
-        AnnotatorError: The truth does not fit, or contradicts itself on one picture with two names.
+        AnnotatorError: If the truth does not match or contradicts itself for duplicate images.
     """
     bad = {file.path for file in images.load_rejected_files(db)}
     labels = read_truth(truth, names.keys() | bad)
@@ -261,12 +245,7 @@ def _make_key(row: dict) -> str:
 
 
 def _make_ratios(played: Curves, name: str, person: str, key: str) -> dict[str, float | None]:
-    """Return the cost of recall 0.95 with a policy over its cost with Autopilot, in actions and in seconds.
-
-    Ratios are means over seeds, None where a play does not reach it. Those of the form (RIVAL_POLICY) are also given
-    with
-    every part of the time model halved and doubled.
-    """
+    """Return a policy's mean cost of recall 0.95 over Autopilot's, in actions and seconds."""
 
     def compute_ratio(cost: Callable[[dict], float]) -> float | None:
         theirs, ours = (list_costs(played, policy, person, curves.GOAL_RECALL, cost) for policy in (name, OUR_POLICY))
@@ -296,7 +275,7 @@ def build_effort_report(result: dict, command: str) -> Report:
 
 
 def describe_effort(result: dict) -> str:
-    """Return a sentence on the measured images, the network and the seeds."""
+    """Describe the measured images, backbone and seeds."""
     figures, seeds = result["figures"], result["seeds"]
     return (
         f"{figures['images']:,} images, {figures['classes']} classes, {figures['labels_per_image']:g} labels an image; "

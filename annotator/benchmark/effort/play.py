@@ -1,4 +1,4 @@
-"""One policy at work on a copy of a project, and many such plays, one after the other or in several processes."""
+"""Plays: one policy working on a project copy, possibly many in parallel."""
 
 import multiprocessing
 import os
@@ -27,13 +27,11 @@ DONE_RECALL = 0.995  # recall at which work stops
 
 @dataclass(frozen=True)
 class Play:
-    """One play: a policy and a person.
+    """One play of a policy by a person.
 
     Attributes:
         person: PERFECT_PERSON or NOISY_PERSON.
-        seed: Of the person's and the policy's random draws.
-        times: The seconds of the person.
-        varies: Whether equal answers take the person times that vary, as of Session.
+        varies: Equal answers take varying times.
     """
 
     policy: str
@@ -46,15 +44,12 @@ class Play:
 def play_all(
     template: Path, folder: Path, truth: np.ndarray, plays: Sequence[Play], limit: float, jobs: int = 1
 ) -> dict[Play, list[dict]]:
-    """Return the curve of every play, in the order of `plays`; `jobs` processes change nothing but the time.
+    """Return the curve of every play, independent of `jobs`.
 
     Args:
-        template: The project that every play begins with.
-        folder: A folder for copies of `template`.
-        truth: (N, C) bool, the truth.
-        plays: The plays.
-        limit: The number of actions after which a play stops.
-        jobs: The number of processes that play at the same time.
+        template: Project to copy into `folder`.
+        truth: (N, C) bool.
+        limit: Actions per play.
     """
     one = partial(_run_numbered_play, template, folder, truth, limit)
     if jobs <= 1 or len(plays) < 2:
@@ -72,7 +67,7 @@ def _run_numbered_play(
 
 
 def _end_with_parent() -> None:
-    """Make a process of the pool ignore Ctrl+C, which the parent handles, and end when its parent dies."""
+    """Make a pool process ignore Ctrl+C, which the parent handles, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent:
@@ -80,7 +75,7 @@ def _end_with_parent() -> None:
 
 
 def run_play(template: Path, copy: Path, truth: np.ndarray, play: Play, limit: float) -> list[dict]:
-    """Play on a copy of a project for at most `limit` actions, and return the curve."""
+    """Play on a project copy for at most `limit` actions and return the curve."""
     policy = POLICIES.get(play.policy) or SETTING_POLICIES[play.policy]
     person = Person.build(truth, noisy=play.person == NOISY_PERSON, seed=play.seed)
     session = Session(

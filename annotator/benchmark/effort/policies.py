@@ -1,4 +1,4 @@
-"""Ways to work through a project, each a generator of actions; POLICIES is the table."""
+"""Policies for working through a project, as generators of actions in the table POLICIES."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,17 +35,13 @@ IMAGES_PER_ORDER = 10  # images taken from the order of a strategy before it is 
 
 @dataclass(frozen=True)
 class Policy:
-    """A way to work through a project.
+    """A policy for working through a project.
 
     Attributes:
-        about: A description in one line.
-        learns: Whether a model is trained.
-        follows: Whether the next action depends on the newest answer; otherwise the model is updated only when the
-            curve is measured.
-        settings: Names in SETTING_POLICIES that are all played in place of this policy; the best of them counts, by
-            hindsight.
-        on_request: Whether it takes so long that it is only played if it is named.
-        depends_on_times: Whether what it asks for depends on how long the person's answers take.
+        follows: Each action depends on the newest answer. Otherwise the model updates only when measured.
+        settings: SETTING_POLICIES played instead, the best in hindsight counts.
+        on_request: Slow, so only played if named.
+        depends_on_times: Its questions depend on answer times.
     """
 
     about: str
@@ -59,12 +55,9 @@ class Policy:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The settings of a mixture: clicks on a share `first_share` of the images, at least 20, then grids of `size`
-        tiles.
+    """The settings of a mixture: clicks on `first_share` of the images, then grids of `size` tiles.
 
-    Shares `click_share` and `whole_share` of the actions after that are single clicks and whole images, on random
-    images without a
-    known positive as long as any are left.
+    Later clicks and whole images prefer images without a known positive.
     """
 
     first_share: float
@@ -98,7 +91,7 @@ def _answer_grids(session: Session) -> Iterator[None]:
 
 
 def _answer_best_grid(session: Session, size: int) -> bool:
-    """Answer the next grid of the class that the engine chooses; return False if no cell is open."""
+    """Answer the engine's next grid, or return False without open cells."""
     items = grid_queue.lease_next_grids(session.db, WantedGrids(LEASE_HOLDER, ANNOTATOR_NAME, None, size, (), 1)).items
     for grid_ in items:
         ids, chances = [tile.image.id for tile in grid_.tiles], [tile.probability for tile in grid_.tiles]
@@ -107,7 +100,7 @@ def _answer_best_grid(session: Session, size: int) -> bool:
 
 
 def _make_mixture_steps(mixture: Mixture) -> Callable[[Session], Iterator[None]]:
-    """Return the steps of a mixture: each action is of the kind that lags furthest behind its share."""
+    """Return mixture steps that always serve the share furthest behind."""
     shares = {
         "grid": 1 - mixture.click_share - mixture.whole_share,
         "click": mixture.click_share,
@@ -138,7 +131,6 @@ def _make_mixture_steps(mixture: Mixture) -> Callable[[Session], Iterator[None]]
 
 
 def _choose_row_without_positive(session: Session) -> int | None:
-    """Return a random image with an open class and no known positive; None if none is left."""
     labels = session.load_labels()
     rows = np.flatnonzero((labels == OPEN).any(1) & ~(labels == PRESENT).any(1))
     return int(session.chance.choice(rows)) if len(rows) else None
@@ -152,11 +144,7 @@ def _answer_expert_grids(session: Session) -> Iterator[None]:
 
 
 def _choose_expert_grid(session: Session) -> tuple[int, list[int], list[float | None], int | None, bool] | None:
-    """Return the grid (class and size) with the most expected positives a second; None if no positive is left.
-
-    The choice knows exactly how many positives each class has among its open cells. Of single cells it knows no more
-    than the model: the model's probabilities, shifted in log odds until they add up to that number.
-    """
+    """Return the grid with the most expected positives per second, knowing true class totals."""
     is_open, chances, snapshot = session.load_labels() == OPEN, session.load_chances(), read_snapshot(session.db)
     best_rate, best = 0.0, None
     for column, class_id in enumerate(session.class_ids.tolist()):
@@ -182,7 +170,7 @@ def _choose_expert_grid(session: Session) -> tuple[int, list[int], list[float | 
 
 
 def shift_to_total(chances: np.ndarray, total: int) -> np.ndarray:
-    """Shift the log odds of probabilities (n,) by one number such that they add up to `total`, which is at most n."""
+    """Shift the log odds of probabilities (n,) so that they sum to `total`."""
     bounded = np.clip(chances.astype(np.float64), PROBABILITY_BOUND, 1 - PROBABILITY_BOUND)
     odds, low, high = np.log(bounded / (1 - bounded)), -40.0, 40.0
     for _ in range(50):
@@ -211,8 +199,6 @@ def _review_suggestions(session: Session) -> Iterator[None]:
 
 
 def _make_whole_image_steps(name: str) -> Callable[[Session], Iterator[None]]:
-    """Return steps that answer whole images, every open class of each, in the order of a query strategy."""
-
     def steps(session: Session) -> Iterator[None]:
         while True:
             labels, chances = session.load_labels(), session.load_chances()
@@ -277,7 +263,7 @@ def _follow_autopilot(session: Session) -> Iterator[None]:
 
 
 def _follow_known_autopilot(session: Session) -> Iterator[None]:
-    """Play Autopilot after the person has taken the speed test so often that their times are known."""
+    """Play Autopilot after enough speed tests to know the person's times."""
     tested = draw_answer_log(session.chance, session.time_model, MAX_TESTS, classes=len(session.class_ids))
     for task, answer in enumerate(tested):
         speed_tests.store(session.db, ANNOTATOR_NAME, (1, task), answer)

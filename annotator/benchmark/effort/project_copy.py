@@ -1,4 +1,4 @@
-"""A copy of an embedded project that learns as in use: the store keeps the answers, the worker's own code trains."""
+"""A copy of an embedded project that stores answers and trains with the worker's code."""
 
 import shutil
 from pathlib import Path
@@ -26,11 +26,7 @@ from annotator.worker.training.train import train
 
 
 class ProjectCopy:
-    """A copy of an embedded project without decisions; `close` deletes it.
-
-    Attributes:
-        image_ids, class_ids: Ascending: the rows and columns of every matrix.
-    """
+    """A copy of an embedded project without decisions, deleted by `close`."""
 
     def __init__(self, template: Path, folder: Path, *, learns: bool, seed: int):
         shutil.copytree(template, folder, copy_function=_link_or_copy, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
@@ -46,13 +42,13 @@ class ProjectCopy:
         """Store answers.
 
         Raises:
-            AnnotatorError: The store refuses one of them.
+            AnnotatorError: If the store refuses one.
         """
         if refused := decisions.save(self.db, answers).refused:
             raise AnnotatorError(f"The store refused an answer: {next(iter(refused.values()))}")
 
     def keep_up(self) -> None:
-        """Bring the model up to date as the worker would: a training when enough has changed, else an update."""
+        """Train or update the model as the worker would."""
         if not self.learns:
             return
         if self._schedule.is_due(self.db, len(self._cache.image_ids)):
@@ -61,15 +57,7 @@ class ProjectCopy:
             self._updater.update(self.db, self._cache)
 
     def adapt_network(self) -> AdaptedNetwork | None:
-        """Adapt the network to the answers as `annotator adapt` does, and use it from now on if it is judged better.
-
-        Returns:
-            None if it could not be judged yet.
-
-        Raises:
-            AnnotatorError: As adapt_now does.
-            KeyboardInterrupt: The adapting is stopped.
-        """
+        """Adapt the backbone like `annotator adapt`, and use it if better, or return None if undecided."""
         try:
             made = adapt_now(self.db.paths.project).network
         except NothingToLearn:
@@ -80,7 +68,7 @@ class ProjectCopy:
         return made
 
     def change_network(self) -> None:
-        """Switch to the next network of the project, if it has one, as the worker does once its features are ready."""
+        """Switch to the project's next backbone, if any, with new embeddings."""
         prepare_next_backbone(self.db.paths.project, lambda done, of: None)
         self._cache = open_features(self.db, configuration.get_backbone(self.db))
         self._regions, self._updater = RegionCache(), Updater()
@@ -95,7 +83,7 @@ class ProjectCopy:
             self._schedule.failed_inputs = basis
 
     def load_labels(self) -> np.ndarray:
-        """Return the labels that people left, and what they imply: (N, C) int8, audits.OPEN for undecided cells."""
+        """Return given and implied labels, (N, C) int8, audits.OPEN if undecided."""
         labels = audits.load_label_matrix(self.db, self.image_ids, self.class_ids)[0]
         image_ids, class_ids, states, _ = implied_cells.load_cells(self.db).T
         rows, columns = find_positions(image_ids, self.image_ids)[0], find_positions(class_ids, self.class_ids)[0]
@@ -103,26 +91,26 @@ class ProjectCopy:
         return labels
 
     def load_chances(self) -> np.ndarray | None:
-        """Return (N, C) probabilities of the current run, nan where a class has no model; None before the first run."""
+        """Return current probabilities (N, C), nan without a class model, None without a run."""
         predictions = read_predictions(self.db)
         if predictions is None:
             return None
         return predictions.align(predictions.probabilities, self.image_ids, predictions.class_ids).astype(np.float32)
 
     def find_row(self, image_id: int) -> int:
-        """Return the row of an image."""
+        """Return an image's row."""
         return int(find_positions([image_id], self.image_ids)[0][0])
 
     def find_rows(self, image_ids: list[int]) -> np.ndarray:
-        """Return the rows of images, (n,) int64."""
+        """Return image rows, (n,) int64."""
         return find_positions(image_ids, self.image_ids)[0]
 
     def find_column(self, class_id: int) -> int:
-        """Return the column of a class."""
+        """Return a class's column."""
         return int(find_positions([class_id], self.class_ids)[0][0])
 
     def shuffle_images(self) -> list[int]:
-        """Return all images in the order of their contents' hashes, from a random place on."""
+        """Return all images in content hash order, from a random start."""
         return images.load_ids_from_hash(self.db, self.chance.bytes(8).hex(), len(self.image_ids))
 
     def close(self) -> None:
@@ -131,7 +119,7 @@ class ProjectCopy:
 
 
 def _link_or_copy(source: str, target: str) -> None:
-    """Hard-link files of features, which are only read, and copy all others."""
+    """Hard-link read-only embedding files and copy all others."""
     if source.endswith(".safetensors"):
         Path(target).hardlink_to(source)
     else:

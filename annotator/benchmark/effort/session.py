@@ -1,4 +1,4 @@
-"""One made-up person at work on one real project: the engine asks, the store keeps, the worker's own code trains."""
+"""One simulated person at work on a real project."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -23,25 +23,24 @@ NO_OTHERS: Mapping[int, Sequence[int]] = {}
 
 @dataclass
 class Spent:
-    """The effort of a person: `actions` counts presses of a key or button, `parts` the parts of TimeModel."""
+    """The effort of a person, where `actions` counts key and button presses."""
 
     actions: int = 0
     parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(TIME_PARTS, 0.0))
 
     def compute_seconds(self, time_model: TimeModel) -> float:
-        """Return the seconds of all parts by this time model."""
+        """Return the seconds of all parts."""
         return sum(count * getattr(time_model, part) for part, count in self.parts.items())
 
 
 class Session(ProjectCopy):
-    """A copy of an embedded project, with a simulated annotator who knows its truth.
+    """A project copy with a simulated annotator who knows its truth.
 
     Attributes:
-        truth: (N, C) bool in the order of `image_ids` (ascending) and `class_ids`.
-        time_model: The seconds that each part of an answer takes the annotator, on average. The project is never told:
-            it has only the milliseconds of each answer.
-        relations: Those of the project's classes: what an answer implies needs no press.
-        copied, miscopied: Answers that were given to other images of events, and those of them that are wrong.
+        truth: (N, C) bool, by ascending ids.
+        time_model: Mean seconds per part, unknown to the project.
+        relations: Implied answers need no press.
+        copied, miscopied: Answers copied within events, and wrong ones.
     """
 
     def __init__(
@@ -56,19 +55,7 @@ class Session(ProjectCopy):
         times: TimeModel = DEFAULT_TIMES,
         varies: bool = False,
     ):
-        """Copy the project.
-
-        Args:
-            template: The project that is copied.
-            folder: The folder of the copy.
-            truth: As the attribute.
-            person: Who answers.
-            learns: Whether a model is trained.
-            seed: Of all random draws.
-            times: The attribute `time_model`.
-            varies: Whether equal answers take times that vary, with pauses (drawn_times.py); what is spent
-                counts the average. If not, every answer takes exactly the average.
-        """
+        """Copy the project. With `varies`, equal answers take varying times."""
         super().__init__(template, folder, learns=learns, seed=seed)
         self.truth, self.person = truth, person
         self.spent, self.time_model = Spent(), times
@@ -89,14 +76,9 @@ class Session(ProjectCopy):
         """Answer cells of one class together.
 
         Args:
-            class_id: The class.
-            image_ids: The images of the tiles.
-            chances: The probability of each that was shown.
-            run: The run of these probabilities.
-            start: Whether the tiles start as present.
-            source: Of the decisions.
-            others: Image of a tile -> the other images of its event that the tile stands for: nobody looks at them, and
-                they get the answer of the tile where that does not contradict the model.
+            chances, run: Shown probabilities and their run.
+            start: Tiles start as present.
+            others: Image -> other images of its event, which get the same answer unless it contradicts the model.
         """
         rows, columns = self.find_rows(image_ids), np.full(len(image_ids), self.find_column(class_id))
         answers, presses = self.person.answer(rows, columns, np.full(len(rows), start))
@@ -110,10 +92,9 @@ class Session(ProjectCopy):
 
     def answer_image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
               run: int | None, source: str = "suggestion", others: Sequence[int] = ()) -> None:  # fmt: skip
-        """Answer these classes of one image together; the classes in `preset` start as present.
+        """Answer these classes of one image together, starting with `preset` present.
 
-        The other images of its event, `others`, get the same answers. The person looks at each and marks those on which
-        they see something else: these get none.
+        Images of its event in `others` get the same answers, unless they look different.
         """
         columns = np.array([self.find_column(class_id) for class_id in class_ids])
         start = np.isin(class_ids, preset)
@@ -137,7 +118,7 @@ class Session(ProjectCopy):
         self._store_batch(source, ids, class_ids, answers, chances, run, presses + exceptions, copies, **parts)
 
     def click_image(self, image_id: int, open_ids: list[int] | None = None) -> None:
-        """Name one class of an image, or answer "nothing else here" if the annotator sees none."""
+        """Name one class of an image, or answer "nothing else here"."""
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
         named = self.person.name_one(self.find_row(image_id), open_)
         taken = self._draw_milliseconds(self._spend_actions(1, click=1))
@@ -150,7 +131,7 @@ class Session(ProjectCopy):
             )
 
     def fill_form(self, image_id: int) -> None:
-        """Tick everything that an image shows in a list of all classes, and submit."""
+        """Tick all visible classes in a list and submit."""
         columns = np.arange(len(self.class_ids))
         nothing = np.zeros(len(columns), bool)
         answers, presses = self.person.answer(np.full(len(columns), self.find_row(image_id)), columns, nothing)
@@ -167,7 +148,7 @@ class Session(ProjectCopy):
         self.store_answers(*ticked, Decision(_make_uuid(), "done", **shared))
 
     def answer_suggestions(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
-        """Confirm or reject suggestions one by one, then answer "nothing else here", as on the Review page."""
+        """Answer suggestions one by one, then "nothing else here", as in Review."""
         columns = np.array([self.find_column(class_id) for class_id in class_ids])
         start = np.zeros(len(columns), bool)
         answers, _ = self.person.answer(np.full(len(columns), self.find_row(image_id)), columns, start)
@@ -180,7 +161,7 @@ class Session(ProjectCopy):
         self._spend_actions(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
 
     def _find_implied(self, class_ids: list[int], answers: np.ndarray) -> np.ndarray:
-        """Return which answers (n,) bool to these classes follow from those of them that are present."""
+        """Return which answers (n,) bool are implied by present ones."""
         states = dict(zip(class_ids, np.where(answers, PRESENT, ABSENT).tolist(), strict=True))
         present = [class_id for class_id in class_ids if states[class_id] == PRESENT]
         meant = {
@@ -212,7 +193,6 @@ class Session(ProjectCopy):
         return sum(count * getattr(self.time_model, part) for part, count in parts.items())
 
     def _draw_milliseconds(self, seconds: float) -> int:
-        """Return the time that is logged of an answer that takes these seconds on average."""
         return round(1000 * (seconds if self._pace is None else draw_seconds(self._pace, seconds)))
 
 

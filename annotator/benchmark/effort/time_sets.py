@@ -1,9 +1,4 @@
-"""Sets of seconds for the parts of an answer, from a CSV with one set a row.
-
-SHIPPED_TIME_SETS are those in the folder `times`: published measurements with people, and made-up kinds of people. A
-paper fixes
-one part or two; the others stay the defaults, and the column `source` says so.
-"""
+"""Sets of answer times in seconds, read from CSV. Missing parts are defaults."""
 
 import csv
 import math
@@ -25,12 +20,7 @@ Row = Mapping[str | Any, str | Any]  # as csv.DictReader yields them
 
 @dataclass(frozen=True)
 class TimeSet:
-    """The seconds of a person, and where they come from.
-
-    Attributes:
-        source: The paper and the place in it, and how the figure is known.
-        people: How many people were measured; None: unknown, or nobody was.
-    """
+    """The seconds of a person, with source and number of measured people."""
 
     name: str
     source: str
@@ -43,15 +33,10 @@ class TimeSet:
 
 
 def read_time_sets(name_or_path: str) -> list[TimeSet]:
-    """Return the sets of a CSV file, in its order.
-
-    Args:
-        name_or_path: A name in SHIPPED_TIME_SETS, or the path of a file with the columns TIME_SET_COLUMNS; only
-            `name` has to be there. An empty
-            cell of a part is the default.
+    """Return the sets of a CSV file, or of a name in SHIPPED_TIME_SETS, in order.
 
     Raises:
-        AnnotatorError: The file cannot be read, or rows are wrong; the message has all problems with their lines.
+        AnnotatorError: Listing all problems by line.
     """
     path = SHIPPED_TIME_SETS.get(name_or_path, Path(name_or_path))
     if not path.is_file():

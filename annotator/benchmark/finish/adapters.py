@@ -1,8 +1,6 @@
-"""Tools of others, each in a process of its own that speaks JSON lines: one request a line, one answer a line.
+"""External tools, each in its own process with one JSON request and answer per line.
 
-A request is {"call": "start" | "ask" | "answer" | "labels" | "certifies" | "close", ...}; docs/finish-benchmark.md has
-all fields. A process that does not answer in time, ends, or answers anything else ends the run of this tool, and only
-that: nothing waits for it.
+A process that is late, ends or breaks the protocol ends only its own run.
 """
 
 import json
@@ -34,11 +32,7 @@ GRACE_SECONDS = 5.0  # between the end of the requests and killing the process
 
 
 class ProcessTool:
-    """A tool in a process of its own; `command` is started anew for every set and person.
-
-    Attributes:
-        timeout_seconds: Seconds in which each request must be answered.
-    """
+    """A tool in its own process, restarted per set and person."""
 
     certifies_by = ""
 
@@ -49,7 +43,7 @@ class ProcessTool:
         self._lines: queue.Queue[str] = queue.Queue(MAX_QUEUED_LINES)
 
     def start(self, task: Task) -> None:
-        """Begin a task; forget the one before."""
+        """Start a task and forget the previous one."""
         try:
             self._process = subprocess.Popen(
                 self.command,
@@ -67,7 +61,7 @@ class ProcessTool:
         self.certifies_by = str(answer.get("certifies_by", ""))
 
     def ask(self) -> Question | None:
-        """Return the next question, None when the tool has none left."""
+        """Return the next question, or None if finished."""
         asked = self._get_field(self._request_answer("ask"), "question", (dict, type(None)))
         if asked is None:
             return None
@@ -78,11 +72,11 @@ class ProcessTool:
         return Question(str(asked.get("kind")), tuple(images), tuple(classes), tuple(preset))
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """Take the answer to the question asked last."""
+        """Process the answer to the last question."""
         self._request_answer("answer", question=vars(question), present=answer.present, seconds=answer.seconds)
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the present cells so far: (image, class) places."""
+        """Return the present cells so far."""
         labels = self._get_field(self._request_answer("labels"), "labels", list)
         for label in labels:
             if not isinstance(label, list) or len(label) != 2 or not all(type(place) is int for place in label):
@@ -90,11 +84,11 @@ class ProcessTool:
         return [(image, class_) for image, class_ in labels]
 
     def certifies(self) -> bool:
-        """Return whether the tool holds that the goal of the task is reached."""
+        """Return whether the tool claims the goal."""
         return self._get_field(self._request_answer("certifies"), "certifies", bool)
 
     def close(self) -> None:
-        """Ask the process to end; if it does not, kill it and the processes that it has started."""
+        """End the process, or else kill it with its children."""
         if (process := self._process) is None:
             return
         self._process = None
@@ -126,10 +120,7 @@ class ProcessTool:
         return answer
 
     def _send_request(self, process: subprocess.Popen[str], request: dict[str, Any], *, last: bool = False) -> None:
-        """Write a request in a thread, because a process that does not read would block the benchmark.
-
-        `_read` notices a process that has ended.
-        """
+        """Write a request in a thread, because a process that does not read would block the benchmark."""
         assert process.stdin is not None
         requests = process.stdin
 
@@ -173,7 +164,7 @@ def make_class_command(spec: str) -> list[str]:
 
 
 def find_installed_tools(taken_names: Sequence[str]) -> dict[str, list[str]]:
-    """Return name -> command of every tool that an installed package adds; `taken_names` are names that are taken."""
+    """Return the command of each tool in installed packages."""
     return {
         name: make_class_command(entry.value)
         for name, entry in plugins.find_plugins(PLUGIN_GROUP, tuple(taken_names)).items()

@@ -1,4 +1,4 @@
-"""The cost of an answer: presses, and seconds by a time model, whose parts are assumed unless measured."""
+"""The cost of an answer: presses, and assumed or measured seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,9 @@ ASSUMED_SOURCE = "assumed"
 
 
 def count_answer_parts(question: Question, presses: int) -> tuple[int, dict[str, float]]:
-    """Return the number of presses, the last one included, and how often each part of the time model occurs.
+    """Return all presses, and the occurrences of each time model part.
 
-    Args:
-        question: The question that was answered.
-        presses: The presses that change a preset answer; in a check every answer is one press.
+    In a check each answer is one press.
     """
     cells = len(question.cells)
     if question.kind == "click":
@@ -29,40 +27,34 @@ def count_answer_parts(question: Question, presses: int) -> tuple[int, dict[str,
 
 @dataclass(frozen=True)
 class Clock:
-    """The time model of a benchmark, scaled for each kind of question.
-
-    Attributes:
-        model: The parts in seconds.
-        factors: Kind of question -> measured times over those of the model.
-        sources: Kind of question -> "assumed", or the source of the measured times.
-    """
+    """The time model of a benchmark, with factors and sources per kind of question."""
 
     model: TimeModel = DEFAULT_TIMES
     factors: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(QUESTION_KINDS, 1.0))
     sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(QUESTION_KINDS, ASSUMED_SOURCE))
 
     def compute_seconds(self, kind: str, parts: Mapping[str, float]) -> float:
-        """Return the seconds of one answer to a question of this kind; `parts` counts the parts of the time model."""
+        """Return the seconds of one answer from its part counts."""
         return self.factors[kind] * sum(count * getattr(self.model, part) for part, count in parts.items())
 
     def compute_form_seconds(self, images: int, classes: int, positives: int) -> float:
-        """Return the seconds of labelling with a form for every image, in which each positive is ticked."""
+        """Return the seconds of one form per image."""
         parts = {"look": images, "check": images * classes, "change": positives, "submit": images}
         return self.compute_seconds("image", parts)
 
     def as_json(self) -> dict:
-        """Return the model, the factors and the sources of times."""
+        """Return model, factors and sources."""
         return {"parts": dict(vars(self.model)), "factors": dict(self.factors), "sources": dict(self.sources)}
 
 
 class Watch:
-    """The sums of one person's work: `spent` counts presses and parts, `seconds` are by the clock."""
+    """The presses, parts and seconds of one person."""
 
     def __init__(self, clock: Clock):
         self.clock, self.spent, self.seconds = clock, Spent(), 0.0
 
     def add_answer(self, question: Question, presses: int) -> float:
-        """Add an answer to the sums and return its seconds."""
+        """Add an answer and return its seconds."""
         actions, parts = count_answer_parts(question, presses)
         self.spent.actions += actions
         for part, count in parts.items():

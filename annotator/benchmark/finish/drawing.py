@@ -1,8 +1,4 @@
-"""Made-up collections by recipe: how many classes, how often each, how many an image, how large things are.
-
-An image follows from the recipe's name, the seed, and its number alone; the things and the ground are those of
-variants/small_objects.py.
-"""
+"""Generated collections by recipe, where name, seed and number determine an image."""
 
 import csv
 from dataclasses import dataclass
@@ -17,16 +13,12 @@ THING_SHAPES = {name: shapes for collection in SMALL_OBJECT_COLLECTIONS.values()
 
 @dataclass(frozen=True)
 class Recipe:
-    """The rules by which a made-up collection is drawn.
+    """The drawing rules of a generated collection.
 
     Attributes:
-        about: A description in a few words.
-        classes: The number of classes: the first of THING_SHAPES.
-        mean_classes_per_image: The mean number of classes of an image.
-        frequency_exponent: The frequency of the class of rank r is proportional to 1 / r ** frequency_exponent; 0:
-            all are equal.
-        sides: The smallest and largest side of a thing, in pixels of 480.
-        clutter: The number of lines and blobs that belong to no class.
+        frequency_exponent: Rank r has frequency 1 / r ** frequency_exponent.
+        sides: Object side range in pixels of 480.
+        clutter: Lines and blobs without a class.
     """
 
     about: str
@@ -46,7 +38,7 @@ SET_RECIPES = {
 
 
 def draw_set(folder: Path, name: str, images: int, seed: int) -> None:
-    """Draw a collection of SET_RECIPES: folder/images/0000.jpg, ..., and folder/truth.csv (image,labels)."""
+    """Draw a collection: folder/images/0000.jpg, ..., and folder/truth.csv."""
     recipe = SET_RECIPES[name]
     (folder / "images").mkdir(parents=True)
     things = list(THING_SHAPES)[: recipe.classes]

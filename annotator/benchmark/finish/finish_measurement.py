@@ -1,4 +1,4 @@
-"""Every tool with every person on every set: `measure_tools`."""
+"""Measurement of every tool with every person on every set."""
 
 import hashlib
 import shlex
@@ -46,17 +46,14 @@ TOTALS_HEADINGS = ("tool", "finished", "said done too early", "failed", "minutes
 
 @dataclass(frozen=True)
 class Options:
-    """The sets, tools and persons to measure, and how.
+    """The sets, tools and persons to measure, with settings.
 
     Attributes:
-        sets, tools, persons: Names; (): all. tools may be (NO_TOOLS,).
-        images, truth: A folder and its CSV, measured instead of `sets`; None: none.
-        classes, commands: Tools of others: FILE.py:CLASS or MODULE:CLASS; command lines that speak JSON lines.
-        seeds: The number of seeds, from 0 on; each draws its own made-up sets, persons, and random choices of tools.
-        count: The number of images of a made-up set.
-        times: A CSV of measured times; None: assumed times.
-        timeout_seconds: Seconds in which a tool of others must answer.
-        work: A folder that keeps sets and what tools derive from them; None: nothing is kept.
+        sets, tools, persons: Empty selects all.
+        images, truth: A folder and CSV instead of `sets`.
+        classes, commands: External tools as FILE.py:CLASS, MODULE:CLASS or command lines.
+        count: Images per generated set.
+        work: Folder that keeps sets and derived data.
     """
 
     sets: Sequence[str] = ()
@@ -76,14 +73,13 @@ class Options:
 
 
 def measure_tools(options: Options, command: str = "") -> dict[str, Any]:
-    """Let every tool work with every person on every set.
+    """Measure every tool with every person on every set.
 
     Returns:
-        {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}; one
-        row for each set, person, seed and tool. A tool that breaks the protocol ends its own row only.
+        {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}.
 
     Raises:
-        AnnotatorError: Options do not exist or do not go together; nothing has been measured then.
+        AnnotatorError: For invalid options, before any measurement.
     """
     names, persons, tools = _check_options(options)
     clock = read_times(options.times) if options.times else Clock()
@@ -196,10 +192,6 @@ def _make_folder_name(kind: str, *names: object) -> str:
 
 
 def _summarize_rows(rows: Sequence[dict]) -> dict[str, dict[str, float | None]]:
-    """Return for each tool how often it finished, failed or stopped too early, and its seconds over those of the form.
-
-    The ratio is the geometric mean over the runs in which both finished; it is left out if there are none.
-    """
     figures: dict[str, float | None] = {}
     ratios: dict[str, float | None] = {}
     form = {_make_row_key(row): row["seconds"] for row in rows if row["tool"] == RIVAL_TOOL}
@@ -237,7 +229,7 @@ def build_finish_report(result: dict) -> Report:
 
 
 def describe_protocol(result: dict) -> list[str]:
-    """Return lines on the protocol, the goal and the sources of times."""
+    """Describe the protocol, goal and sources of times."""
     goal, sources = result["goal"], result["clock"]["sources"]
     own = "" if goal["is_of_the_protocol"] else " (a goal of your own, not that of the protocol)"
     lines = [
@@ -255,7 +247,7 @@ def describe_protocol(result: dict) -> list[str]:
 
 
 def iterate_tables(result: dict) -> Iterator[ReportTable]:
-    """Yield a title and rows under RUN_HEADINGS, for each set and person."""
+    """Yield title and rows per set and person."""
     for set_ in result["sets"]:
         rows = [row for row in result["rows"] if (row["set"], row["seed"]) == (set_["set"], set_["seed"])]
         size = f"{format_count(set_['images'], 'image')}, {format_count(set_['classes'], 'class', 'classes')}"
@@ -266,7 +258,7 @@ def iterate_tables(result: dict) -> Iterator[ReportTable]:
 
 
 def format_totals(result: dict) -> list[list[str]]:
-    """Return rows under TOTALS_HEADINGS, one for each tool."""
+    """Return one row of totals per tool."""
     rows = []
     for name in dict.fromkeys(row["tool"] for row in result["rows"]):
         figures, runs = result["figures"], sum(row["tool"] == name for row in result["rows"])
@@ -284,14 +276,14 @@ def format_totals(result: dict) -> list[list[str]]:
 
 
 def list_sentences(result: dict) -> list[str]:
-    """Return one line for each tool on how it certifies, and one for each failed run with the reason."""
+    """Return each tool's stopping rule, and why runs failed."""
     ways = {row["tool"]: row["certifies_by"] for row in result["rows"] if row["certifies_by"]}
     lines = [f"{name} is done when: {way}." for name, way in ways.items()]
     return lines + [f"FAILED {format_row_title(row)}: {row['why']}" for row in result["rows"] if row["why"]]
 
 
 def format_row_title(row: dict) -> str:
-    """Return the set, person, seed and tool of a row in words."""
+    """Describe the set, person, seed and tool of a row."""
     return f"{row['tool']} on {row['set']}, {row['person']} person, seed {row['seed']}"
 
 

@@ -1,7 +1,6 @@
-"""Hosts a tool that is a Python class: `python -m annotator.benchmark.finish.host FILE.py:CLASS` speaks JSON lines.
+"""A host process for tools that are Python classes, with JSON lines on standard streams.
 
-Requests come on standard input and are answered on standard output, one a line (adapters.py has the other end). What
-the tool prints goes to standard error.
+`python -m annotator.benchmark.finish.host FILE.py:CLASS`. Tool prints go to standard error.
 """
 
 import importlib
@@ -18,10 +17,10 @@ TOOL_METHODS = ("start", "ask", "answer", "labels", "certifies")
 
 
 def load_tool_class(spec: str) -> type:
-    """Return the class that FILE.py:CLASS or MODULE:CLASS names.
+    """Return the class of FILE.py:CLASS or MODULE:CLASS.
 
     Raises:
-        ValueError: The class cannot be loaded or lacks methods of a tool.
+        ValueError: If it cannot be loaded or lacks tool methods.
     """
     place, _, name = spec.rpartition(":")
     if not place or not name:
@@ -48,7 +47,7 @@ def load_tool_class(spec: str) -> type:
 
 
 def serve_tool(tool: Tool, requests: TextIO, answers: TextIO) -> None:
-    """Answer requests until there are no more."""
+    """Answer all requests."""
     for line in requests:
         answers.write(json.dumps(_answer_request(tool, json.loads(line)), default=_to_plain_value) + "\n")
         answers.flush()
@@ -81,14 +80,13 @@ def _answer_request(tool: Tool, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_plain_value(value: Any) -> Any:
-    """Return numpy values as Python values."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} is no plain value.")
 
 
 def main(spec: str) -> None:
-    """Serve the tool on the standard streams."""
+    """Serve the tool on standard streams."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the tool prints must not come between the answers
     try:

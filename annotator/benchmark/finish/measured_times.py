@@ -1,8 +1,4 @@
-"""Measured times of a CSV, in the place of assumed ones: each kind of question is scaled by measured over assumed.
-
-TIME_TABLE_FORMATS lists the tables that are understood; what the published ones measure, and what they do not, is in
-docs/finish-benchmark.md.
-"""
+"""Measured answer times from CSV, which scale the assumed times per kind of question."""
 
 import csv
 import json
@@ -64,13 +60,12 @@ TIME_TABLE_FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Row], Measurement
 
 
 def read_times(path: Path) -> Clock:
-    """Return the clock of a CSV with one answer a row.
+    """Return the clock of a CSV with one answer per row.
 
-    Times of 0 or less, or beyond MAX_ANSWER_SECONDS, are left out; kinds without a row keep the assumed times.
+    Times outside (0, MAX_ANSWER_SECONDS] are ignored. Kinds without rows keep assumed times.
 
     Raises:
-        AnnotatorError: The columns are not understood (those that are, are listed), or rows cannot be read (their lines
-            are named).
+        AnnotatorError: For invalid columns or rows.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -117,7 +112,6 @@ def _read_measurements(
 
 
 def _compute_assumed_seconds(kind: str, cells: int, changes: int) -> float:
-    """Return the seconds that the model assumes for an answer about `cells` cells with `changes` changes."""
     images, classes = (cells, 1) if kind == "grid" else (1, cells)
     return Clock().compute_seconds(
         kind, count_answer_parts(Question(kind, tuple(range(images)), tuple(range(classes))), changes)[1]

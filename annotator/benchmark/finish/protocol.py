@@ -1,8 +1,6 @@
-"""The protocol between the benchmark and a tool: what the tool is given, what it may ask, and what it must say.
+"""The protocol between benchmark and tool, which never sees the truth.
 
-The person and the clock are on the benchmark's side. A tool is asked for its next question, is told the answers and how
-many seconds they took, and may be asked at any moment for its labels and whether it certifies that they are finished.
-It never sees the truth; what it says is compared with it. PROTOCOL_VERSION changes when any figure could change.
+PROTOCOL_VERSION changes whenever a figure could change.
 """
 
 from collections import Counter
@@ -29,20 +27,17 @@ MAX_COMPUTING_SECONDS = 900.0  # that a tool may compute between two answers
 
 
 class WrongTool(AnnotatorError):
-    """The error of a tool that broke the protocol, ended, or gave no answer in time."""
+    """The error of a tool that broke the protocol, ended or was late."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """The set that a tool has to label, and the goal that it has to certify.
+    """The set that a tool must label, and the goal to certify.
 
     Attributes:
-        name: The name of the set.
-        images, classes: N files and C names; questions and labels refer to them by their place, from 0 on.
-        recall, precision: The goal to certify, micro-averaged over all image-class pairs.
-        confidence: The share of such certificates that should be right, in [0, 1].
-        seed: The seed of all random choices of the tool.
-        work: A folder for data that the tool derives from the images alone, kept between runs.
+        images, classes: Referred to by place from 0.
+        confidence: Required share of correct certificates.
+        work: Folder for data derived from images alone.
     """
 
     name: str
@@ -57,12 +52,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Question:
-    """A question to a person: (image, class) pairs, shown in one of the ways of QUESTION_KINDS.
+    """A question of one of QUESTION_KINDS to a person.
 
-    Attributes:
-        kind: One of QUESTION_KINDS.
-        images, classes: Places in the task.
-        preset: The preset answers, one for each image of a grid or each class of an image; (): none.
+    `images` and `classes` are places, `preset` has answers per grid image or class.
     """
 
     kind: str
@@ -72,7 +64,7 @@ class Question:
 
     @property
     def cells(self) -> list[tuple[int, int]]:
-        """The (image, class) pairs, in the order of preset and answers."""
+        """The (image, class) cells, in answer order."""
         return [(image, class_) for image in self.images for class_ in self.classes]
 
 
@@ -81,9 +73,9 @@ class Answer:
     """A person's answer to a question.
 
     Attributes:
-        present: One value for each cell of the question: True present, False absent, None not said. For a click, True
-            is at the class that was named and None elsewhere; False everywhere: the image shows none of these classes.
-        seconds: The time from the question's appearance on screen to the last press.
+        present: True, False or None (unsaid) per cell. A click has True for the named class and None elsewhere,
+            or False everywhere.
+        seconds: Until the last press.
     """
 
     present: tuple[bool | None, ...]
@@ -91,51 +83,44 @@ class Answer:
 
 
 class Tool(Protocol):
-    """A tool under test: one object for one set and one person.
-
-    `certifies_by` says in a sentence how the tool decides that it is finished, and which assumptions it makes.
-    """
+    """A tool under test, one object per set and person."""
 
     certifies_by: str
 
     def start(self, task: Task) -> None:
-        """Prepare for a task; called once, before all other methods."""
+        """Prepare for a task, once and first."""
         ...
 
     def ask(self) -> Question | None:
-        """Return the next question; None if the tool has no more questions."""
+        """Return the next question, or None if finished."""
         ...
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """Take the person's answer to the newest question."""
+        """Process the answer to the newest question."""
         ...
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the (image, class) pairs that the present data set has as present; all others are absent."""
+        """Return the present (image, class) cells. Others are absent."""
         ...
 
     def certifies(self) -> bool:
-        """Return whether the tool asserts that its present labels reach the recall and precision of the task."""
+        """Return whether the tool claims the goal."""
         ...
 
     def close(self) -> None:
-        """Release resources; called once, at the end."""
+        """Release resources, once at the end."""
         ...
 
 
 class QuestionChecker:
-    """A checker of the questions that one tool asks in one task."""
+    """A checker of one tool's questions in one task."""
 
     def __init__(self, images: int, classes: int):
         self.images, self.classes = images, classes
         self._times: Counter[tuple[int, int]] = Counter()
 
     def check_question(self, question: Question) -> None:
-        """Check a question.
-
-        Raises:
-            WrongTool: The question breaks the protocol (with all that is wrong), or was asked too often.
-        """
+        """Raise WrongTool if a question breaks the protocol or was repeated too often."""
         if problems := list(self._find_problems(question)):
             raise WrongTool(f"A question cannot be asked: {'; '.join(problems)}.")
         self._times.update(question.cells)

@@ -1,7 +1,6 @@
-"""One tool with one person on one set: questions are checked, answered and timed until the tool says that it is done.
+"""One run of a tool with a person on a set.
 
-What a tool says is compared with the truth at once. One that says "done" too early is marked and gets no time; it is
-asked further, so that its time to the true goal is known as well.
+A premature "done" is recorded and the run continues, to measure the time to the true goal.
 """
 
 import time
@@ -37,32 +36,23 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Goal:
-    """The recall and precision at which a set counts as finished."""
+    """The recall and precision of a finished set."""
 
     recall: float
     precision: float
 
     def is_reached(self, scores: dict) -> bool:
-        """Return whether compute_scores (of curves.scores) reach both."""
+        """Return whether scores of `compute_scores` reach both."""
         return scores["recall"] >= self.recall and scores["precision"] >= self.precision
 
 
 def play_tool(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock) -> dict[str, Any]:
     """Let a tool question a person until it is done or fails, and return the outcome.
 
-    Args:
-        tool: The tool that asks.
-        task: The images and classes that it is given.
-        truth: (N, C) bool, which the person knows as well.
-        person: The simulated person.
-        clock: The time model of the benchmark, which gives the seconds of each answer.
-
     Returns:
         {"ended", "why", "seconds", "actions", "claim", "true", "final", "person_seconds", "computing_seconds",
-        "slowest_seconds", "certifies_by", "curve"}. ended: one of RUN_CERTIFIED, RUN_TOO_EARLY, RUN_GAVE_UP,
-        RUN_NOT_FINISHED, RUN_FAILED; seconds
-        and actions: of the person until the tool said "done" rightly, else None; claim: the moment at which it first
-        said so, or None; true: when the true goal was reached, or None; final: the scores at the end.
+        "slowest_seconds", "certifies_by", "curve"}. `seconds` and `actions` count until a correct claim. `claim`
+        and `true` are the times of the first claim and the true goal.
     """
     played = _ToolRun(tool, task, truth, person, clock)
     ended, why = RUN_FAILED, ""
@@ -166,7 +156,7 @@ class _ToolRun:
 
 
 def answer_question(person: Person, question: Question) -> tuple[tuple[bool | None, ...], int]:
-    """Return a person's answers to a question, one for each cell, and the number of presses that change an answer."""
+    """Return a person's answers per cell, and the presses that change one."""
     rows, columns = np.array(question.cells).T
     if question.kind == "click":
         open_ = np.zeros(person.truth.shape[1], bool)

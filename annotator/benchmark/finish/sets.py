@@ -1,4 +1,4 @@
-"""The sets: the sample data, made-up collections by recipe, and any folder with its truth."""
+"""The test sets: sample data, generated collections, and any folder with truth."""
 
 import hashlib
 import os
@@ -27,12 +27,7 @@ IMAGES_PER_MADE_UP_SET = 160  # of a made-up set
 
 @dataclass(frozen=True, eq=False)
 class TestSet:
-    """A set with its truth.
-
-    Attributes:
-        images: N files; classes: C names; truth: (N, C) bool.
-        work: A folder for what tools derive from the images and keep.
-    """
+    """A set with its truth (N, C) bool and a folder for derived data."""
 
     __test__ = False  # not one of pytest
 
@@ -44,7 +39,7 @@ class TestSet:
     work: Path
 
     def as_json(self) -> dict:
-        """Return the sizes of the set, and a fingerprint of names and truth that ignores the pixels."""
+        """Return sizes and a fingerprint of names and truth."""
         digest = hashlib.sha256(repr([path.name for path in self.images]).encode())
         digest.update(repr(self.classes).encode() + np.packbits(self.truth).tobytes())
         return {
@@ -59,10 +54,10 @@ class TestSet:
 
 
 def check_names(names: Sequence[str]) -> list[str]:
-    """Return the named sets; all sets for ().
+    """Return the named sets, or all for ().
 
     Raises:
-        AnnotatorError: A set does not exist.
+        AnnotatorError: For an unknown set.
     """
     if unknown := [name for name in names if name not in SET_DESCRIPTIONS]:
         raise AnnotatorError(f"There is no set {unknown[0]!r}. {did_you_mean(unknown[0], SET_DESCRIPTIONS)}")
@@ -70,14 +65,7 @@ def check_names(names: Sequence[str]) -> list[str]:
 
 
 def load_set(name: str, work: Path, *, seed: int, count: int) -> TestSet:
-    """Return a set of SET_DESCRIPTIONS; made-up ones are drawn into `work` once.
-
-    Args:
-        name: A name in SET_DESCRIPTIONS.
-        work: A folder that keeps what was drawn and read.
-        seed: The seed of a made-up set.
-        count: The number of images of a made-up set.
-    """
+    """Return a set of SET_DESCRIPTIONS, drawing generated ones into `work` once."""
     if name == SAMPLE_NAME:
         return read_folder(
             name, SET_DESCRIPTIONS[name], SAMPLE_DATA_FOLDER / "images", SAMPLE_DATA_FOLDER / "truth.csv", work / name
@@ -93,10 +81,10 @@ def load_set(name: str, work: Path, *, seed: int, count: int) -> TestSet:
 
 
 def read_folder(name: str, about: str, folder: Path, truth: Path, work: Path) -> TestSet:
-    """Read a folder with a CSV of all that its images show; unreadable images and second copies are left out.
+    """Read a folder with truth, without unreadable and duplicate images.
 
     Raises:
-        AnnotatorError: Images and truth do not fit together.
+        AnnotatorError: If images and truth do not match.
     """
     work.mkdir(parents=True, exist_ok=True)
     project = work / "set"

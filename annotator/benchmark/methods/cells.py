@@ -1,4 +1,4 @@
-"""One training of a comparison: its name, its result, and whether another machine can do it."""
+"""One training of a comparison: its name, result and portability."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,15 +14,7 @@ Tasks = dict[tuple[float, Naming], list[Task]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One training of a comparison.
-
-    Attributes:
-        kind: "trial": of a choice, judged by validation mAP alone; "result": for the table.
-        method: A name in spmll.methods.METHODS.
-        share: The share of the training images that have a label.
-        seed: The seed of labels and weights.
-        naming: The way in which the labels were chosen.
-    """
+    """One training of a comparison: a "trial" judged by validation mAP, or a "result"."""
 
     kind: str
     method: str
@@ -33,17 +25,17 @@ class Cell:
 
     @property
     def result_key(self) -> dict[str, Any]:
-        """Return the parameters on which the result depends, as finished_results.py stores them."""
+        """Return the parameters that determine the stored result."""
         what = {"method": self.method, "share": self.share, "seed": self.seed, "choice": asdict(self.choice)}
         return what | ({} if self.naming.kind == "random" else {"clicks": self.naming.label})
 
     @property
     def can_be_sent(self) -> bool:
-        """Return whether the method learns from features alone, so that it can be trained away from the image files."""
+        """Return whether training needs embeddings only, not image files."""
         return METHODS[self.method].reads in ("features", "regions")
 
     def describe_result(self, result: dict) -> str:
-        """Return a sentence on the result."""
+        """Return the result as a sentence."""
         of = f"share {self.share:g}" + ("" if self.naming.kind == "random" else f", {self.naming.label}")
         if self.kind == "trial":
             return f"{of}, trial: {self.method} has validation mAP {100 * result['val_map']:.1f}"
@@ -54,25 +46,16 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Trainings:
-    """The function that trains a method, and the tasks, shared by all trainings of a comparison.
-
-    Attributes:
-        train: Trains one method on one task.
-        tasks: (share, way of clicking) -> one task for each seed.
-    """
+    """The training function of a comparison, and tasks per seed by (share, naming)."""
 
     train: Train
     tasks: Tasks
 
     def compute_result(self, cell: Cell, state: Path) -> dict:
-        """Train and return the figures of task.py; of a trial only those that choose it.
-
-        Args:
-            cell: The training: a method at a share and a seed, with its settings.
-            state: The path from which the files of a long training are named (epochs.py).
+        """Train and return the figures, for a trial only those that judge it.
 
         Raises:
-            ValueError: As the training does; but a choice that the method refuses is a trial that scores 0.
+            ValueError: From training, except that a refused trial scores 0.
         """
         task = self.tasks[cell.share, cell.naming][cell.seed]
         try:

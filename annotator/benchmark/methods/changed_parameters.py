@@ -1,4 +1,4 @@
-"""Constants of methods that a comparison changes: the words of `--set NAME.PARAMETER=VALUE`."""
+"""Changed method constants of a comparison, from `--set NAME.PARAMETER=VALUE`."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -9,15 +9,10 @@ from spmll.methods import METHODS, make_method
 
 
 def parse_changes(words: Sequence[str], method_names: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return the changed constants, by method; the last value of a repeated one counts.
-
-    Args:
-        words: "NAME.PARAMETER=VALUE" each.
-        method_names: The methods of the comparison.
+    """Return the changed constants by method. The last repetition counts.
 
     Raises:
-        AnnotatorError: Listing each word that is not of this form, names no method that takes part, names no parameter
-            of its method, or has a value that the method refuses.
+        AnnotatorError: Listing all invalid words.
     """
     of_method: dict[str, list[str]] = {}
     wrong: list[str] = []

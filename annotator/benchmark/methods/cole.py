@@ -1,9 +1,7 @@
 """The linear experiments of Cole et al. (2021): `annotator bench methods --protocol cole`.
 
-A linear classifier is trained on features of the frozen network, which see every image once, at 448 pixels and without
-augmentation. Adam, 25 epochs, no weight decay; the learning rate and the batch are the best of 4 x 2 on validation mAP,
-and so is the epoch. All classes are trained, those that nobody marked among them. Table 1 ("Linear") of the paper is
-made this way, and the frozen epochs of its "LinearInit." rows.
+Linear classifiers on frozen embeddings at 448 pixels, without augmentation. Adam, 25 epochs, no weight
+decay. Validation mAP selects learning rate and batch (4 x 2) and epoch. As in Table 1 ("Linear").
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,11 +36,7 @@ BATCH_SIZES = (8, 16)
 
 
 def make_grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
-    """Return the settings among which validation mAP decides; Choice.lr is a factor on the first of LEARNING_RATES.
-
-    Args:
-        fixed: Constants of the method that every choice has; None: there are none.
-    """
+    """Return the candidate settings, where Choice.lr multiplies the first of LEARNING_RATES."""
     return [
         Choice(rate / LEARNING_RATES[0], batch=batch, parameters=dict(fixed or {}))
         for rate in LEARNING_RATES
@@ -51,25 +45,20 @@ def make_grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
 
 
 def make_linear_recipe(choice: Choice, epochs: int | None = None) -> TrainingRecipe:
-    """Return the settings of one training.
-
-    Args:
-        choice: One of `make_grid`.
-        epochs: The number of epochs; None: 25.
-    """
+    """Return the recipe of one training, by default 25 epochs."""
     return TrainingRecipe(
         choice.lr * LEARNING_RATES[0], choice.batch or BATCH_SIZES[-1], epochs or COLE_EPOCHS, drop_last=True
     )
 
 
 class FixedFeatures:
-    """The pooled features of all images by the frozen network, kept in the work folder."""
+    """The pooled frozen embeddings of all images, kept in the work folder."""
 
     def __init__(self, dataset: DataSet, options: Options):
-        """Compute the features that the work folder does not have yet.
+        """Compute missing embeddings.
 
         Raises:
-            ValueError: The backbone does not exist, or images (named) cannot be read.
+            ValueError: For an unknown backbone or unreadable images.
         """
         self.options, self.published_set = options, dataset.name if dataset.name in BENCHMARK_SETS else "voc"
         paths = data.join_parts(dataset).paths
@@ -80,17 +69,12 @@ class FixedFeatures:
         self.features = work.get_array("features-cole", lambda: _compute_features(paths, options))
 
     def train(self, name: str, choice: Choice, task: Task, seed: int, state: Path) -> Trained:
-        """Train a linear classifier, and keep the epoch that is best on the validation images.
+        """Train a linear classifier and keep the best validation epoch.
 
-        Args:
-            name: A name in spmll.methods.METHODS, of a method that reads features.
-            choice: One of `make_grid`, or the one that it chose.
-            task: The labels, and the images that are trained on and scored.
-            seed: Decides the weights and the order of images.
-            state: The path from which the files are named that let a long training go on (epochs.py).
+        `state` is the path prefix of resumable files.
 
         Raises:
-            ValueError: A parameter does not exist, or a loss is not finite.
+            ValueError: For an unknown parameter or non-finite loss.
         """
         published = METHODS[name].published
         constants = published[self.published_set].parameters if published else {}
@@ -112,7 +96,7 @@ class FixedFeatures:
 
 
 def _compute_features(paths: Sequence[Path], options: Options) -> np.ndarray:
-    """Return (N, D) float32 of the images, each squashed to a square of options.size."""
+    """Return embeddings (N, D) float32 of images squashed to options.size."""
     print_progress(f"computing features of {len(paths):,} images at {options.size} pixels with {options.network}")
     source = replace(load_pretrained(options.network), input_size=options.size)
     network = build_whole_network(source, 1, make_method("an")).to(options.device)

@@ -1,7 +1,4 @@
-"""The images of a comparison as trainers read them (spmll/trainers/base.py).
-
-Each input is made once, for all methods, shares and seeds.
-"""
+"""The images of a comparison as trainer inputs, computed once for all trainings."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -31,14 +28,14 @@ from spmll.zero_shot.prompts import build_prompts, list_names
 
 
 class ComparedImages:
-    """The training, validation and test images of a comparison, in this order, on a frozen backbone."""
+    """The training, validation and test images, in this order, on a frozen backbone."""
 
     def __init__(self, dataset: DataSet, options: Options):
-        """Compute the features that the work folder does not have yet.
+        """Compute missing embeddings.
 
         Raises:
-            ValueError: The backbone does not exist.
-            AnnotatorError: An image cannot be read.
+            ValueError: For an unknown backbone.
+            AnnotatorError: For an unreadable image.
         """
         self._options, self._paths = options, data.join_parts(dataset).paths
         self._work = Work(options.work, {"data": data.compute_fingerprint(dataset), "backbone": options.backbone})
@@ -47,11 +44,7 @@ class ComparedImages:
         self._train, self._classes = len(dataset.train), dataset.classes
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that is sent to other machines, without the files.
-
-        It holds features and, if a method reads them, region codes and scores of names; feature maps stay on this
-        machine.
-        """
+        """Return the state for other machines, without files and feature maps."""
         if self._options.reads_regions:
             _ = self._region_codes  # made once, here
         if self._options.reads_names:
@@ -60,22 +53,19 @@ class ComparedImages:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """An empty dict, because a result must not depend on earlier trainings."""
+        """An empty dict, because results must not depend on earlier trainings."""
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
-        """Return the codes of all images, on a basis learned from the training images alone."""
+        """Return the codes of all images, on a basis from training images alone."""
         return self._region_codes
 
     def maps(self) -> "ComparedMaps":
-        """Return the feature maps of the images."""
+        """Return the feature maps."""
         return self._maps
 
     def name_scores(self) -> np.ndarray:
-        """Return the scores of class names for the training images, (N, C) float32; nan for all other images.
-
-        Scores are made of whole images (spmll/zero_shot/first_guess.py).
-        """
+        """Return class name scores of training images, (N, C) float32, nan for others."""
         return self._name_scores
 
     @cached_property
@@ -105,26 +95,26 @@ class ComparedImages:
 
 
 class ComparedMaps:
-    """The feature maps of all images: all views of images that are trained on, and only the plain map of others."""
+    """The feature maps of all images: all views for training, plain maps for others."""
 
     def __init__(self, files: MapFiles, paths: Sequence[Path]):
         self._files, self._paths = files, paths
         self.channels, self.weak, self.device = files.network.shape[0], WEAK_VIEW_COUNT, files.network.backbone.device
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """Return the maps of all views, for all of `rows`, made where they are missing.
+        """Return the maps of all views of `rows`, computing missing ones.
 
         Raises:
-            AnnotatorError: Naming the images that cannot be read.
+            AnnotatorError: Naming unreadable images.
         """
         self._make_missing(rows, True)
         return np.ones(len(rows), bool), StoredMaps(self._files, rows.tolist())
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Yield the plain maps of all `rows` in one part; each is read when it is accessed.
+        """Yield the plain maps of all `rows` in one lazily read part.
 
         Raises:
-            AnnotatorError: Naming the images that cannot be read.
+            AnnotatorError: Naming unreadable images.
         """
         self._make_missing(np.arange(len(self._paths)), False)
         yield np.arange(len(rows)), StoredMaps(self._files, rows.tolist())

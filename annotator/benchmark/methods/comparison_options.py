@@ -26,7 +26,7 @@ PAPER_IMAGE_SIZE = 448  # pixels, in all papers of this literature
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a comparison; see `measure`."""
+    """The options of a comparison."""
 
     methods: tuple[str, ...] = ("all",)
     regime: str = "linear"
@@ -55,38 +55,38 @@ class Options:
 
     @property
     def namings(self) -> tuple[Naming, ...]:
-        """Return each way of clicking at each strength; random first, with which the others are compared."""
+        """Return each naming at each strength, random first as the baseline."""
         others = (kind for kind in dict.fromkeys(self.clicks) if kind != "random")
         return RANDOM_NAMING, *(Naming(kind, strength) for kind in others for strength in self.strengths)
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """The constants that differ from the methods' own, by method. Raises AnnotatorError as parse_changes does."""
+        """The changed constants by method. Raises AnnotatorError if invalid."""
         return changed_parameters.parse_changes(self.changed, self.methods)
 
     @property
     def supervision(self) -> Supervision:
-        """How much every method is told of an image."""
+        """The supervision per image."""
         return Supervision(self.labels, self.positives, self.negatives, self.validate)
 
     @property
     def network(self) -> str:
-        """The chosen backbone, or the one on which the regime is usually compared."""
+        """The chosen backbone, or the regime's default."""
         ours = self.regime == "linear" and self.protocol == "own"
         return self.backbone or (DEFAULT_BACKBONE if ours else PAPER_BACKBONE)
 
     @property
     def reads_regions(self) -> bool:
-        """Return whether one of the methods reads region codes."""
+        """Return whether a method reads region codes."""
         return any(METHODS[name].reads == "regions" for name in self.methods)
 
     @property
     def reads_names(self) -> bool:
-        """Return whether one of the methods weighs scores of the names of classes."""
+        """Return whether a method uses class name scores."""
         return any("text" in METHODS[name].needs for name in self.methods)
 
     def find_obstacle(self, name: str) -> str:
-        """Return the reason why a method cannot take part in this comparison, with advice; "" if it can."""
+        """Return why a method cannot take part, with advice, or ""."""
         method, whole = METHODS[name], self.regime == "finetune"
         if whole and (method.reads == "regions" or method.needs):
             return f"{name} learns from a frozen network (--regime linear); whole networks learn by the others"
@@ -105,7 +105,7 @@ class Options:
         """Return these options with "all", "auto" and None resolved.
 
         Raises:
-            AnnotatorError: Listing everything that is wrong.
+            AnnotatorError: Listing everything wrong.
         """
         whole = self.regime == "finetune"
         trainable = tuple(
@@ -162,11 +162,9 @@ class Options:
 
     @property
     def _device(self) -> str:
-        """Return the device that computes, with "auto" resolved."""
         return ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
 
     def _find_protocol_problems(self) -> list[str]:
-        """Return a sentence for each option that the protocol of another paper leaves no choice of."""
         if self.protocol not in PROTOCOL_NAMES:
             return [f"no protocol is called {self.protocol!r}. {did_you_mean(self.protocol, PROTOCOL_NAMES)}"]
         if self.protocol == "own":
@@ -185,7 +183,6 @@ class Options:
         return wrong
 
     def _find_precision_problems(self) -> list[str]:
-        """Return a sentence if networks cannot be trained in the precision, else []."""
         if self.precision is None:
             return []
         if self.precision not in PRECISION_NAMES:
@@ -197,7 +194,6 @@ class Options:
         return []
 
     def _find_supervision_problems(self) -> list[str]:
-        """Return a sentence for everything about labels that cannot be."""
         wrong = []
         for noun, value, known in (
             ("kind of labels", self.labels, LABEL_KINDS),
@@ -221,7 +217,6 @@ class Options:
 
 
 def _find_device_problems(name: str) -> list[str]:
-    """Return a sentence if torch cannot use the device of this name, else []."""
     if name == "auto":
         return []
     try:

@@ -1,4 +1,4 @@
-"""The images of a comparison: reading them, a fingerprint of exactly these, and their features."""
+"""The images of a comparison: loading, fingerprint and embeddings."""
 
 import hashlib
 from dataclasses import replace
@@ -30,19 +30,15 @@ def read_dataset(
     boxes: Path | None = None,
     split: bool = True,
 ) -> DataSet:
-    """Read the set that the options name: a folder with its truth, a set of the papers, or else the sample data.
+    """Read the chosen data set: a folder with truth, a published set, or the sample data.
 
     Args:
-        images: The folder of the images; None: not a folder of one's own.
-        truth: Its labels; None where `images` is None.
-        name: The name of a set of the papers; None: recognised from the folder `root`.
-        root: The folder of a set of the papers; None: no such set is meant.
-        boxes: A CSV of the boxes of things in the images of the folder; None: not known, but the sample data has its
-            own.
-        split: Whether the images of a folder are split; if not, all are training images.
+        name: Published set, None to recognize it.
+        boxes: CSV of object boxes.
+        split: Split a folder into parts.
 
     Raises:
-        AnnotatorError: Options do not go together, the set cannot be read, or a part of it shows nothing at all.
+        AnnotatorError: For conflicting options, an unreadable set, or a part without classes.
     """
     own, paper = (images, truth), (name, root)
     if any(own) and any(paper):
@@ -71,13 +67,12 @@ def read_dataset(
 
 
 def add_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
-    """Return the set with the areas of the classes on its training images: the sum of each class's boxes, in pixels.
+    """Return the set with class areas on training images: summed boxes, in pixels.
 
-    A label without a box counts as a median one of its class, or of all classes if its class has no box; a note gives
-    the number of such labels.
+    A label without a box gets its class's median, or the overall one.
 
     Raises:
-        AnnotatorError: The boxes do not fit the images and classes.
+        AnnotatorError: If boxes do not match.
     """
     names = [escape_path(path.relative_to(folder).as_posix()) for path in join_parts(dataset).paths]
     areas = np.zeros((len(names), len(dataset.classes)))
@@ -95,10 +90,10 @@ def add_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
 
 
 def merge_parts(dataset: DataSet) -> DataSet:
-    """Return a folder's set with all images as training images, as in a project.
+    """Return a folder's set with all images for training, as in a project.
 
     Raises:
-        AnnotatorError: It is a set of the papers.
+        AnnotatorError: For a published set.
     """
     if dataset.official_rows is not None:
         raise AnnotatorError(f"{dataset.name} comes with its split; --no-split is for a folder of images.")
@@ -108,13 +103,13 @@ def merge_parts(dataset: DataSet) -> DataSet:
 
 
 def join_parts(dataset: DataSet) -> Part:
-    """Return all images: training, validation and test, in this order."""
+    """Return all images in the order training, validation, test."""
     parts = [getattr(dataset, name) for name in PART_NAMES]
     return Part(tuple(path for part in parts for path in part.paths), np.concatenate([part.truth for part in parts]))
 
 
 def compute_fingerprint(dataset: DataSet) -> str:
-    """Return a short hash that changes when a file, its date, a label or a part does."""
+    """Return a short hash of files, dates, labels and parts."""
     digest = hashlib.sha256()
     for name in PART_NAMES:
         part = getattr(dataset, name)
@@ -126,11 +121,11 @@ def compute_fingerprint(dataset: DataSet) -> str:
 
 
 def embed_dataset(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
-    """Return (N, 1 + R, D) float16 of all images, as a worker keeps them: pooled features, then those of the regions.
+    """Return (N, 1 + R, D) float16: pooled, then region embeddings, as a worker stores them.
 
     Raises:
-        AnnotatorError: Naming the images that cannot be read or embedded.
-        ValueError: As load_backbone does.
+        AnnotatorError: Naming failed images.
+        ValueError: From `load_backbone`.
     """
     paths = join_parts(dataset).paths
     print_progress(f"embedding {len(paths):,} images with {backbone}")
@@ -154,6 +149,5 @@ def embed_dataset(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
 
 
 def _join_vectors(batch: EmbeddedBatch) -> np.ndarray:
-    """Return (n, 1 + R, D) float16: the pooled features of each image of a batch, then those of its regions."""
     assert batch.regions is not None, "embed() was asked for regions"
     return np.concatenate([batch.features[:, None].astype(np.float16), batch.regions], axis=1)

@@ -1,7 +1,6 @@
-"""Following a training epoch by epoch: score it, keep the best weights, stop where its paper stops.
+"""Training by epoch with scores, best weights and the paper's early stopping.
 
-A long training that is killed goes on after its last finished epoch: spmll/finetune/fit_network.py keeps the state of
-the training, this file beside it the scores and the best weights so far.
+Killed trainings resume after their last finished epoch.
 """
 
 from math import nan
@@ -17,35 +16,34 @@ from spmll.trainers.base import Trainer
 
 
 def state_file(state: Path) -> Path:
-    """Return the file in which spmll/finetune/fit_network.py keeps the training named `state`."""
+    """Return the training state file named `state`."""
     return state.with_name(f"{state.name}.state")
 
 
 def best_file(state: Path) -> Path:
-    """Return the file of the scores and the best weights of the training named `state`."""
+    """Return the file of scores and best weights."""
     return state.with_name(f"{state.name}.best")
 
 
 def delete_files(state: Path) -> None:
-    """Delete the files of a training whose figures have been stored."""
+    """Delete the files of a stored training."""
     for path in (state_file(state), best_file(state)):
         path.unlink(missing_ok=True)
 
 
 class Best:
-    """The score of every epoch, and the best epoch of the stage, in a file that is replaced after every epoch.
+    """The scores of all epochs and the best one of the stage, in a file replaced every epoch.
 
-    Stages are scored apart: an epoch with a frozen backbone is the start of the next stage, and no result.
+    Stages are scored separately, because frozen epochs only start the next one.
 
     Attributes:
-        scores: Validation mAP in [0, 1] of each epoch: of its network, or of the averaged weights if that is higher.
-        first: The place in `scores` of the first epoch of the stage.
-        epoch: The number of the best epoch of the stage; 0 before there is any.
-        best_epoch: Its weights, and what the method had learned then.
+        scores: Validation mAP per epoch.
+        first: Place in `scores` where the stage starts.
+        epoch: Best of the stage, 0 before any.
     """
 
     def __init__(self, path: Path | None):
-        """Read the scores of an earlier run from `path`, if it exists; None: keep them in memory only."""
+        """Load earlier scores from `path`. None keeps them in memory only."""
         self.path = path
         self.reset_scores()
         if path is not None and (state := checkpoints.load(path, {})):
@@ -54,7 +52,7 @@ class Best:
             self.best_epoch = BestEpoch(state["weights"], state["learned"])
 
     def reset_scores(self) -> None:
-        """Reset to the state before the first epoch."""
+        """Reset to before the first epoch."""
         self.scores: list[float] = []
         self.separations: list[float] = []
         self.first, self.epoch = 0, 0
@@ -62,11 +60,11 @@ class Best:
 
     @property
     def best_score(self) -> float:
-        """Return the highest score of the stage."""
+        """Return the best score of the stage."""
         return max(self.scores[self.first :])
 
     def score_epoch(self, trainer: Trainer, task: Task) -> float:
-        """Score the finished epoch, and keep it if it is the best one of its stage (strictly, as in the papers)."""
+        """Score the finished epoch, and keep it if strictly best in its stage."""
         number = len(trainer.history)
         probabilities = {which: trainer.predict(task.val, which) for which in trainer.candidates()}
         scores = {which: task.val_map(predicted) for which, predicted in probabilities.items()}
@@ -92,17 +90,12 @@ class Best:
 
 
 def follow_training(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
-    """Train to the end, or until the method's paper would stop, and return to the best epoch.
+    """Train until the end or the paper's stop, and return to the best epoch.
 
-    Args:
-        name: The name of the method, for the report.
-        trainer: A trainer begun with `best=lambda: best.kept`. A trainer without candidates keeps its last epoch, as
-            does every trainer if the task does not validate.
-        best: Keeps the scores and the weights of the best epoch.
-        task: The images and labels, with the validation images that are scored.
+    Without candidates or validation the last epoch is kept.
 
     Raises:
-        ValueError: As the trainer does.
+        ValueError: From the trainer.
     """
     scored = bool(trainer.candidates()) and task.validates
     if len(best.scores) > len(trainer.history):  # of a training whose state is gone

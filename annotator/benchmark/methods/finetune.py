@@ -1,4 +1,4 @@
-"""Training a method end to end: the whole network on images, with the settings of its paper."""
+"""End-to-end training of a method with its paper's settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,16 +24,13 @@ LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 
 @dataclass(frozen=True)
 class Network:
-    """The network of a comparison, and the settings that the papers leave open, the same for all methods.
+    """The network of a comparison, with shared settings that papers leave open.
 
     Attributes:
-        backbone: Any name of spmll.backbones.pretrained.
-        size: The side of the network's square input, in pixels.
-        device: "cpu", "cuda", ...
-        published_set: The data set whose settings are used: "voc", "coco", "nus" or "cub".
-        epochs, batch: None: those of the method's paper.
-        linear_init: Whether the classifier is first trained alone, on fixed features.
-        precision: "fp32", "bf16" or "fp16"; None: that of the method's paper, of which a CPU computes "fp16" as "fp32".
+        size: Input side in pixels.
+        published_set: Source of settings: "voc", "coco", "nus" or "cub".
+        epochs, batch: None selects the paper's.
+        precision: None selects the paper's, where a CPU replaces "fp16" by "fp32".
     """
 
     backbone: str
@@ -47,13 +44,13 @@ class Network:
 
     @classmethod
     def build(cls, options: Options, published_set: str) -> "Network":
-        """Return the network that the options of a comparison choose."""
+        """Return the network of these options."""
         chosen = (options.epochs, options.batch, options.linear_init, options.precision)
         return cls(options.network, options.size, options.device, published_set, *chosen)
 
 
 def make_network_recipe(name: str, choice: Choice, network: Network) -> TrainingRecipe:
-    """Return the settings of the method's paper, or the shared ones if it has none, with the changes of the choices."""
+    """Return the paper's or shared settings, with changes."""
     published = (METHODS[name].published or shared_protocol())[network.published_set]
     of_paper = "fp32" if torch.device(network.device).type == "cpu" else published.precision
     return replace(
@@ -70,17 +67,7 @@ def make_network_recipe(name: str, choice: Choice, network: Network) -> Training
 def build_network_trainer(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, resume: ResumePoint
 ) -> WholeNetworkTrainer:
-    """Return a trainer of the whole network on the images with a label; a new one begins with a linear start if asked.
-
-    Args:
-        name: A name in spmll.methods.METHODS.
-        choice: The settings of this training.
-        task: The images and labels.
-        paths: (N,) the files of the whole collection.
-        network: The network, and how it is trained.
-        seed: The seed of the training.
-        resume: The state from which the training continues after it was killed.
-    """
+    """Return a whole-network trainer on labeled images, with linear start if asked."""
     settings = make_network_recipe(name, choice, network)
     method = make_method(name, **settings.parameters)
     source = load_pretrained(network.backbone)

@@ -1,8 +1,7 @@
-"""The finished results of a comparison, on the disk: a comparison that was killed, or is repeated, goes on from them.
+"""The finished results of a comparison on disk, which later calls reuse.
 
-Every result is a small file, written under another name and renamed, and named by everything that decides it: the
-data, the choices, and the source of the code that learned. Whoever changes a loss gets new figures for the methods that
-use it, and keeps the others.
+Each is a small file, replaced atomically and named by data, choices and source code. A changed loss
+recomputes only its methods.
 """
 
 import ast
@@ -27,37 +26,26 @@ class Work:
     """A folder of finished results."""
 
     def __init__(self, folder: Path, basis: dict[str, Any]):
-        """Make the folder.
-
-        Args:
-            folder: The folder for results; it is made if it does not exist.
-            basis: All that every result of this comparison depends on, as JSON values.
+        """Create the folder for results that depend on `basis` (JSON values).
 
         Raises:
-            OSError: The folder cannot be made.
+            OSError: If that fails.
         """
         self.folder = folder
         self.basis = basis
         folder.mkdir(parents=True, exist_ok=True)
 
     def load_result(self, kind: str, parameters: dict[str, Any]) -> dict | None:
-        """Return the result stored under that name, None if there is none.
-
-        Args:
-            kind: The first word of the file's name.
-            parameters: All that the result depends on besides the basis, as JSON values; with "method", also the
-                method's
-                sources.
-        """
+        """Return a stored result by its dependencies besides the basis, if any."""
         path = self.get_path(kind, parameters, ".json")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def store_result(self, kind: str, parameters: dict[str, Any], result: dict) -> None:
-        """Store a result: JSON values, nan included."""
+        """Store a result of JSON values or nan."""
         replace_file(self.get_path(kind, parameters, ".json"), json.dumps(result).encode())
 
     def get_array(self, kind: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """Return a large array that depends on the basis alone; make and store it if it is missing."""
+        """Return a large array of the basis, computed and stored if missing."""
         path = self.get_path(kind, {}, ".npy")
         if not path.exists():
             part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -67,7 +55,7 @@ class Work:
         return np.load(path, allow_pickle=False)
 
     def get_path(self, kind: str, parameters: dict[str, Any] | None = None, ending: str = "") -> Path:
-        """Return the path of data that depend on `parameters` and the basis."""
+        """Return the path of data by parameters and basis."""
         parameters = parameters or {}
         sources = (
             {"sources": hash_sources(parameters["method"], self.basis["regime"], self.basis.get("protocol", "own"))}
@@ -80,7 +68,7 @@ class Work:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file at once or not at all."""
+    """Replace a file atomically."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     part.write_bytes(content)
     part.replace(path)
@@ -88,7 +76,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @cache
 def hash_sources(name: str, regime: str, protocol: str = "own") -> str:
-    """Return a hash of the code that produces a method's figures."""
+    """Return a hash of the code behind a method's figures."""
     digest = hashlib.sha256()
     for module, path in sorted(find_modules(name, regime, protocol).items()):
         digest.update(module.encode() + b"\0" + path.read_bytes())
@@ -96,10 +84,7 @@ def hash_sources(name: str, regime: str, protocol: str = "own") -> str:
 
 
 def find_modules(name: str, regime: str, protocol: str = "own") -> dict[str, Path]:
-    """Return the files that a method's figures come from: its own, its trainer and judge, and what these import.
-
-    Imports count if they are modules of `models`.
-    """
+    """Return the files behind a method's figures, including imports."""
     frozen = get_trainer_class(METHODS[name].reads).__module__
     trainer = (
         [f"{METHODS_PACKAGE}.finetune"] if regime == "finetune" else [frozen, f"{METHODS_PACKAGE}.compared_images"]

@@ -1,4 +1,4 @@
-"""Figures that a comparison reports only when they are asked for: `--measures A,B,...`."""
+"""Optional figures of a comparison: `--measures A,B,...`."""
 
 import re
 
@@ -26,24 +26,18 @@ MEASURE_NOTES = {
 
 
 def find_unknown_measures(names: tuple[str, ...]) -> list[str]:
-    """Return a sentence for every name that is no measure."""
+    """Return a sentence per unknown measure."""
     wrong = [name for name in names if name not in PLAIN_MEASURES and not AT_K_PATTERN.fullmatch(name)]
     return [f"no measure is called {name!r}. {did_you_mean(name, KNOWN_MEASURES)}" for name in wrong]
 
 
 def list_notes(names: tuple[str, ...]) -> list[str]:
-    """Return a sentence for every kind of measure that is named."""
+    """Return a sentence per kind of measure."""
     return [note for start, note in MEASURE_NOTES.items() if any(name.startswith(start) for name in names)]
 
 
 def compute_at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Return those of the measures that look at the most probable classes of each image.
-
-    Args:
-        names: Names of measures; others are passed over.
-        probabilities: (n, C) of the test images.
-        truth: (n, C) bool.
-    """
+    """Return the measures of the top classes per image, ignoring other names."""
     matches = [match for name in names if (match := AT_K_PATTERN.fullmatch(name))]
     return {
         match.group(): precision_and_recall_at(probabilities, truth, int(match.group(2)))[match.group(1) == "recall"]
@@ -52,12 +46,12 @@ def compute_at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.nd
 
 
 def compute_separation(probabilities: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> float:
-    """Return the Wasserstein distance between unseen positives and negatives, in [0, 1]; nan if one kind is missing.
+    """Return the Wasserstein distance between unseen positives and negatives, in [0, 1] or nan.
 
     Args:
-        probabilities: (n, C) of the validation images; a class without a model (nan) is left out.
+        probabilities: (n, C), nan columns are ignored.
         truth: (n, C) bool.
-        observed: (n, C) bool, the positives that would be seen in training.
+        observed: (n, C) bool, positives visible in training.
 
     Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"), fig. 3.
     """

@@ -1,4 +1,4 @@
-"""Every method on the same images, the same labels and the same budget: `annotator bench methods`."""
+"""`annotator bench methods`: every method on equal images, labels and budget."""
 
 import hashlib
 import math
@@ -66,33 +66,20 @@ def measure_methods(
     """Train every method at every share with every seed, and return their figures.
 
     Args:
-        images: A folder of images.
-        truth: Its CSV `image,labels`.
-        boxes: A CSV of the boxes of things in that folder.
-        dataset: The name of a set of the papers, instead of `images`; neither: the sample data.
-        root: The folder of that set.
-        options: Methods: names, or ("all",). regime: "linear", a linear head on frozen features, or "finetune", the
-            whole network. shares: of the training images that have their one label; the others have none. trials: the
-            number of settings tried for every method on validation mAP at each share, with the labels of the first seed
-            (1: the method's own). epochs, batch, size, linear_init: see finetune.Network. work: a folder for features
-            and finished results, which later calls continue. no_split: all images are training images and the last
-            epoch counts, as in a project; figures of test images are left out. on: "local", or the Ray cluster on which
-            methods train (on_cluster.py). clicks, strengths: the ways in which the one label was chosen
-            (first_named_class.py), besides at random. precision: of whole networks (finetune.py). protocol: "own" or
-            "cole" (cole.py). changed: constants of methods (changed_parameters.py). labels, positives, negatives,
-            validate: see supervision.Supervision.
-            measures: figures besides REPORTED_FIGURES (measures.py).
-        command: The command line, for the report.
+        truth: CSV `image,labels`.
+        boxes: CSV of object boxes.
+        dataset, root: A published set and its folder, instead of `images`. Without either the sample data is
+            used.
+        options: `regime` is "linear" or "finetune". `trials` settings are tried per method and share on
+            validation mAP. With `no_split` all images are training images and the last epoch counts.
 
     Returns:
-        {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, clicks, the mean over the seeds of
-        each of REPORTED_FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, the chosen settings; and,
-        for other
-        clicks than random, `hidden_ap_over_random`, the gain over random clicks.
+        {"bench": "methods", "rows": [...], "setting": {...}}. A row has method, share, clicks, seed means of
+        REPORTED_FIGURES with deviation (`_std`), and for nonrandom clicks the gain `hidden_ap_over_random`.
 
     Raises:
-        AnnotatorError: Options make no sense, or the data cannot be compared on.
-        ValueError: As models do.
+        AnnotatorError: For invalid options or data.
+        ValueError: From models.
     """
     asked = options or Options()
     options = asked.check_and_resolve()
@@ -105,16 +92,11 @@ def measure_methods(
 
 
 def compare_methods(dataset: DataSet, options: Options, command: str = "") -> dict:
-    """Return the figures of every method on a set that has been read, as `measure_methods` does.
-
-    Args:
-        dataset: The images.
-        options: What Options.check_and_resolve returned.
-        command: The command line, for the report.
+    """Return the figures of every method on a loaded set, with resolved options.
 
     Raises:
-        AnnotatorError: The data cannot be compared on.
-        ValueError: As models do.
+        AnnotatorError: For unsuitable data.
+        ValueError: From models.
     """
     tasks = {
         (share, naming): [
@@ -148,7 +130,7 @@ RESULT_OPTIONS = ("regime", "backbone", "epochs", "size", "batch", "linear_init"
 
 
 def make_basis(dataset: DataSet, options: Options) -> dict[str, Any]:
-    """Return all that every result of a comparison depends on, as JSON values (work.Work)."""
+    """Return everything that all results depend on, as JSON values."""
     basis = {"version": 1, "data": data.compute_fingerprint(dataset)} | {
         name: getattr(options, name) for name in RESULT_OPTIONS
     }
@@ -161,7 +143,7 @@ def make_basis(dataset: DataSet, options: Options) -> dict[str, Any]:
 
 @dataclass
 class Comparison:
-    """One comparison in progress: its trainings, and the folder of finished results."""
+    """One comparison in progress, with trainings and finished results."""
 
     options: Options
     work: Work
@@ -171,12 +153,12 @@ class Comparison:
 
     @classmethod
     def build(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: TrainingCluster) -> "Comparison":
-        """Return the comparison of these options; compute the features if they are needed and missing."""
+        """Return the comparison, computing missing embeddings."""
         trainings = Trainings(make_training_function(dataset, options), tasks)
         return cls(options, Work(options.work, make_basis(dataset, options)), trainings, tasks, cluster)
 
     def iterate_rows(self) -> Iterator[dict]:
-        """Yield the row of every share, way of clicking and method; print progress and the remaining time."""
+        """Yield the row of every share, naming and method, printing progress."""
         pairs = [(share, naming, name) for share, naming in self.tasks for name in self.options.methods]
         choices = {name: tune.list_candidates(name, self.options) for name in self.options.methods}
         tuned = [pair for pair in pairs if choices[pair[2]]]
@@ -206,11 +188,11 @@ class Comparison:
             yield _make_row(name, share, naming, of_pair) | {"chosen": asdict(choice), "trial_scores": of_trials}
 
     def expect_trainings(self, trainings: int) -> None:
-        """Print progress out of `trainings` from now on; call it before `made`."""
+        """Print progress out of `trainings`. Call it before `compute_results`."""
         self.clock = _ProgressClock(trainings)
 
     def compute_results(self, cells: Sequence[Cell]) -> list[dict]:
-        """Return the result of each training in the order of `cells`; finished ones are read from the work folder."""
+        """Return each training's result in order, reusing finished ones."""
         results: dict[int, dict] = {}
         waiting: list[int] = []
         for place, cell in enumerate(cells):
@@ -229,7 +211,7 @@ class Comparison:
         return [results[place] for place in range(len(cells))]
 
     def _train_cells(self, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
-        """Yield each of these cells and its result: first those trained on the cluster, then those trained here."""
+        """Yield these cells' results, from the cluster first, then local ones."""
         sent = [place for place in places if self.options.on != "local" and cells[place].can_be_sent]
         if sent:
             yield from self.cluster.iterate_results(self.trainings, cells, sent)
@@ -242,7 +224,7 @@ class Comparison:
 
 
 class _ProgressClock:
-    """A printer of progress that estimates the remaining time from the trainings that were not finished before."""
+    """A progress printer that estimates remaining time from new trainings."""
 
     def __init__(self, steps: int):
         self.steps, self.done, self.trained_count, self.started = steps, 0, 0, time.monotonic()
@@ -278,7 +260,7 @@ def _make_row(name: str, share: float, naming: Naming, results: Sequence[dict]) 
 
 
 def add_differences(rows: list[dict]) -> list[dict]:
-    """Return the rows; those of other clicks get their gain over random clicks (`_over_random`)."""
+    """Return the rows, with gains over random clicks (`_over_random`) added."""
     random = {(row["method"], row["share"]): row for row in rows if row["clicks"] == RANDOM_NAMING.label}
     return [
         row
@@ -315,10 +297,6 @@ def _describe_setting(dataset: DataSet, options: Options, tasks: Tasks, command:
 
 
 def _find_naming_range(tasks: Sequence[Task]) -> list[float]:
-    """Return the lowest and the highest naming rate of the classes that are shown at least MIN_SHOWN_IMAGES times.
-
-    If no class is shown so often, all classes count.
-    """
     truth = np.concatenate([task.truth[task.train] for task in tasks])
     labels = np.concatenate([task.labels for task in tasks])
     is_seen_often = truth[(labels == PRESENT).any(1)].sum(0) >= MIN_SHOWN_IMAGES
@@ -342,7 +320,6 @@ def build_methods_report(result: dict) -> Report:
 
 
 def _make_about_lines(result: dict) -> list[str]:
-    """Return lines on the data, the settings, the ways of clicking and the notes."""
     setting = result["setting"]
     lines = [
         f"{setting['data']}: {setting['images']:,} images ({setting['train']:,} train, "
@@ -366,7 +343,6 @@ def _make_about_lines(result: dict) -> list[str]:
 
 
 def _describe_tuning(setting: dict) -> str:
-    """Return how the settings of a training were chosen."""
     if setting["protocol"] == "cole":
         tried = len(setting["searched"]["lr"]) * len(setting["searched"]["batches"])
         return f"protocol of Cole et al. at {setting['size']} pixels, the best of {tried} settings on validation mAP"
@@ -376,14 +352,12 @@ def _describe_tuning(setting: dict) -> str:
 
 
 def _format_precision(setting: dict) -> str:
-    """Return the precision of whole networks and a comma; "" for linear heads."""
     if setting["regime"] != "finetune":
         return ""
     return f"{setting['precision'] or 'precision of each paper'}, "
 
 
 def _describe_supervision(supervision: Supervision) -> str:
-    """Return a sentence on labels that are not those of the papers."""
     counts = ("all" if count == ALL_LABELS else str(count) for count in (supervision.positives, supervision.negatives))
     known = "all labels" if supervision.labels == "full" else "{} positives and {} negatives".format(*counts)
     return (

@@ -1,7 +1,6 @@
-"""The trainings of a comparison on the machines of a Ray cluster: each is a call, and a lost one costs only itself.
+"""Trainings on a Ray cluster, one call and core each, where a lost one costs only itself.
 
-Features, region codes and labels go into the cluster once. A training takes one core, and as many run at a time as
-there are cores; results are written here as they come, so the same command goes on after whatever has ended it.
+Inputs are sent once. Results are stored here as they arrive, so the same command resumes.
 """
 
 import tempfile
@@ -19,7 +18,7 @@ from spmll.linear.training import one_thread
 
 
 class TrainingCluster:
-    """The cluster that --on names, connected for the duration of the context; with "local" there is none."""
+    """The cluster of --on, connected within the context. "local" means none."""
 
     def __init__(self, cluster: str):
         self._use = ClusterUse(
@@ -35,7 +34,7 @@ class TrainingCluster:
         """Connect to the cluster.
 
         Raises:
-            AnnotatorError: The cluster cannot be used.
+            AnnotatorError: If it cannot be used.
         """
         if self._use.cluster != "local":
             self._ray = self._connection.enter_context(connect_to_cluster(self._use))
@@ -49,16 +48,15 @@ class TrainingCluster:
     def iterate_results(
         self, trainings: Trainings, cells: Sequence[Cell], places: Sequence[int]
     ) -> Iterator[tuple[int, dict]]:
-        """Yield the place of each of these cells and its result, as they finish.
+        """Yield the place and result of each of these cells as they finish.
 
         Args:
-            trainings: The same object at every call; it is sent to the cluster once.
-            cells: All trainings.
-            places: The indices in `cells` of those to run.
+            trainings: The same object at every call, sent once.
+            places: Indices in `cells` to run.
 
         Raises:
-            AnnotatorError: The cluster is gone.
-            ValueError: As a training does.
+            AnnotatorError: If the cluster is gone.
+            ValueError: From training.
         """
 
         def get_cell(place: int, machine: TaskMachine) -> Cell:
@@ -76,7 +74,7 @@ class TrainingCluster:
 
 
 def run_training(trainings: Trainings, cell: Cell) -> dict:
-    """Return the result of a training; runs on a machine of the cluster."""
+    """Return a training's result, on a cluster machine."""
     with one_thread(), tempfile.TemporaryDirectory() as folder:
         return trainings.compute_result(cell, Path(folder) / "training")
 

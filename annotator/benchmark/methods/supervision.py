@@ -1,8 +1,6 @@
-"""What a comparison tells a training of its images: one positive each, more, absences, or the whole truth.
+"""The labels that a comparison gives to training: one positive each, more, absences, or all.
 
-The papers tell one positive an image. Their tables also have rows with every label, with all absences, and with one
-absence ("1 P, 1 N"); the draws of these are those of Cole et al. (spmll/single_positive_sampling.py) for the sets of
-the papers.
+Draws for published sets follow Cole et al. (spmll/single_positive_sampling.py).
 """
 
 from dataclasses import dataclass
@@ -21,15 +19,13 @@ VALIDATION_KINDS = ("full", "observed", "none")
 
 @dataclass(frozen=True)
 class Supervision:
-    """How much every method is told.
+    """The labels that every method receives.
 
     Attributes:
-        labels: "single": some labels of an image, as the next two say; "full": all of them, present and absent.
-        positives: Present labels of an image, at least 1; -1 (ALL): all of them.
-        negatives: Absent labels of an image; -1 (ALL): all of them.
-        validate: The labels of validation images that choose the epoch: "full": all, as in the papers; "observed":
-            the positives that a training image would have, all else counting as absent; "none": no epoch is chosen,
-            the last one counts.
+        labels: "single" for some per image, or "full" for all.
+        positives, negatives: Labels per image, -1 (ALL_LABELS) for all.
+        validate: Validation labels that choose the epoch: "full", "observed" (training-like positives, others
+            absent) or "none" (last epoch).
     """
 
     labels: str = "single"
@@ -39,7 +35,7 @@ class Supervision:
 
     @property
     def hides(self) -> bool:
-        """Return whether labels of training images stay hidden, so that finding them can be measured."""
+        """Return whether training labels stay hidden, so that finding them can be measured."""
         return self.labels == "single" and (self.positives, self.negatives) != (ALL_LABELS, ALL_LABELS)
 
 
@@ -53,17 +49,12 @@ def draw_training_labels(
     naming: Naming = RANDOM_NAMING,
     supervision: Supervision = SINGLE_POSITIVE,
 ) -> np.ndarray:
-    """Return the (n_train, C) int8 labels that training sees: 1 present, -1 absent, 0 unseen.
+    """Return training labels (n_train, C) int8: 1 present, -1 absent, 0 unseen.
 
-    Args:
-        dataset: The set that the labels are for.
-        share: As in clicks.draw_observed_labels; with full labels, all images at 1, so those that show nothing too.
-        seed: As in clicks.draw_observed_labels.
-        naming: As in clicks.draw_observed_labels; further positives of an image are drawn at random.
-        supervision: How much is told.
+    Full labels at share 1 cover all images, even without a class. Arguments are those of `draw_observed_labels`.
 
     Raises:
-        AnnotatorError: As clicks.draw_observed_labels does.
+        AnnotatorError: From `draw_observed_labels`.
     """
     labels, truth = draw_observed_labels(dataset, share, seed, naming), dataset.train.truth
     if supervision.labels == "full":
@@ -77,15 +68,12 @@ def draw_training_labels(
 def add_true_labels(
     dataset: DataSet, labels: np.ndarray, seed: int, naming: Naming, positives: int, negatives: int
 ) -> np.ndarray:
-    """Return the labels with further true ones of the images that have any: in all so many of each kind.
+    """Return the labels with further true ones, up to the given counts per labeled image.
 
     Args:
-        dataset: The set that the labels are of.
-        labels: (n_train, C) int8; its positives stay.
-        seed: The seed with which `labels` were drawn.
-        naming: The way in which they were.
-        positives: At least 1, or ALL.
-        negatives: At least 0, or ALL.
+        labels: (n_train, C) int8, its positives stay.
+        seed: The seed of `labels`.
+        positives, negatives: Totals, or ALL_LABELS.
     """
     truth, told = dataset.train.truth, (labels != UNSEEN).any(1)[:, None]
     if dataset.official_rows is not None and naming.kind == "random":
@@ -105,7 +93,7 @@ def add_true_labels(
 
 
 def draw_validation_positives(dataset: DataSet, seed: int, positives: int = 1) -> np.ndarray:
-    """Return (n_val, C) bool: the positives that validation images would have if they were training images."""
+    """Return (n_val, C) bool, the positives that validation images would have in training."""
     if dataset.official_rows is not None:
         drawn = sample_single_positives(join_official_truth(dataset), positives, 0, PUBLISHED_SEED + seed)
         return drawn[dataset.official_rows[1]] == PRESENT
@@ -118,7 +106,7 @@ def draw_validation_positives(dataset: DataSet, seed: int, positives: int = 1) -
 
 
 def _choose_highest(keys: np.ndarray, eligible: np.ndarray, count: int) -> np.ndarray:
-    """Return (n, C) bool: in each row the `count` eligible cells with the highest keys of [0, 1]; ALL: all of them."""
+    """Return (n, C) bool, the `count` eligible cells with the highest keys per row."""
     if count == ALL_LABELS:
         return eligible.copy()
     ranks = (-np.where(eligible, keys, -1.0)).argsort(1, kind="stable").argsort(1, kind="stable")

@@ -1,9 +1,8 @@
-"""The task of a method in one comparison: the labels it is given, and the figures it is judged by.
+"""A method's task in a comparison: its labels and the figures that judge it.
 
-The training images have one of their labels each, or, below a share of 1, only some of them have; the rest is hidden.
-Validation and test images are fully labelled, as in the papers: validation mAP chooses the epoch and the constants, the
-test split is looked at once. What people get out of a method here are suggestions, so the hidden positives of the
-training images are ranked too, of those without any label as well.
+Training images have one label each, or only a share of them. Others are fully labeled: validation mAP
+chooses epoch and constants, the test set is used once. Hidden training positives are ranked too, as
+suggestions.
 """
 
 from collections.abc import Callable, Collection
@@ -40,12 +39,11 @@ REPORTED_FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{SUGGESTI
 
 @dataclass(frozen=True)
 class Choice:
-    """The settings of a training that tuning chooses; the defaults are the method's own.
+    """The training settings chosen by tuning, by default the method's own.
 
     Attributes:
-        lr, epochs: Factors on those of the method (cached features) or of its paper (whole networks).
-        batch: The batch size; None: the method's own.
-        parameters: The method's constants that differ from their defaults.
+        lr, epochs: Factors on those of method or paper.
+        parameters: Changed constants.
     """
 
     lr: float = 1.0
@@ -56,14 +54,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained method, at the epoch that was best on the validation images.
+    """A trained method at its best validation epoch.
 
     Attributes:
-        probabilities: Rows of the collection (n,) -> (n, C) float32, nan for a class without a model.
-        epoch: The number of that epoch, from 1.
-        val_map: Its mAP on the validation images, in [0, 1]; nan if there are none.
-        seconds: The mean seconds of an epoch.
-        separations: measures.compute_separation after each epoch; () where it is not measured.
+        probabilities: Rows (n,) -> (n, C) float32, nan without a model.
+        val_map: In [0, 1], nan without validation images.
+        seconds: Mean per epoch.
+        separations: Per epoch, empty if not measured.
     """
 
     probabilities: Callable[[np.ndarray], np.ndarray]
@@ -75,18 +72,16 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One drawing of labels; rows are images of the whole collection: training, validation, test, in this order.
+    """One draw of labels, where rows are all images in the order training, validation, test.
 
     Attributes:
-        truth: (N, C) bool, the complete truth of every image.
-        train, val, test: The rows of the three parts.
-        labels: (len(train), C) int8, the labels that the method may use: 1 present, -1 absent, 0 unseen.
-        empty_as_zero: Whether a class without positives counts 0 in mAP (as in the published code) or not at all.
-        with_absences: Method.known_absences -> labels, for methods that are told absences too.
-        val_observed: (len(val), C) bool, the positives of validation images that would be seen in training; None where
-            nothing depends on them.
-        validate: As in Supervision.
-        measures: Names of measures.py that are reported too.
+        truth: (N, C) bool, complete.
+        train, val, test: Rows of the parts.
+        labels: (len(train), C) int8: 1 present, -1 absent, 0 unseen.
+        empty_as_zero: Classes without positives count 0 in mAP, as in published code.
+        with_absences: Method.known_absences -> labels.
+        val_observed: (len(val), C) bool, training-like positives, None if unused.
+        measures: Additional measures.
     """
 
     truth: np.ndarray
@@ -102,7 +97,7 @@ class Task:
 
     @property
     def labeled_places(self) -> np.ndarray:
-        """The (n,) places in `train` of the images that have a label, from which a method learns."""
+        """The labeled places (n,) in `train`."""
         return np.flatnonzero((self.labels != UNSEEN).any(1))
 
     @property
@@ -111,43 +106,40 @@ class Task:
         return self.validate != "none" and len(self.val) > 0
 
     def get_labels(self, full: bool, negatives: int = 0) -> np.ndarray:
-        """Return the labels of the `labelled` images, (n, C) int8.
+        """Return the labels of labeled images, (n, C) int8.
 
         Args:
-            full: Whether they are the complete truth.
-            negatives: The absences of an image that a method is told besides (Method.known_absences).
+            full: Return the complete truth.
+            negatives: Additional absences per image.
         """
         if full:
             return np.where(self.truth[self.train[self.labeled_places]], PRESENT, ABSENT).astype(np.int8)
         return self.with_absences.get(negatives, self.labels)[self.labeled_places]
 
     def make_training_labels(self, full: bool, negatives: int = 0) -> TrainingLabels:
-        """Return what a trainer is given: the labels of `get_labels`, and all training images as the pool."""
+        """Return the trainer's labels, with all training images as the pool."""
         return TrainingLabels(self.train[self.labeled_places], self.get_labels(full, negatives), pool=self.train)
 
     def val_map(self, probabilities: np.ndarray) -> float:
-        """Return the mean average precision on the validation images; probabilities are (len(val), C)."""
+        """Return the validation mAP of probabilities (len(val), C)."""
         truth = self.truth[self.val]
         if self.validate == "observed" and self.val_observed is not None:
             truth = self.val_observed
         return mean_average_precision(probabilities, truth, empty_as_zero=self.empty_as_zero)
 
     def measure_separation(self, probabilities: np.ndarray) -> float | None:
-        """Return measures.compute_separation on the validation images, (len(val), C); None if not requested."""
+        """Return the validation separation of (len(val), C), or None if not requested."""
         if "wasserstein" not in self.measures or self.val_observed is None:
             return None
         return compute_separation(probabilities, self.truth[self.val], self.val_observed)
 
     def compute_chance(self) -> float:
-        """Return the average precision of a random order: the share of positives of the hidden cells; 0 without any."""
+        """Return the positive share of hidden cells, the AP of a random order."""
         hidden = self.truth[self.train][self.labels == UNSEEN]
         return float(hidden.mean()) if len(hidden) else 0.0
 
     def compute_figures(self, trained: Trained) -> dict[str, float]:
-        """Return all reported figures of a trained method, by the names in REPORTED_FIGURES and RARE_FIGURES.
-
-        Those of test images are left out if there are none, those of hidden labels if nothing is hidden.
-        """
+        """Return all available REPORTED_FIGURES and RARE_FIGURES of a trained method."""
         of_train, truth = trained.probabilities(self.train), self.truth[self.train]
         unseen = self.labels == UNSEEN
         on_test, on_hidden, measured = {}, {}, {}
@@ -184,20 +176,14 @@ def make_task(
 ) -> Task:
     """Return the task with the labels of one seed.
 
-    On a set of the papers with all labels drawn at random, every seed gets the published labels, as in the papers; the
-    seed then decides about the training alone.
+    Published sets with all labels drawn at random keep the published labels for every seed, as in the papers.
 
     Args:
-        dataset: The images.
-        share: The share of the training images that have a label.
-        seed: The seed of the labels.
-        naming: The way in which the labels are chosen.
-        supervision: How much is told of an image.
-        absences: The numbers of absences that single methods are told besides (Method.known_absences).
-        measures: The measures that are reported besides REPORTED_FIGURES.
+        share: Labeled share of training images.
+        absences: Numbers of additional absences for single methods.
 
     Raises:
-        AnnotatorError: The share amounts to no image.
+        AnnotatorError: If the share has no image.
     """
     parts = (dataset.train, dataset.val, dataset.test)
     ends = np.cumsum([len(part) for part in parts])

@@ -1,4 +1,4 @@
-"""Training of one method in a comparison: by the trainer that projects use, or as a whole network."""
+"""Training of one method in a comparison, by a project trainer or end to end."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,11 +20,11 @@ Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on wha
 
 
 def make_training_function(dataset: DataSet, options: Options) -> Train:
-    """Return the function that trains a method as the options say.
+    """Return the training function of these options.
 
     Raises:
-        ValueError: The backbone does not exist.
-        AnnotatorError: An image cannot be read.
+        ValueError: For an unknown backbone.
+        AnnotatorError: For an unreadable image.
     """
     if options.regime == "finetune":
         paths = data.join_parts(dataset).paths
@@ -39,22 +39,17 @@ def make_training_function(dataset: DataSet, options: Options) -> Train:
 def train_on_frozen(
     name: str, choice: Choice, task: Task, images: TrainingInputs, options: Options, seed: int, state: Path
 ) -> Trained:
-    """Train on the images with a label; score the validation images after every epoch, and keep the best epoch.
+    """Train on labeled images and keep the best validation epoch.
+
+    Published sets also train classes without marks, like the authors.
 
     Args:
-        name: A name in spmll.methods.METHODS.
-        choice: The settings of this training.
-        task: The labels, and the images that are trained on and scored. On a set of the papers, classes that nobody
-            marked are trained and scored too, as the authors do.
-        images: The images of the whole collection.
-        options: Its epochs are multiplied by choice.epochs, its batch is used if the choice has none; None: the
-            method's own.
-        seed: The seed of the weights and of the order of images.
-        state: The path from which the files are named that let a long training go on (epochs.py).
+        options: `epochs` is scaled by the choice, `batch` is a fallback.
+        state: Path prefix of resumable files.
 
     Raises:
-        ValueError: Parameters do not exist or make no sense.
-        AnnotatorError: An image cannot be read.
+        ValueError: For invalid parameters.
+        AnnotatorError: For an unreadable image.
     """
     method, trainer = make_method(name, **choice.parameters), get_trainer_class(METHODS[name].reads)
     best = Best(best_file(state) if trainer.has_long_epochs else None)
@@ -77,19 +72,14 @@ def train_on_frozen(
 def train_network(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, state: Path
 ) -> Trained:
-    """Train the whole network with the settings of the method's paper, and keep the best epoch as train_on_frozen does.
+    """Train the whole network with the paper's settings, keeping the best epoch.
 
     Args:
-        name: A name in spmll.methods.METHODS.
-        choice: The settings of this training.
-        task: The labels, and the images that are trained on and scored.
-        paths: (N,) the files of the whole collection.
-        network: The network, and how it is trained.
-        seed: The seed of the training.
-        state: The path from which the files are named that let a long training go on (epochs.py).
+        paths: (N,), all files.
+        state: Path prefix of resumable files.
 
     Raises:
-        ValueError: A parameter does not exist, an image (named) cannot be read, or a loss is not finite.
+        ValueError: For an invalid parameter, unreadable image or non-finite loss.
     """
     best = Best(best_file(state))
     resume = ResumePoint(state_file(state), lambda: best.best_epoch)

@@ -1,9 +1,7 @@
-"""The same budget of trials for every method, spent on validation mAP.
+"""Tuning with an equal budget of trials per method, on validation mAP.
 
-Random search: the first trial is what the method does by itself, every other one draws a learning rate, a number of
-epochs, a batch size and the constants that the method calls tunable. The first three are the
-same for all methods, and a larger budget begins with the trials of a smaller one. Under --protocol cole the grid of
-that paper takes the place of the trials (cole.py).
+Random search over learning rate, epochs, batch size and tunable constants, after the method's defaults. The
+first three are equal for all methods, and larger budgets extend smaller ones. --protocol cole uses its grid.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,15 +22,10 @@ TUNING_SEED = 20211106
 
 
 def draw_trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) -> list[Choice]:
-    """Return the choices to try for a method, its own defaults first.
-
-    Args:
-        name: A name in spmll.methods.METHODS.
-        budget: The number of choices.
-        fixed: Constants that every choice has; None: there are none.
+    """Return `budget` choices for a method, its defaults first, all with the `fixed` constants.
 
     Raises:
-        ValueError: The budget is below 1.
+        ValueError: For a budget below 1.
     """
     if budget < 1:
         raise ValueError(f"The budget is {budget} trials; there must be at least one, the method's own defaults.")
@@ -43,12 +36,12 @@ def draw_trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) 
 
 
 def choose_best(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice, list[float]]:
-    """Return the choice with the highest score (validation mAP; ties: the first), and the scores."""
+    """Return the first choice with the highest score, and the scores."""
     return choices[int(np.argmax(scores))], list(scores)
 
 
 def list_candidates(name: str, options: Options) -> list[Choice]:
-    """Return the choices among which validation mAP decides for a method; [] where there is none to make."""
+    """Return the choices to validate for a method, [] if none."""
     if options.protocol == "cole":
         return cole.make_grid(options.parameters.get(name))
     if options.trials < 2 or METHODS[name].skips_validation:
@@ -57,7 +50,7 @@ def list_candidates(name: str, options: Options) -> list[Choice]:
 
 
 def describe_space(options: Options) -> dict[str, list]:
-    """Return the values from which all methods' settings are drawn; each method's own `tunable` comes on top."""
+    """Return the values of settings shared by all methods."""
     if options.protocol == "cole":
         return {"lr": list(cole.LEARNING_RATES), "batches": list(cole.BATCH_SIZES)}
     if options.trials < 2:

@@ -1,4 +1,4 @@
-"""`annotator bench papers`: the tables of the papers on single positive labels, repeated and set beside the originals.
+"""`annotator bench papers`: tables of single positive label papers, reproduced next to the originals.
 
-tables.json has the figures as they are printed, and for each row the comparison that repeats it. Begin with tables.py.
+tables.json has printed figures and the comparison per row. Start with tables.py.
 """

@@ -1,4 +1,4 @@
-"""`python -m annotator.benchmark.papers docs/papers.md` writes the commands of all tables into the page about them."""
+"""`python -m annotator.benchmark.papers docs/papers.md`: update the commands on that page."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ COMMANDS_BEGIN, COMMANDS_END = "<!-- commands: begin -->\n", "<!-- commands: end
 
 
 def replace_commands(page: str) -> str:
-    """Return the page with its list of commands written anew; the marks of its ends must be there."""
+    """Return the page with new commands between its marks."""
     head, _, rest = page.partition(COMMANDS_BEGIN)
     _, _, foot = rest.partition(COMMANDS_END)
     return f"{head}{COMMANDS_BEGIN}\n{format_commands()}\n{COMMANDS_END}{foot}"

@@ -1,9 +1,6 @@
-"""How long a table takes: measured steps of training and prediction on this device, times their number.
+"""The estimated duration of a table, from measured steps on this device.
 
-A few batches of each kind of network are trained and predicted, files read from the disk included, at the size and
-precision of the comparison. What follows is an upper bound: trainings that their paper would end early end early, and
-epochs with a frozen backbone cost next to nothing. Of a linear classifier a few steps are timed in the same way, and
-all that its protocol tries is counted, but not the scoring of its epochs.
+This is an upper bound, because early stopping and frozen epochs save time.
 """
 
 import time
@@ -31,19 +28,14 @@ FEATURE_WIDTH = 2048  # features of an image by ResNet-50, on which the papers t
 
 @dataclass(frozen=True)
 class Pace:
-    """Images a second of one network on one device.
-
-    Attributes:
-        train: In training.
-        predict: In prediction.
-    """
+    """Images per second of one network in training and prediction."""
 
     train: float
     predict: float
 
 
 class Duration:
-    """The expected seconds of comparisons on one data set; each kind of network is timed once."""
+    """The expected seconds of comparisons on one data set, timing each network once."""
 
     def __init__(
         self,
@@ -51,14 +43,7 @@ class Duration:
         time_network: Callable[[DataSet, str, Choice, Network], Pace] | None = None,
         time_step: Callable[[DataSet, Options], float] | None = None,
     ):
-        """Time nothing yet.
-
-        Args:
-            dataset: The data set.
-            time_network: Returns the pace of a network; None: `measure_pace`, which measures it.
-            time_step: Returns the seconds of a step of a linear classifier; None: `measure_step_seconds`, which
-                measures it.
-        """
+        """Store the timing functions, by default `measure_pace` and `measure_step_seconds`."""
         self._dataset, self._time_network, self._time_step = (
             dataset,
             time_network or measure_pace,
@@ -69,15 +54,10 @@ class Duration:
         self._with_features: set[str] = set()
 
     def estimate_seconds(self, options: Options) -> float:
-        """Return how long a comparison of one method takes.
-
-        Args:
-            options: What Options.check_and_resolve returned, for one share of labels: whole networks, or the linear
-                protocol of
-                Cole et al.
+        """Return the seconds to compare one method at one share, with resolved options.
 
         Raises:
-            ValueError: The network cannot be built, or an image cannot be read.
+            ValueError: For an invalid network or unreadable image.
         """
         network = Network.build(options, self._dataset.name if self._dataset.name in BENCHMARK_SETS else "voc")
         if options.protocol == "cole":
@@ -85,7 +65,6 @@ class Duration:
         return self._estimate_network_seconds(options, network)
 
     def _estimate_network_seconds(self, options: Options, network: Network) -> float:
-        """Return the seconds of training a method end to end."""
         name = options.methods[0]
         choice = Choice(parameters=options.parameters.get(name, {}))
         settings, speed = make_network_recipe(name, choice, network), self._get_pace(name, choice, network)
@@ -95,20 +74,19 @@ class Duration:
         return options.seeds * (trained * self._images["train"] / speed.train + predicted / speed.predict)
 
     def _estimate_feature_seconds(self, network: Network) -> float:
-        """Return the seconds until the features of all images are there, for the first comparison that needs them."""
+        """Return the embedding seconds, only for the first comparison that needs them."""
         if network.backbone in self._with_features:
             return 0.0
         self._with_features.add(network.backbone)
         return sum(self._images.values()) / self._get_pace("an", Choice(), network).predict
 
     def _estimate_classifier_seconds(self, options: Options) -> float:
-        """Return the seconds of trying all settings of the linear protocol, and of the runs with the best one."""
         settings = [cole.make_linear_recipe(choice, options.epochs) for choice in cole.make_grid()]
         steps = [one.epochs * ceil(self._images["train"] / one.batch) for one in settings]
         return self._time_step(self._dataset, options) * (sum(steps) + options.seeds * max(steps))
 
     def _get_pace(self, name: str, choice: Choice, network: Network) -> Pace:
-        """Return the pace of a method's network; all methods but those with a network of their own share one."""
+        """Return a method's pace, shared by methods without a network of their own."""
         own_network, batch = METHODS[name].reads == "maps", make_network_recipe(name, choice, network).batch
         key = (own_network and name, batch, network.backbone, network.size, network.device)
         if key not in self._paces:
@@ -118,16 +96,13 @@ class Duration:
 
 
 def measure_pace(dataset: DataSet, name: str, choice: Choice, network: Network) -> Pace:
-    """Train and predict a few batches of a set, and return how fast that was.
+    """Train and predict a few batches and return their pace.
 
     Args:
-        dataset: Its first images that show anything are read.
-        name: The method that is trained.
-        choice: Its settings.
-        network: The network; with two epochs, the first of which warms up, and a batch size.
+        network: Has a batch size and two epochs, the first as warm-up.
 
     Raises:
-        ValueError: As the training does.
+        ValueError: From training.
     """
     count = TIMED_BATCHES * (network.batch or 1)
     parts = {
@@ -145,13 +120,9 @@ def measure_pace(dataset: DataSet, name: str, choice: Choice, network: Network) 
 
 
 def measure_step_seconds(dataset: DataSet, options: Options) -> float:
-    """Train a linear classifier for some steps, and return the seconds of one.
+    """Return the seconds of one linear training step.
 
-    Features are zeros; the labels are those of the whole set, because some methods learn a number for each of them.
-
-    Args:
-        dataset: The images.
-        options: Those of a comparison of one method.
+    Features are zeros. Labels are the whole set's, because some methods learn a number for each.
     """
     (name,) = options.methods
     method, batch = make_method(name, **options.parameters.get(name, {})), max(cole.BATCH_SIZES)
@@ -178,13 +149,11 @@ def measure_step_seconds(dataset: DataSet, options: Options) -> float:
 
 
 def _count_frozen_epochs(name: str, parameters: dict, epochs: int) -> int:
-    """Return in how many of its epochs a method trains the classifier alone."""
     method = make_method(name, **parameters)
     method.begin(torch.zeros(1, 1, dtype=torch.int8), None, epochs, torch.Generator())
     return sum(method.freezes_backbone(epoch) for epoch in range(1, epochs + 1))
 
 
 def _wait_for_device(device: str) -> None:
-    """Wait until the device has done all that it was given."""
     if device.startswith("cuda"):
         torch.cuda.synchronize(device)

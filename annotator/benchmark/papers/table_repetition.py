@@ -1,4 +1,4 @@
-"""One table of a paper on one data set: each row is a comparison of its own, which goes on where it was stopped."""
+"""One paper table on one data set, where each row is a resumable comparison."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,26 +31,19 @@ def repeat_table(
     plan: bool = False,
     command_line: str = "",
 ) -> dict:
-    """Repeat a table on one data set, and return its figures beside the printed ones.
+    """Repeat a table on one data set and return its figures next to the printed ones.
 
     Args:
-        table: A name of tables.load_tables().
-        dataset: The data set: "voc", "coco", "nus" or "cub".
-        root: Its folder.
-        regime: Only this regime; None: all of the table.
-        rows: Only these rows; empty: all.
-        changes: Fields of Options that take precedence over those of the table, such as seeds, size or work; a batch
-            is for whole networks.
-        plan: Return what would be done and how long it takes, and train nothing.
-        command_line: The command line, for the report.
+        regime, rows: None and empty select all.
+        changes: Overriding fields of Options.
+        plan: Return the plan and its duration without training.
 
     Returns:
-        {"bench": "papers", "rows": [...], "setting": {...}}. A row: row, regime, paper and paper_std in percent (None
-        where the paper has none), ours and ours_std in percent, difference, command, note, open, failed: why it cannot
-        be repeated, or could not; "seconds": what it was expected to take; 0: its results were there.
+        {"bench": "papers", "rows": [...], "setting": {...}}. A row has printed figures and ours in percent, the
+        difference, and `open` or `failed` with a reason.
 
     Raises:
-        AnnotatorError: The table has nothing of the kind, the set cannot be read, or options make no sense.
+        AnnotatorError: For an invalid selection, set or options.
     """
     of_table = get_table(table)
     cells = of_table.select_cells(dataset, regime, rows)
@@ -85,7 +78,6 @@ def repeat_table(
 
 
 def _resolve_options(cell: PaperCell, changes: dict[str, Any]) -> Options | None:
-    """Return the options that repeat a figure, checked; None if it is open."""
     if cell.changes is None:
         return None
     if cell.changes.get("protocol") == "cole":  # which tries batches of its own
@@ -95,14 +87,14 @@ def _resolve_options(cell: PaperCell, changes: dict[str, Any]) -> Options | None
 
 @dataclass(frozen=True)
 class RowMark:
-    """The mark, in the work folder, of a row whose runs are all finished; it decides about nothing but the duration."""
+    """The mark of a finished row, used only for duration estimates."""
 
     work: Work
     parameters: dict[str, Any]
 
     @classmethod
     def build(cls, dataset: DataSet, options: Options) -> "RowMark":
-        """Return the mark of a comparison of one method; it may not be set."""
+        """Return a comparison's mark."""
         what = {"method": options.methods[0], "changed": list(options.changed), "seeds": options.seeds}
         return cls(Work(options.work, make_basis(dataset, options)), what)
 
@@ -117,14 +109,13 @@ class RowMark:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as people say it."""
+    """Format a duration."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _estimate_seconds(dataset: DataSet, cells: Sequence[PaperCell], options: Sequence[Options | None]) -> list[float]:
-    """Return the expected seconds of each row, 0 for those that are open or finished, and say the sum."""
     duration = Duration(dataset)
     waiting = [chosen is not None and not RowMark.build(dataset, chosen).is_set for chosen in options]
     if any(waiting):
@@ -153,7 +144,7 @@ def _make_printed_row(cell: PaperCell) -> dict:
 
 
 def _measure_row(dataset: DataSet, cell: PaperCell, options: Options, figure: str, line: str) -> dict:
-    """Return the figures of a row; a training that fails is told in "failed", and the other rows go on."""
+    """Return the figures of a row, or "failed" so that other rows continue."""
     print_progress(f"{cell.table}, {cell.row}, {cell.regime}:")
     try:
         (row,) = compare_methods(dataset, options, line)["rows"]
@@ -182,7 +173,7 @@ def build_papers_report(result: dict) -> Report:
 
 
 def describe_table(result: dict) -> list[str]:
-    """Return lines on the table and the data."""
+    """Return lines on table and data."""
     setting = result["setting"]
     images = ", ".join(f"{count:,} {name}" for name, count in setting["images"].items())
     return [
@@ -193,7 +184,7 @@ def describe_table(result: dict) -> list[str]:
 
 
 def format_rows(result: dict) -> list[list[str]]:
-    """Return a line of cells for each row of the table."""
+    """Return the cells of each table row."""
     return [
         [
             row["row"],
@@ -206,7 +197,7 @@ def format_rows(result: dict) -> list[list[str]]:
 
 
 def list_remarks(result: dict) -> list[str]:
-    """Return a sentence for each row that is open, failed, or has something to be said of it."""
+    """Return sentences on open, failed and annotated rows."""
     said = []
     for row in result["rows"]:
         for word in ("open", "failed"):

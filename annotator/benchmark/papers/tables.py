@@ -1,6 +1,6 @@
-"""The tables of the papers: their figures, and the comparison that repeats each of them (tables.json).
+"""The printed tables of papers, and the comparison for each figure (tables.json).
 
-A row without such a comparison is open, and says why; no other row is put in its place.
+Figures without one are open.
 """
 
 import json
@@ -27,14 +27,10 @@ class PaperCell:
     """One figure of a table.
 
     Attributes:
-        table, row: The names of both.
-        regime: "linear", "finetune", or "lem": LAGC's network, end to end.
-        dataset: "voc", "coco", "nus" or "cub".
-        paper: The printed figure, in percent; None where the paper has none here, or only draws it.
-        spread: Its printed standard deviation; None: none is printed.
-        changes: The fields of Options that repeat it; None: it cannot be repeated yet.
-        open: The reason why not; "" otherwise.
-        note: What the text leaves unsaid, and what stands in for it; "" for most rows.
+        regime: "linear", "finetune", or "lem" (LAGC's network).
+        paper: Printed percent, None if missing or only drawn.
+        changes: Fields of Options that repeat it, if possible.
+        open: Why not, or "".
     """
 
     table: str
@@ -48,13 +44,10 @@ class PaperCell:
     note: str
 
     def make_options(self, **others: Any) -> Options:
-        """Return the options of the comparison that repeats it.
-
-        Args:
-            **others: Fields of Options that take precedence.
+        """Return the comparison's options, overridden by `others`.
 
         Raises:
-            ValueError: It cannot be repeated yet.
+            ValueError: If it is open.
         """
         if self.changes is None:
             raise ValueError(f"{self.table}, {self.row}, {self.regime}: {self.open}")
@@ -65,12 +58,7 @@ class PaperCell:
 class PaperTable:
     """One table of a paper.
 
-    Attributes:
-        name: Its name on the command line: "cole-1".
-        title, paper: What it shows, and where.
-        figure: The key of its figures in the rows of a comparison.
-        seeds: How many runs its figures are means of.
-        cells: Its figures, row by row.
+    `figure` is its key in comparison rows, `seeds` the runs per mean.
     """
 
     name: str
@@ -81,10 +69,10 @@ class PaperTable:
     cells: tuple[PaperCell, ...]
 
     def select_cells(self, dataset: str, regime: str | None = None, rows: Collection[str] = ()) -> list[PaperCell]:
-        """Return the figures of one data set, with an option of one regime and of some rows (empty: all).
+        """Return the figures of one data set, optionally of one regime or some rows.
 
         Raises:
-            AnnotatorError: The table has nothing of the kind; the message lists what it has.
+            AnnotatorError: If none match.
         """
         names = list(dict.fromkeys(cell.row for cell in self.cells))
         kinds = (
@@ -111,14 +99,14 @@ def load_tables() -> dict[str, PaperTable]:
 
 
 def get_table(name: str) -> PaperTable:
-    """Return a table; raise AnnotatorError, listing those that exist, if none has this name."""
+    """Return a table, or raise AnnotatorError."""
     if name not in load_tables():
         raise AnnotatorError(f"No table is called {name!r}. {did_you_mean(name, load_tables(), 99)}")
     return load_tables()[name]
 
 
 def format_command(options: Options, dataset: str, root: str) -> str:
-    """Return the command line that makes this comparison on a set of the papers, with all options not the default."""
+    """Return the comparison's command line with all changed options."""
     words = ["annotator", "bench", "methods", "--dataset", dataset, "--root", root]
     for field in fields(options):
         value = getattr(options, field.name)
@@ -138,7 +126,7 @@ def format_command(options: Options, dataset: str, root: str) -> str:
 
 
 def format_commands() -> str:
-    """Return the command of every row of every table in Markdown, as in docs/papers.md."""
+    """Return all tables' commands as Markdown, for docs/papers.md."""
     lines = []
     for name, table in load_tables().items():
         lines += [f"### {name}: {table.paper}, {table.title}", "", "| row | part | command |", "|---|---|---|"]
@@ -156,7 +144,7 @@ def format_commands() -> str:
 
 
 def list_tables() -> list[dict]:
-    """Return the name, paper, title and numbers of figures of each table that can be asked for."""
+    """Return a summary of each table."""
     return [
         {
             "table": name,
@@ -170,7 +158,7 @@ def list_tables() -> list[dict]:
 
 
 def format_table_line(entry: dict) -> str:
-    """Return an entry of `list_tables` as a line."""
+    """Format an entry of `list_tables`."""
     is_open = f", {entry['open']} of them open" if entry["open"] else ""
     return f"{entry['table']:<8} {entry['paper']}: {entry['title']}; {entry['figures']} figures{is_open}"
 
@@ -199,10 +187,6 @@ def _parse_table(name: str, content: dict[str, Any], regimes: dict[str, dict[str
 
 
 def _select_regime(value: Any, regime: str) -> Any:
-    """Return the part of a regime of what differs between regimes, else the value as it is; None: it has no such part.
-
-    The fields of Options always have "methods", by which they differ from a dict of regimes.
-    """
     if isinstance(value, dict) and "methods" not in value:
         return value.get(regime)
     return value

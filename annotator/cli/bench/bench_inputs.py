@@ -1,4 +1,4 @@
-"""`annotator bench`: the group of its commands, and what they share: texts of options, and errors."""
+"""The command group `annotator bench`, with shared options and errors."""
 
 import signal
 import sys
@@ -17,7 +17,7 @@ commands = typer.Typer(
 
 @commands.callback()
 def stop_on_signals() -> None:
-    """Turn SIGTERM and SIGHUP into an exit, so that a benchmark also ends the processes it has started."""
+    """Turn SIGTERM and SIGHUP into an exit, which also ends child processes."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if hasattr(signal, "SIGHUP"):  # a closed terminal
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
@@ -29,7 +29,7 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def parse_numbers(text: str, option: str = "--share") -> tuple[float, ...]:
-    """Return the numbers between commas. Raises AnnotatorError naming every word that is no number."""
+    """Return the numbers between commas, or raise AnnotatorError."""
     wrong = []
     values = []
     for word in split_names(text):
@@ -45,7 +45,7 @@ def parse_numbers(text: str, option: str = "--share") -> tuple[float, ...]:
 
 
 def run_benchmark(call: Callable[..., dict], *arguments: object, **options: object) -> dict:
-    """Return the result of a benchmark. Raises AnnotatorError, which prints no traceback, where an input is wrong."""
+    """Return a benchmark's result. Raises AnnotatorError for invalid inputs."""
     try:
         return call(*arguments, **options)
     except (ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Benchmarks on people's own images: collections, labels for human effort, and the speed of backbones."""
+"""Benchmarks on own images: collections, labels per human effort, and backbone speed."""
 
 import shlex
 import sys

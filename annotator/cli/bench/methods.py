@@ -1,4 +1,4 @@
-"""`annotator bench methods` and `annotator bench papers`: methods compared with each other and with their papers."""
+"""`annotator bench methods` and `annotator bench papers`: comparisons of training methods."""
 
 import json
 import shlex
@@ -236,7 +236,7 @@ def bench_papers(
 
 
 def _parse_label_count(text: str, option: str) -> int:
-    """Return the number of labels in the text of an option, -1 for all. Raises AnnotatorError for anything else."""
+    """Return a label count, -1 for all. Raises AnnotatorError for other text."""
     if text == "all":
         return -1
     if not (text.isascii() and text.isdigit()):

@@ -1,6 +1,6 @@
-"""The choices of a person for an export: the same names on the command line, on the page and in Python.
+"""Export options, named equally in the command line, pages and Python.
 
-All problems of the choices are reported together, before anything is read or written.
+All problems are reported together before anything is read or written.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Choices(OptionValues):
         return self.auto_accepted and not (self.annotators or self.sources)
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the choices whatever the project and the format are, in sentences."""
+        """Return problems independent of project and format, in sentences."""
         sentences = self.limits.problems()
         for option in OPTIONS:
             sentences += [] if option.abbreviates else _find_value_problems(option, self.get_value(option.field))
@@ -44,7 +44,7 @@ class Choices(OptionValues):
         return sentences
 
     def problems_of_format(self, format_: Format) -> list[str]:
-        """Return what is wrong with the choices for this format, in sentences."""
+        """Return problems with this format, in sentences."""
         return [
             option.refusal.format(flag=option.flag, value=self.get_value(option.field), format=format_.name)
             for option in self.list_chosen()
@@ -52,15 +52,15 @@ class Choices(OptionValues):
         ]
 
     def problems_of_project(self, classes: Iterable[str], annotators: Iterable[str], names: Sequence[str]) -> list[str]:
-        """Return what is wrong with the choices for one project, in sentences.
+        """Return problems with one project, in sentences.
 
         Args:
-            classes: Names of the project's classes.
-            annotators: Names of the people who have decided.
-            names: Names of the attributes that images have.
+            classes: Class names.
+            annotators: Names of annotators with decisions.
+            names: Field names.
 
         Returns:
-            A sentence for each problem; [] when there is none.
+            One sentence per problem.
         """
         sentences = _find_unknown_words("--class", self.classes, classes) + _find_unknown_words(
             "--annotator", self.annotators, annotators
@@ -94,7 +94,7 @@ class Choices(OptionValues):
         return {option.field: self.get_value(option.field) for option in OPTIONS if option.formats}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the choices that differ from the defaults, for the data card."""
+        """Return the choices that differ from the defaults."""
         chosen, usual = asdict(self), asdict(OptionValues())
         return {name: value for name, value in chosen.items() if value not in (usual[name], "none")}
 
@@ -103,7 +103,7 @@ class Choices(OptionValues):
         """Return the choices that `as_json` described.
 
         Args:
-            chosen: The dict that `as_json` returned, or what JSON made of it (lists instead of tuples).
+            chosen: Result of `as_json`. Lists count as tuples.
 
         Returns:
             Equal choices.
@@ -134,27 +134,27 @@ def build_choices(values: Mapping[str, Any]) -> Choices:
 
 
 def uses_existing_splits(splits: str) -> bool:
-    """Return whether `splits` names splits that the images already have."""
+    """Return whether `splits` selects splits stored in a field."""
     return splits.partition(":")[0] == EXISTING_SPLITS
 
 
 def find_split_attribute(splits: str) -> str:
-    """Return the attribute that holds the split of each image; "" for splits that the export makes."""
+    """Return the field with existing splits, or ""."""
     word, _, name = splits.partition(":")
     return (name or "split") if word == EXISTING_SPLITS else ""
 
 
 def parse_split_shares(splits: str) -> dict[str, float]:
-    """Return the share of each split that the export makes.
+    """Return the shares of new splits.
 
     Args:
         splits: `Choices.splits`.
 
     Returns:
-        Name -> share, summing to 1; {} for no splits and for existing ones.
+        Share by name, empty without new splits.
 
     Raises:
-        AnnotatorError: The text cannot be read, or its shares do not sum to 1.
+        AnnotatorError: Invalid text, or a sum other than 1.
     """
     if not splits or uses_existing_splits(splits):
         return {}

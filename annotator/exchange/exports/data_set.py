@@ -1,8 +1,4 @@
-"""Reading the data set as of one moment, block by block: every cell, and the person or program that gave its value.
-
-Everything is read in one transaction, which stays open while a format writes: people can go on answering, and the
-export shows none of the new answers. Only the ids and splits of the images stay in memory; all else is read in blocks.
-"""
+"""Block-wise reading of labels and provenance in one transaction, unaffected by new answers."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,11 +35,9 @@ class DataSet:
     """The labels and images that an export writes.
 
     Attributes:
-        view: For the formats; its card is empty.
-        tallies: Counts over the whole data set.
-        fill: The cells that the model fills in, None without `--unknown model`.
-        splits: For each split: name, images, present (class -> images); [] without splits.
-        sentences: Sentences about effects of the choices that a person should know.
+        view: For formats, with an empty card.
+        splits: Per split: name, images, present (images per class).
+        sentences: Effects of the choices to show.
         image_ids: (N,) int64.
     """
 
@@ -59,15 +53,12 @@ class DataSet:
 def open_data_set(
     db: Database, choices: Choices | None = None, *, names_files: bool = False, progress: ProgressCallback | None = None
 ) -> Generator[DataSet]:
-    """Yield the data set with these choices; it can be used within the `with` block, in this thread.
+    """Yield the data set with these choices, for this thread and the `with` block.
+
+    Raises AnnotatorError that lists all impossible choices.
 
     Args:
-        db: The project's database.
-        choices: What the data set holds; None: the defaults.
-        names_files: Images get names of files (Block.files).
-        progress: Called with (images counted, images in all).
-
-    Raises AnnotatorError that lists all impossible choices, or for `--unknown model` without a run.
+        names_files: Name image files (Block.files).
     """
     choices = choices or Choices()
     if problems := choices.problems():
@@ -144,7 +135,6 @@ def _describe_excluded_images(db: Database, images: int, included: bool) -> str:
 
 
 def _load_captures(db: Database, reader: BlockReader, image_ids: Sequence[int]) -> Captures:
-    """Return when images were taken, and in what events; people have the names that the export gives them."""
     times: dict[int, float] = {}
     for start in range(0, len(image_ids), 500):
         some = [int(one) for one in image_ids[start : start + 500]]
@@ -167,7 +157,7 @@ def _load_captures(db: Database, reader: BlockReader, image_ids: Sequence[int]) 
 
 
 def _select_images(reader: BlockReader, ids: np.ndarray, choices: Choices) -> tuple[np.ndarray, OpenCells]:
-    """Return the ids of the images that fulfil the choices, and the probabilities of their open cells."""
+    """Return the selected image ids and probabilities of their unanswered cells."""
     open_cells = OpenCells(len(reader.classes) if choices.unknown == "model" else 0)
     kept = [np.zeros(0, np.int64)]
     for some in _split_ids(ids, len(reader.classes)):
@@ -195,7 +185,6 @@ def _add_splits_and_files(
     split_of: np.ndarray,
     files: "image_files.ExportFileNames | None",
 ) -> Iterator[Block]:
-    """Yield the blocks with the split and the file name of each image."""
     named = np.array([*split_names, ""], object)
     start = 0
     for block in _read_blocks(reader, ids):

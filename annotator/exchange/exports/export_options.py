@@ -26,13 +26,12 @@ UNKNOWN_CHOICES = {
 
 @dataclass(frozen=True)
 class Limits:
-    """The error that is allowed, or the thresholds that are given, where a model fills in unknown cells.
+    """The allowed error, or thresholds, for cells that a model fills in.
 
     Attributes:
-        expected_error: The share of filled-in cells of each class that may be wrong, above 0 and below 0.5.
-        present_from: Cells of all classes become present from this probability on; None: derived from the expected
-            error.
-        absent_to: Cells of all classes become absent up to this probability; None: derived from the expected error.
+        expected_error: Share of filled-in cells per class that may be wrong, in (0, 0.5).
+        present_from: Lowest probability of present, or None.
+        absent_to: Highest probability of absent, or None.
     """
 
     expected_error: float = DEFAULT_EXPECTED_ERROR
@@ -40,7 +39,7 @@ class Limits:
     absent_to: float | None = None
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the limits, in sentences."""
+        """Return the problems of these limits, in sentences."""
         given = {"present from": self.present_from, "absent up to": self.absent_to}
         sentences = [
             f"The threshold {value} ({name}) is not a probability: it must lie between 0 and 1."

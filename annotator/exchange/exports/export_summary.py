@@ -1,4 +1,4 @@
-"""A summary of an export: counts over the whole data set, and its first rows, without writing anything."""
+"""Preview of an export: counts and first rows, without writing."""
 
 import csv
 from dataclasses import dataclass, replace
@@ -20,12 +20,11 @@ PREVIEW_ROWS = 10  # images in the preview, and answers of the long form
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Counts of an export as of one moment; their size does not grow with the number of images.
+    """Counts of an export, in constant memory.
 
     Attributes:
-        head: A view of its first PREVIEW_ROWS images, which stays readable; images is their number.
-        tallies: Without the positives of each image.
-        fill, sentences, splits: As in DataSet.
+        head: View of the first PREVIEW_ROWS images.
+        tallies: Without positives per image.
     """
 
     images: int
@@ -37,15 +36,12 @@ class Summary:
 
 
 def drop_uncounted_choices(choices: Choices) -> Choices:
-    """Return the choices with all fields that change no count set to their defaults.
-
-    Two choices for which the results are equal have the same summary.
-    """
+    """Reset choices that change no count, so that equal results share a summary."""
     return choices.keep_effects(Effect.COUNTS)
 
 
 def summarize_export(db: Database, choices: Choices, progress: ProgressCallback | None = None) -> Summary:
-    """Count what an export with these choices would hold. Raises AnnotatorError as `data_set` does."""
+    """Count the content of an export without writing it."""
     with open_data_set(db, choices, progress=progress) as data:
         blocks = [block.head(PREVIEW_ROWS) for block in islice(data.view.blocks(), 1)]
         head = replace(data.view, images=len(blocks[0].images) if blocks else 0, blocks=lambda: iter(blocks))
@@ -54,10 +50,7 @@ def summarize_export(db: Database, choices: Choices, progress: ProgressCallback 
 
 
 def format_preview_rows(summary: Summary, choices: Choices) -> list[list[str]]:
-    """Return the first rows of a CSV with the chosen columns, its header first.
-
-    Raises AnnotatorError for columns that the project does not have.
-    """
+    """Return header and first rows of a CSV, or raise AnnotatorError for unknown columns."""
     view = replace(summary.head, columns=choices.columns, raw=choices.raw)
     if choices.pseudonyms:
         people = [f"annotator {place}" for place in range(1, len(view.annotators))]

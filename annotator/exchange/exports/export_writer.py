@@ -1,7 +1,4 @@
-"""Writing a data set and its data card: all files or none. The Export page and the command line both use this module.
-
-The data set, its provenance, its splits and its card are read in one transaction that stays open until all is written.
-"""
+"""Export of a data set and its card in one transaction, all files or none."""
 
 import glob
 import json
@@ -91,7 +88,7 @@ class PreparedExport:
 
     @property
     def is_folder(self) -> bool:
-        """Return whether the format is a folder of files."""
+        """Return whether the format writes a folder."""
         return not self.format.ending
 
 
@@ -157,7 +154,7 @@ def prepare_export(
 
 
 def write_export(export: PreparedExport) -> list[Path]:
-    """Write the data set and its data card: all files or none. Return the files, or the folder. Raises DiskFull."""
+    """Write data set and card, all or nothing, and return the paths. Raises DiskFull."""
     written = _write_folder(export) if export.is_folder else _write_files(export)
     if export.tag:
         export.tag_files.append(write_tag_cells(export.db, export.data, export.job.progress))
@@ -192,7 +189,7 @@ def export_data_set(
     by: str = "",
     progress: ProgressCallback | None = None,
 ) -> tuple[DataSet, list[Path]]:
-    """Prepare and write an export; return the data set, whose blocks can no longer be read, and the paths written."""
+    """Prepare and write an export, and return its data set and paths."""
     options: dict[str, Any] = {"overwrite": overwrite, "lossy": lossy, "tag": ExportTag(tag, by) if tag else None}
     with prepare_export(db, target, format_name, choices, **options, job=ExportJob(progress)) as prepared:
         return prepared.data, write_export(prepared)
@@ -201,7 +198,7 @@ def export_data_set(
 def build_current_card(
     db: Database, files: list[str], choices: Choices | None = None, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
-    """Return the data card of the data set in its current state."""
+    """Return the data card of the current state."""
     choices = choices or Choices()
     with open_data_set(db, choices, progress=progress) as data:
         return data_card.build_card(data, data_card.load_quality(db), files, choices)
@@ -240,7 +237,7 @@ def _write_format(export: PreparedExport, out: FileOutput | FolderOutput, sideca
 
 
 def _report_blocks(view: View, progress: ProgressCallback) -> Iterator[Block]:
-    """Yield the blocks, and report each as written when the next one is requested."""
+    """Yield the blocks, and report each as written when the next is requested."""
     done = 0
     for block in view.blocks():
         yield block

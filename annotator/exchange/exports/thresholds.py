@@ -1,16 +1,7 @@
-"""The thresholds of `export --unknown model`, and how many of the cells that it fills in are expected to be wrong.
+"""Thresholds of `export --unknown model`, and expected errors among filled-in cells.
 
-Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
-cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with few cells
-needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad one. Within a class,
-no cell is filled in whose own error probability exceeds MAX_ERROR_FACTOR times the requested error: a class with 1 %
-positives
-could otherwise become absent everywhere.
-
-This is only as good as the probabilities. While there are too few answers to calibrate them
-(worker/training/calibrate.py, and spmll/ensemble for `auto`), MAX_ERROR_FACTOR is 1: every single cell, not only the
-mean, must
-be within the requested error.
+Errors are bounded per class, as a pooled figure would hide a bad class. No cell exceeds MAX_ERROR_FACTOR
+times the requested error (1 if uncalibrated), as rare classes could otherwise become absent everywhere.
 """
 
 from dataclasses import dataclass
@@ -27,17 +18,17 @@ PROBABILITY_STEPS = 10**PROBABILITY_DIGITS  # a probability is one of 0, 1/STEPS
 
 @dataclass(frozen=True)
 class ClassFill:
-    """The number of cells of one class that are filled in, and how many are expected to be wrong.
+    """The filled-in cells of one class.
 
     Attributes:
-        name: Name of the class.
-        present_from: The probability from which on cells become present; None: no cell does.
-        absent_to: The probability up to which cells become absent; None: no cell does.
-        present: Number of cells that become present.
-        wrong_present: Expected number of these that are wrong.
-        absent: Number of cells that become absent.
-        wrong_absent: Expected number of these that are wrong.
-        unknown: Number of cells that stay unknown.
+        name: Class name.
+        present_from: Lowest probability of present, if any.
+        absent_to: Highest probability of absent, if any.
+        present: New present cells.
+        wrong_present: Expected errors among them.
+        absent: New absent cells.
+        wrong_absent: Expected errors among them.
+        unknown: Cells left unanswered.
     """
 
     name: str
@@ -52,12 +43,12 @@ class ClassFill:
 
 @dataclass(frozen=True)
 class Fill:
-    """The cells of all classes that are filled in.
+    """The filled-in cells of all classes.
 
     Attributes:
-        limits: The limits that were requested.
-        calibrated: The probabilities were calibrated with answers of people.
-        classes: One entry a class.
+        limits: Requested limits.
+        calibrated: Whether answers calibrated the probabilities.
+        classes: One entry per class.
     """
 
     limits: Limits
@@ -65,11 +56,11 @@ class Fill:
     classes: list[ClassFill]
 
     def sum(self, name: str) -> float:
-        """Return the sum of a field of ClassFill over all classes."""
+        """Return the sum of a ClassFill field over all classes."""
         return sum(getattr(class_, name) for class_ in self.classes)
 
     def sentences(self) -> list[str]:
-        """Return, in sentences, what is filled in, how much of it is expected to be wrong, and on what basis."""
+        """Describe the filled-in cells and their expected errors."""
         present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
         sentences = [
             f"The model fills in {present:,} present and {absent:,} absent; {unknown:,} pairs stay unanswered. "
@@ -86,7 +77,7 @@ class Fill:
         return [*sentences, self.rule()]
 
     def rule(self) -> str:
-        """Return the thresholds, in words."""
+        """Describe the thresholds in words."""
         asked = _format_share(self.limits.expected_error)
         given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
         parts = [
@@ -101,18 +92,16 @@ class Fill:
 
 
 def max_cell_error(limits: Limits, calibrated: bool) -> float:
-    """Return the largest error probability that a single filled-in cell may have."""
+    """Return the highest error probability of a filled-in cell."""
     return min(EVEN_PROBABILITY, limits.expected_error * (MAX_ERROR_FACTOR if calibrated else 1.0))
 
 
 class OpenCells:
-    """The distribution of the probabilities of open cells, in each class.
-
-    Cells are counted block by block; the size in memory does not grow with their number.
+    """Probability histograms of unanswered cells, in constant memory.
 
     Attributes:
-        counts: (C, PROBABILITY_STEPS + 1) int64, cells of each rounded probability.
-        sums: (C, PROBABILITY_STEPS + 1) float64, the sum of their probabilities before they were rounded.
+        counts: (C, PROBABILITY_STEPS + 1) int64, cells per rounded probability.
+        sums: Same shape, float64, sums of unrounded probabilities.
         without: (C,) int64, cells without a probability.
     """
 
@@ -121,21 +110,21 @@ class OpenCells:
     without: np.ndarray
 
     def __init__(self, classes: int):
-        """Start with no cells.
+        """Create empty histograms.
 
         Args:
-            classes: C, the number of classes.
+            classes: Number of classes C.
         """
         self.counts = np.zeros((classes, PROBABILITY_STEPS + 1), np.int64)
         self.sums = np.zeros((classes, PROBABILITY_STEPS + 1))
         self.without = np.zeros(classes, np.int64)
 
     def add(self, probabilities: np.ndarray, open_: np.ndarray) -> None:
-        """Count the open cells of a block of n images.
+        """Count unanswered cells of n images.
 
         Args:
-            probabilities: (n, C) float in [0, 1], nan where a class has no model.
-            open_: (n, C) bool, True for the cells to count.
+            probabilities: (n, C) float in [0, 1], NaN without a model.
+            open_: (n, C) bool, cells to count.
         """
         self.without += (open_ & np.isnan(probabilities)).sum(0)
         rows, columns = np.nonzero(open_ & ~np.isnan(probabilities))
@@ -148,18 +137,15 @@ class OpenCells:
 
 
 def compute_thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two thresholds of each class.
-
-    A cell that satisfies both, which only given thresholds allow, becomes present.
+    """Compute both thresholds of each class. A cell that satisfies both becomes present.
 
     Args:
-        cells: The cells that may be filled in.
-        limits: What was requested.
-        calibrated: The probabilities were calibrated with answers of people.
+        cells: Cells to fill in.
+        limits: Requested limits.
+        calibrated: Whether answers calibrated the probabilities.
 
     Returns:
-        The probability from which on cells become present, and the one up to which they become absent: (C,) float64
-        each, nan where no cell does.
+        Lowest probability of present, highest of absent, (C,) float64, NaN for none.
     """
     classes = len(cells.counts)
     given = limits.present_from, limits.absent_to
@@ -179,16 +165,16 @@ def compute_thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tu
 def estimate_fill(
     names: list[str], cells: OpenCells, present_from: np.ndarray, absent_to: np.ndarray
 ) -> list[ClassFill]:
-    """Return how many open cells the thresholds fill in, and how many of these are expected to be wrong.
+    """Count the cells that the thresholds fill in, and their expected errors.
 
     Args:
-        names: Names of the C classes.
-        cells: The cells that may be filled in.
-        present_from: (C,) float64, nan: no cell becomes present.
-        absent_to: (C,) float64, nan: no cell becomes absent.
+        names: C class names.
+        cells: Cells to fill in.
+        present_from: (C,) float64, NaN for none.
+        absent_to: Likewise.
 
     Returns:
-        One entry a class, in the order of `names`.
+        One entry per class.
     """
     result = []
     chances = np.arange(PROBABILITY_STEPS + 1) / PROBABILITY_STEPS
@@ -212,7 +198,7 @@ def estimate_fill(
 
 
 def round_probabilities(chances: np.ndarray) -> np.ndarray:
-    """Return probabilities rounded as an export writes them, so that the file agrees with the thresholds."""
+    """Round probabilities as exported, for agreement with the thresholds."""
     return np.round(chances.astype(np.float64), PROBABILITY_DIGITS)
 
 

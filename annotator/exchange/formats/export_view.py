@@ -1,8 +1,4 @@
-"""The contents of an export, before any format: the data set of one moment, in blocks of images.
-
-A block has one array per fact, (images, classes), so that memory does not grow with the data set and a format that
-writes numbers needs no loop over cells.
-"""
+"""The contents of an export, in blocks of (images, classes) arrays for flat memory."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -27,12 +23,12 @@ PROBABILITY_DIGITS = 4  # of probabilities in files, and in comparisons with thr
 
 @dataclass(frozen=True)
 class Note:
-    """A flag or comment that a person wrote about an image.
+    """A flag or comment about an image.
 
     Attributes:
         kind: "flag" or "comment".
         text: The text.
-        annotator: The person who wrote it.
+        annotator: Author.
         at: Unix seconds.
     """
 
@@ -44,15 +40,15 @@ class Note:
 
 @dataclass(frozen=True)
 class CellAcceptance:
-    """The acceptance behind an auto-accepted cell (annotator.store.labels.auto_accepted.Acceptance).
+    """The acceptance of an auto-accepted cell.
 
     Attributes:
         state: 1 present, -1 absent.
-        probability: The probability with which the cell was accepted.
-        run: The id of the run of that probability.
-        threshold: The probability from which on (for absent: up to which) cells were accepted.
-        precision: The guaranteed share of right cells.
-        confidence: The confidence of this guarantee, a share.
+        probability: Probability at acceptance.
+        run: Id of its run.
+        threshold: Lowest accepted probability (highest for absent).
+        precision: Guaranteed precision.
+        confidence: Confidence of this guarantee.
     """
 
     state: int
@@ -64,12 +60,12 @@ class CellAcceptance:
 
 
 class LabelOrigin(NamedTuple):
-    """The origin of an imported answer, as the file gave it.
+    """The origin of an imported answer in its file.
 
     Attributes:
-        source: How it was given there, "" where the file does not say.
-        annotator: The person who gave it, "" where the file does not say.
-        decided_at: Unix seconds; None where the file does not say.
+        source: How it was given, or "".
+        annotator: Annotator, or "".
+        decided_at: Unix seconds, or None.
     """
 
     source: str
@@ -78,12 +74,12 @@ class LabelOrigin(NamedTuple):
 
 
 class ImageEvent(NamedTuple):
-    """The event that an image was found to belong to.
+    """The event of an image.
 
     Attributes:
-        id: The same for all images of the event.
-        frame: The place of the image in it, from 1.
-        images: The number of images of the event, also of those that are not exported.
+        id: Event id.
+        frame: Position of the image in it, from 1.
+        images: Number of images, unexported ones included.
     """
 
     id: str
@@ -93,27 +89,25 @@ class ImageEvent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some images with all their cells; n images, C classes, in the order of View.classes.
+    """Cells of n images and C classes, in the order of View.classes.
 
     Attributes:
         images: The n images.
-        values: (n, C) int8: 1, 0, or UNKNOWN_VALUE where the export has no value (also for unsure).
-        states: (n, C) int8: index into STATE_WORDS; 0 where nobody has answered and nothing fills in.
-        sources: (n, C) uint8: index into View.sources; 0 is "".
-        annotators: (n, C) uint16: index into View.annotators; 0 is "".
-        decided_at: (n, C) float64: unix seconds, nan where no person decided.
-        seconds: (n, C) float64: that the answer took, its share where one key answered several; nan: not known.
-        probabilities: (n, C) float64: of the current run, of an auto-accepted cell the one it was accepted with,
-            rounded to 4 digits; nan where there is none.
-        accepted: (row, column) -> the acceptance of an auto-accepted cell.
-        origins: (row, column) -> the origin of an imported answer.
-        notes: Of each image its flag and comments, the oldest first.
-        missing: Of each image why its file cannot be shown any more, "" when it can.
-        attributes: Of each image its attributes by name: split, location, ...
-        splits: Of each image its split in this export, "" without splits.
-        files: Of each image a file name that every system allows, without folders, its stem unique in the export
-            whatever the case; "" for a format that is one file. Output.image writes the image itself.
-        events: Of each image its event, None without one; [] where no events were found.
+        values: (n, C) int8, 1, 0, or UNKNOWN_VALUE (also unsure).
+        states: (n, C) int8, index into STATE_WORDS, 0 if unanswered and unfilled.
+        sources: (n, C) uint8, index into View.sources.
+        annotators: (n, C) uint16, index into View.annotators.
+        decided_at: (n, C) float64, unix seconds, NaN without decision.
+        seconds: (n, C) float64, answer time or its share, NaN if unknown.
+        probabilities: (n, C) float64, of current run or acceptance, 4 digits, NaN for none.
+        accepted: Acceptance by (row, column).
+        origins: Import origin by (row, column).
+        notes: Notes per image, oldest first.
+        missing: Per image why its file is unreadable, or "".
+        attributes: Fields per image: split, location, ...
+        splits: Split per image, or "".
+        files: Portable file name per image with unique stem regardless of case, or "" for one-file formats.
+        events: Event or None per image. Empty without events.
     """
 
     images: list[Image]
@@ -137,10 +131,10 @@ class Block:
         """Return the event of an image.
 
         Args:
-            row: The row of the image.
+            row: Row of the image.
 
         Returns:
-            The event, None without one.
+            The event, or None.
         """
         return self.events[row] if self.events else None
 
@@ -148,10 +142,10 @@ class Block:
         """Return a block of the first images.
 
         Args:
-            count: How many images to keep; more than there are keeps all.
+            count: Maximum number of images.
 
         Returns:
-            The block, whose arrays are views of this one's.
+            A block of array views.
         """
         parts: dict[str, Any] = {}
         for name, value in vars(self).items():
@@ -165,12 +159,12 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Captures:
-    """When images were taken, and in what events (bursts of a camera trap).
+    """Capture times and events of images.
 
     Attributes:
-        at: Image id -> unix seconds by its file, of images whose file says it.
-        events: Image id -> the event that it belongs to.
-        labels: Event -> its labels, which are no answers about its images.
+        at: Unix seconds by image id, if known.
+        events: Event by image id.
+        labels: Labels by event, not answers for its images.
     """
 
     at: Mapping[int, float] = field(default_factory=dict[int, float])
@@ -221,37 +215,36 @@ class View:
 
 
 class Output(Protocol):
-    """The files that a format writes: all of them appear at once when the export ends well, or none does.
+    """The files that a format writes, which appear together or not at all.
 
-    Names are relative to the export's folder, with "/" between. Of a format that is one file, the name is what replaces
-    the ending of the name a person gave: "" for the file itself, ".provenance.csv" for one beside it.
+    Names are relative to the folder, with "/". In one-file formats, a name replaces the ending: "" for the file,
+    ".provenance.csv" for one next to it.
     """
 
     def open_text(self, name: str = "") -> AbstractContextManager[TextIO]:
-        """Open a text file for writing: UTF-8, no newline translation."""
+        """Open a UTF-8 file for writing, without newline translation."""
         ...
 
     def open_binary(self, name: str = "") -> AbstractContextManager[BinaryIO]:
-        """Open a file for writing bytes."""
+        """Open a binary file for writing."""
         ...
 
     def path(self, name: str = "") -> Path:
-        """Return the path of a file to write, for libraries that open files themselves; its folder exists."""
+        """Return a path for libraries that open files themselves."""
         ...
 
     def write_image(self, image: Image, name: str) -> bool:
-        """Link, copy or resize the file of an image, as the export was asked to.
+        """Link, copy or resize an image's file, as chosen.
 
         Args:
             image: The image.
-            name: The name to write it to; its ending is that of Block.files.
+            name: Target name, with the ending in Block.files.
 
         Returns:
-            True where the file exists now; False where images are not written, or this image's file cannot be read,
-            which the export says itself.
+            False if images are not exported or the file is unreadable.
         """
         ...
 
     def read_image(self, image: Image) -> bytes | None:
-        """Return the file of an image as bytes, resized where that was chosen; None where `image` returns False."""
+        """Return an image's file as bytes, resized if chosen, or None without one."""
         ...

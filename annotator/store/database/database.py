@@ -1,8 +1,6 @@
 """Opening project.db, and the only way to write to it.
 
-The page process and the worker process share this file. Every write takes the lock at once (BEGIN IMMEDIATE) and is
-short; large data is an array file (arrays.py) and a row that points at it. The modules beside this one (images,
-decisions, runs, ...) hold the SQL, one noun each, as functions of a `Database`.
+Every write is short and locks at once (BEGIN IMMEDIATE).
 """
 
 import atexit
@@ -40,11 +38,7 @@ _written_databases: set[Path] = set()  # databases that this process wrote
 
 @atexit.register
 def checkpoint_wal() -> None:
-    """Move the write-ahead log of each project.db that this process wrote into that file, so that a copy is complete.
-
-    Runs at every orderly end of the process. Does nothing while another process uses the file: that process does it at
-    its own end.
-    """
+    """Move the write-ahead log of each written project.db into it, at process exit."""
     for database in _written_databases:
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {1000 * CHECKPOINT_TIMEOUT_SECONDS:.0f}")
@@ -52,18 +46,18 @@ def checkpoint_wal() -> None:
 
 
 def get_inserted_id(insert: sqlite3.Cursor) -> int:
-    """Return the id of the row that an INSERT has just added."""
+    """Return the id of the row just inserted."""
     assert insert.lastrowid is not None
     return insert.lastrowid
 
 
 def get_newest_decision_id(sql: sqlite_utils.Database) -> int:
-    """Return the id of the newest decision; 0 without decisions."""
+    """Return the newest decision id, or 0."""
     return sql.execute(f"SELECT {NEWEST_DECISION_ID_SQL}").fetchone()[0]
 
 
 class Database:
-    """One project's database, safe to share between threads: each thread gets its own connection."""
+    """A project's database, safe to share: each thread has its own connection."""
 
     def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE_FILE):
         """Open the project in a folder, bringing an older one up to date.
@@ -110,7 +104,7 @@ class Database:
 
     @property
     def sql(self) -> sqlite_utils.Database:
-        """Return this thread's connection; for modules of the store only."""
+        """Return this thread's connection, for the store only."""
         connection = getattr(self._threads, "connection", None)
         if connection is None:
             if self._is_closed:
@@ -121,11 +115,7 @@ class Database:
 
     @contextmanager
     def lend(self) -> Generator["Database"]:
-        """Yield this database to a block that may be cut short; its owner goes on with it in any case.
-
-        After an error this thread gets a new connection: the old one may have temporary tables, an attached file or an
-        open cursor.
-        """
+        """Yield this database, and replace the thread's connection after an error."""
         try:
             yield self
         except BaseException:
@@ -137,7 +127,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Close the connections of all threads and free the caches. No thread may be in the middle of a query."""
+        """Close all connections and free the caches, while no query runs."""
         self._is_closed = True
         connections = list(self._connections)  # first: nothing else holds them once the threads' are forgotten
         self._threads = threading.local()
@@ -146,21 +136,21 @@ class Database:
         self.caches.clear()
 
     def rows(self, statement: str, parameters: Any = ()) -> list[dict[str, Any]]:
-        """Return all rows of a SELECT as dicts. Raises AnnotatorError instead of sqlite3's errors."""
+        """Return all rows of a SELECT as dicts, or raise AnnotatorError."""
         try:
             return list(self.sql.query(statement, parameters))
         except sqlite3.DatabaseError as error:
             raise _translate_error(error, self.paths.database) from error
 
     def tuples(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a SELECT as plain tuples: for many thousands of rows. Raises as `rows`."""
+        """Return all rows of a SELECT as tuples, faster than `rows`."""
         try:
             return self.sql.execute(statement, parameters).fetchall()
         except sqlite3.DatabaseError as error:
             raise _translate_error(error, self.paths.database) from error
 
     def iterate_rows(self, statement: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a SELECT, never holding all in memory. Raises AnnotatorError like `rows`."""
+        """Yield the rows of a SELECT without holding all in memory."""
         try:
             cursor = self.sql.execute(statement, parameters)
             while rows := cursor.fetchmany(ROWS_PER_FETCH):
@@ -169,7 +159,7 @@ class Database:
             raise _translate_error(error, self.paths.database) from error
 
     def integer_rows(self, statement: str, parameters: Any = ()) -> np.ndarray:
-        """Return all rows of a SELECT of whole numbers as (n, columns) int64, 8 bytes each: for millions of rows."""
+        """Return all rows of a SELECT of integers as (n, columns) int64."""
         blocks: list[np.ndarray] = []
         try:
             cursor = self.sql.execute(statement, parameters)
@@ -180,7 +170,7 @@ class Database:
             raise _translate_error(error, self.paths.database) from error
 
     def value(self, statement: str, parameters: Any = ()) -> Any:
-        """Return the first column of the first row of a SELECT; None where there is no row."""
+        """Return the first value of a SELECT, or None without rows."""
         try:
             row = self.sql.execute(statement, parameters).fetchone()
         except sqlite3.DatabaseError as error:
@@ -189,19 +179,17 @@ class Database:
 
     @contextmanager
     def writing(self, *, durable: bool = True, right: Right = Right.OWN) -> Generator[sqlite_utils.Database]:
-        """Open a transaction: all writes of the block are kept, or none. This is the only way to write to the database.
+        """Open a write transaction, the only way to write to the database.
 
-        A block inside another such block belongs to the outer transaction. The lock is taken at once, because a
-        transaction that reads first and writes later fails at once beside another writer, whatever the timeout.
+        Nested blocks join the outer transaction. The lock is taken first, because a transaction that starts by
+        reading fails next to another writer.
 
         Args:
-            durable: Whether to wait for the disk. With False, a power cut may undo the block, a crash of this program
-                never does: for data that is out of date after a power cut anyway, such as leases.
-            right: The right that the person for whom this thread writes must have (authorization.py). In nested blocks
-                only that of the outermost counts.
+            durable: Wait for the disk. False risks the block in a power cut, but not in a crash.
+            right: Required of the acting member (outermost block only).
 
-        Raises Forbidden, DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project
-        that may not be written.
+        Raises:
+            Forbidden, DiskFull, ProjectMoved, AnnotatorError: The write is impossible.
         """
         self.check_writable()
         project_identity.check(self.paths.project)
@@ -231,20 +219,17 @@ class Database:
             raise _translate_error(error, self.paths.database) from error
 
     def require(self, right: Right) -> None:
-        """Raise Forbidden when the person this thread acts for does not have this right (authorization.py).
-
-        For code that writes later, or elsewhere: an import, an export.
-        """
+        """Raise Forbidden if the acting member lacks this right."""
         authorization.check(self.sql, right)
 
     def check_writable(self) -> None:
-        """Raise AnnotatorError for a read-only project; for code that writes more than the database."""
+        """Raise AnnotatorError for a read-only project."""
         if self.read_only:
             raise read_only.build_write_error(self.paths)
 
     @contextmanager
     def reading(self) -> Generator[sqlite_utils.Database]:
-        """Run the SELECTs of the block on one snapshot; inside another such block, on the snapshot of that."""
+        """Run the SELECTs of the block, and of nested blocks, on one snapshot."""
         sql = self.sql
         if sql.conn.in_transaction:
             yield sql
@@ -256,12 +241,12 @@ class Database:
             sql.conn.execute("ROLLBACK")
 
     def get_change_key(self) -> tuple[int, int, int]:
-        """Return a key that changes with every write to the project, here or elsewhere; for one thread only."""
+        """Return a key that changes with every write, for one thread."""
         connection = self.sql.conn
         return id(connection), connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
 
     def get_setting(self, key: str, default: Any = None) -> Any:
-        """Return a project-wide setting (any JSON value); `default` where it is not set or is not valid JSON."""
+        """Return a project setting (any JSON value), or `default` if missing or invalid."""
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
 

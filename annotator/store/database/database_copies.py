@@ -1,7 +1,6 @@
-"""Complete copies of project.db, made by SQLite's online backup while others go on writing.
+"""Complete copies of project.db, made by SQLite's online backup during other writes.
 
-The copy is one file without a write-ahead log: https://www.sqlite.org/backup.html. Copies from before a change are in
-`copies/` of the project, the newest few of each reason.
+See https://www.sqlite.org/backup.html.
 """
 
 import shutil
@@ -27,12 +26,13 @@ COPIES_FOLDER = "copies"
 
 
 def copy_database(source: Path, target: Path, progress: ProgressCallback | None = None) -> None:
-    """Write a consistent copy of a database to `target`, synced. Raises DiskFull, sqlite3.DatabaseError.
+    """Write a consistent, synced copy of a database.
 
     Args:
-        source: The database.
-        target: The file to write.
-        progress: Called with (pages done, pages in all); an exception from it ends the copying.
+        progress: Called with (pages done, total). Its exceptions stop the copy.
+
+    Raises:
+        DiskFull, sqlite3.DatabaseError: The copy failed.
     """
     with (
         closing(_open_source(source.resolve())) as opened,
@@ -70,11 +70,7 @@ def query_copy(database: Path, queries: Mapping[str, str]) -> dict[str, list[tup
 
 
 def create_next_stamp(before: Iterable[str]) -> str:
-    """Return a name made of the time that sorts after all of these.
-
-    Clocks can jump back; then the name is made from the last of these, so that the newest copy is always the last by
-    name.
-    """
+    """Return a timestamp name that sorts after all of these."""
     stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns() % 10**9:09}"
     newest = max(before, default="")
     if stamp > newest:
@@ -92,13 +88,7 @@ def _open_source(source: Path) -> sqlite3.Connection:
 
 
 def check_free_space(folder: Path, size: int, purpose: str) -> None:
-    """Raise DiskFull where `size` bytes do not fit in a folder besides the RESERVED_BYTES.
-
-    Args:
-        folder: The folder to write to.
-        size: The bytes that are needed.
-        purpose: Names in the message the thing that needs the bytes.
-    """
+    """Raise DiskFull if `size` bytes plus RESERVED_BYTES do not fit in a folder."""
     free = shutil.disk_usage(folder).free
     if size + RESERVED_BYTES > free:
         raise DiskFull(
@@ -108,12 +98,10 @@ def check_free_space(folder: Path, size: int, purpose: str) -> None:
 
 
 def keep_copy(database: Path, reason: str, progress: ProgressCallback | None = None) -> Path:
-    """Write a copy to `copies/` before a change, named by the reason and the time, and return its path.
-
-    Only the COPIES_PER_REASON newest copies of a reason stay.
+    """Write a copy to `copies/` before a change, and return its path.
 
     Raises:
-        DiskFull: There is no room; nothing is written.
+        DiskFull: Nothing is written.
     """
     log = database.with_name(f"{database.name}-wal")
     size = database.stat().st_size + (log.stat().st_size if log.exists() else 0)

@@ -1,4 +1,4 @@
-"""FeatureCache: the features of one backbone as one list of images, whatever shards they lie in."""
+"""The features of one backbone as one list of images over all shards."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -49,12 +49,7 @@ class FeatureCache:
     """
 
     def __init__(self, folder: Path, contents: ImageContents):
-        """Make an empty cache; `refresh` fills it.
-
-        Args:
-            folder: The folder of the shards.
-            contents: The contents of the project's images.
-        """
+        """Create an empty cache, filled by `refresh`."""
         self.folder, self.contents = folder, contents
         self._seen: set[str] = set()
         self._parts: list[ShardPart] = []
@@ -72,14 +67,12 @@ class FeatureCache:
         return len(self.image_ids)
 
     def refresh(self, own: Path | None = None) -> None:
-        """Read the new shards, and forget those that another process has deleted.
+        """Read new shards, and drop deleted ones.
 
-        A damaged shard is deleted: its images are then embedded again. A shard whose features have another size than
-        those of most images stays on the disk, and is not counted.
+        Damaged shards are deleted, those of unusual feature size ignored.
 
         Args:
-            own: The shard that this process has just written, with the network in use: where its features have another
-                size than those before, the older ones are of an older network and are deleted.
+            own: Shard just written here. Older shards of another feature size are deleted.
         """
         paths = list_shards(self.folder)  # before the basis, which is there before the first shard that names it
         gone = {part.path for part in self._parts} - set(paths)
@@ -111,12 +104,12 @@ class FeatureCache:
             self._build_rows()
 
     def refresh_if_changed(self) -> None:
-        """Read the shards again if the contents of images have changed since (another choice of bands)."""
+        """Read the shards again if image contents have changed."""
         if self.contents.count_changes() != self._changes:
             self.refresh()
 
     def list_uncoded_parts(self) -> list[ShardPart]:
-        """Return the parts that have regions, which may be coded."""
+        """Return the parts with regions, which can be coded."""
         return [part for part in self._parts if part.has_array("regions")]
 
     def get_part_arrays(self, part: ShardPart) -> tuple[np.ndarray, np.ndarray, ShardedRows, ShardedRows]:
@@ -128,11 +121,7 @@ class FeatureCache:
         return self.image_ids[start : start + len(part)], contents, features, regions
 
     def replace(self, part: ShardPart, path: Path) -> None:
-        """Read a part from another shard from now on, and delete the old file unless other images use it.
-
-        The new shard must hold the same number of images, in the same order. Raises DamagedShard when it does not,
-        OSError.
-        """
+        """Read a part from another shard of the same images, and delete an unused old file."""
         shard = read_shard(path)
         if len(shard.rows) != len(part):
             raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
@@ -143,14 +132,14 @@ class FeatureCache:
             old.unlink(missing_ok=True)
 
     def delete_unused_regions(self) -> None:
-        """Delete shards with regions that a killed process has left behind, once all images have codes."""
+        """Delete leftover region shards once all images have codes."""
         if not self.list_uncoded_parts():
             for path in self._unused:
                 path.unlink(missing_ok=True)
             self._unused.clear()
 
     def _is_readable(self, shard: Shard) -> bool:
-        """Return whether the regions of a shard can be used; otherwise add the reason to `left_out`."""
+        """Return whether a shard is usable, or add the reason to `left_out`."""
         if not len(shard.rows):
             return False
         if shard.basis is None:
@@ -165,14 +154,14 @@ class FeatureCache:
         return False
 
     def _requeue_waiting_shards(self) -> None:
-        """Let shards be read again that have rows of image ids which have been given to images since."""
+        """Read shards again whose unknown image ids now exist."""
         newest = self.contents.get_newest_id() if self._waiting else 0
         for path in [path for path, lowest in self._waiting.items() if lowest <= newest]:
             self._seen.discard(path.name)
             del self._waiting[path]
 
     def _filter_by_content(self, shards: list[Shard]) -> list[Shard]:
-        """Return the shards with only the rows that were made of the images that have their ids in this project."""
+        """Return the shards with only the rows that match their images' content."""
         usable: list[Shard] = []
         checked = compare_contents([(shard.image_ids, shard.contents) for shard in shards], self.contents)
         for shard, found in zip(shards, checked, strict=True):
@@ -188,17 +177,13 @@ class FeatureCache:
         return usable
 
     def _update_left_out(self) -> None:
-        """Update the sentence in `left_out` about rows made of other images."""
         self.left_out = [sentence for sentence in self.left_out if not sentence.endswith(OTHER_IMAGES_REASON)]
         if images := sum(self._others.values()):
             files = format_count(sum(others > 0 for others in self._others.values()), "file")
             self.left_out.append(f"{format_count(images, 'image')} in {files} of {self.folder}: {OTHER_IMAGES_REASON}")
 
     def _filter_by_size(self, new: list[Shard], own: Path | None) -> list[Shard]:
-        """Return the new shards whose features have the size of the network in use, as far as that is known.
-
-        It is the size in this process's own shard, else in the shards that were read before, else that of most images.
-        """
+        """Return the shards with the feature size of `own`, earlier shards or most images."""
         sizes: Counter[tuple[int, int]] = Counter()
         for shard in new:
             sizes[shard.size] += len(shard.image_ids)
@@ -220,7 +205,6 @@ class FeatureCache:
         return [shard for shard in new if shard.size == size]
 
     def _reset(self) -> None:
-        """Forget all shards, so that each is read again."""
         self._seen.clear()
         self._parts, self._unused = [], []
         self._others.clear()
@@ -260,7 +244,7 @@ class FeatureCache:
 
 
 def open_features(db: Database, backbone: str) -> FeatureCache:
-    """Return the features that a project has so far of a network."""
+    """Return the stored features of a backbone."""
     cache = FeatureCache(db.paths.features(backbone), ProjectContents(db))
     cache.refresh()
     return cache
@@ -268,12 +252,10 @@ def open_features(db: Database, backbone: str) -> FeatureCache:
 
 @dataclass(frozen=True, eq=False)
 class _ShardFacts:
-    """The facts of one shard that counting needs.
+    """The data of one shard needed for counting.
 
     Attributes:
-        image_ids: The images of this project that the shard has features of.
-        basis: The name of its basis; None: it has regions.
-        lowest: As in Checked.
+        basis: Basis name, or None for regions.
     """
 
     image_ids: np.ndarray
@@ -282,13 +264,7 @@ class _ShardFacts:
 
 
 def count_features(folder: Path, caches: Caches, contents: ImageContents) -> int:
-    """Return the number of images with features and regions, without reading the features themselves.
-
-    Args:
-        folder: The folder of the features.
-        caches: The project's caches: a shard never changes once it is written, so each is read once.
-        contents: The contents of the project's images.
-    """
+    """Return the number of images with features and regions."""
     shards, newest = tuple(list_shards(folder)), contents.get_newest_id()
     key = shards, read_basis_name(folder), newest, contents.count_changes()
     return caches.get("images with features", key, lambda: _count_images(folder, shards, caches, contents, newest), 4)
@@ -310,7 +286,7 @@ def _get_known_facts(folder: Path, caches: Caches, contents: ImageContents) -> d
 
 
 def _read_shard_facts(shards: list[Path], contents: ImageContents) -> dict[Path, _ShardFacts]:
-    """Return the facts of these shards for counting; those that cannot be read are left out."""
+    """Return the counting data of all readable shards."""
     read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
     bases: dict[Path, str | None] = {}
     for path in shards:

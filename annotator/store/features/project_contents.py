@@ -1,8 +1,6 @@
-"""The content that each image id stands for, so that features are only used for the image that they were made of.
+"""Content hashes of images, so that features are only used for their own image.
 
-An id names an image within one project.db alone: in another project, or after an older project.db was put back, the
-same id is another image's. Shards therefore carry the beginning of the sha256 of each image beside its id; of an image
-of many bands, that of the sha256 together with the bands that are shown.
+Image ids are unique only within one project.db, so shards store sha256 prefixes.
 """
 
 import hashlib
@@ -23,37 +21,37 @@ DENSE_RANGE_FACTOR = 4  # with one wanted id in so many or more, a whole range o
 
 
 class ImageContents(Protocol):
-    """The ids and contents of a project's images, as far as shards need them."""
+    """The image ids and contents that shards need."""
 
     def get_newest_id(self) -> int:
-        """Return the highest image id, 0 without images. Ids grow, and none is given a second time."""
+        """Return the highest image id, or 0. Ids are never reused."""
         ...
 
     def count_changes(self) -> int:
-        """Return how often the contents of known images have changed."""
+        """Return how often contents of existing images changed."""
         ...
 
     def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
-        """Return (n, HASH_BYTES) uint8: the first bytes of the sha256 of images (n,), zeros for an unknown id."""
+        """Return sha256 prefixes (n, HASH_BYTES) uint8, zeros for unknown ids."""
         ...
 
 
 class ProjectContents:
-    """The Contents of a project's images, read from its database at each call."""
+    """Image contents read from the project's database."""
 
     def __init__(self, db: Database):
         self._db = db
 
     def get_newest_id(self) -> int:
-        """Return the highest id of an image, 0 without any."""
+        """Return the highest image id, or 0."""
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
 
     def count_changes(self) -> int:
-        """Return how often the contents of known images have changed."""
+        """Return how often contents of existing images changed."""
         return self._db.get_setting(CHANGES_SETTING, 0)
 
     def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
-        """Return the beginnings of the hashes of images, as in Contents."""
+        """Return sha256 prefixes (n, HASH_BYTES) uint8."""
         wanted, places = np.unique(np.asarray(image_ids, np.int64), return_inverse=True)
         found = np.zeros((len(wanted), HASH_BYTES), np.uint8)
         for start in range(0, len(wanted), IDS_PER_QUERY):
@@ -66,7 +64,7 @@ class ProjectContents:
         return found[places.reshape(-1)]
 
     def _load_block(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ids (m,) of images, among them the given ids (n,) ascending, and their contents (m, HASH_BYTES)."""
+        """Return image ids (m,), including the ascending `ids` (n,), and contents (m, HASH_BYTES)."""
         first, last = int(ids[0]), int(ids[-1])
         if last - first < DENSE_RANGE_FACTOR * len(ids):
             of_these, parameters = "id BETWEEN ? AND ?", [first, last]
@@ -99,12 +97,12 @@ class ProjectContents:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """The rows of a shard, compared with the images that have their ids in this project.
+    """Shard rows compared with the project's images.
 
     Attributes:
-        right: (n,) bool, whether a row was made of the image that has its id.
-        others: The number of rows made of another image than the one that has their id now.
-        lowest: The lowest of the ids in the shard that a new image will get; None without one.
+        right: (n,) bool, whether the content matches.
+        others: Number of mismatching rows.
+        lowest: Lowest unassigned id in the shard, or None.
     """
 
     right: np.ndarray
@@ -130,7 +128,7 @@ def compare_contents(shards: Sequence[tuple[np.ndarray, np.ndarray]], project: I
 
 
 def _compute_prefix(digest: str) -> bytes:
-    """Return the first HASH_BYTES of a sha256 in hexadecimal; for any other text, those of its own sha256."""
+    """Return the first HASH_BYTES of a hex sha256, or of the text's own sha256."""
     content = _parse_hex(digest[:HASH_DIGITS]) if " " not in digest else b""
     return (
         content
@@ -140,7 +138,7 @@ def _compute_prefix(digest: str) -> bytes:
 
 
 def _parse_hex(digits: str) -> bytes:
-    """Return the bytes of hexadecimal digits; b"" when these are not all hexadecimal digits."""
+    """Return the bytes of hexadecimal digits, or b"" if invalid."""
     try:
         return bytes.fromhex(digits)
     except ValueError:

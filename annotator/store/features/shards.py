@@ -41,12 +41,11 @@ FLOAT16_EXPONENT_MASK = np.uint16(0x7C00)  # the bits of a float16 that are all 
 
 @dataclass(frozen=True, eq=False)
 class CodedRegions:
-    """The regions of n images in coded form.
+    """The coded regions of n images.
 
     Attributes:
-        codes: (n, R, K) int8, the steps of each region along the K axes of the basis.
-        lengths: (n, R) float16, the distance of each region from the centre of the basis.
-        basis: The name of the basis.
+        codes: (n, R, K) int8 steps along the basis axes.
+        lengths: (n, R) float16 distances from the basis center.
     """
 
     codes: np.ndarray
@@ -56,7 +55,7 @@ class CodedRegions:
 
 @dataclass(frozen=True)
 class PackedShard:
-    """A shard as bytes, which any process may carry to the folder: its name (the sha256), and its content."""
+    """A shard as bytes, named by their sha256."""
 
     name: str
     content: bytes
@@ -64,7 +63,7 @@ class PackedShard:
 
 @dataclass(frozen=True)
 class ArrayLocation:
-    """The place of an array in a file: offset in bytes, shape and type."""
+    """The offset in bytes, shape and type of an array in a file."""
 
     offset: int
     shape: tuple[int, ...]
@@ -72,7 +71,7 @@ class ArrayLocation:
 
     @property
     def row_bytes(self) -> int:
-        """Return the number of bytes of one row."""
+        """Return the bytes per row."""
         return prod(self.shape[1:]) * self.dtype.itemsize
 
 
@@ -101,7 +100,7 @@ class Shard:
 
 
 class DamagedShard(ValueError):
-    """A file whose content is not the one that was written; its message says why."""
+    """An error for a shard whose content has changed."""
 
 
 def pack_shard(
@@ -138,10 +137,7 @@ def pack_shard(
 
 
 def publish_shard(folder: Path, packed: PackedShard) -> Path:
-    """Write a packed shard into the folder and return its path; publishing it again changes nothing.
-
-    Raises DiskFull, DamagedShard for another content than the one that was packed.
-    """
+    """Write a packed shard idempotently and return its path, or raise DiskFull or DamagedShard."""
     if hashlib.sha256(packed.content).hexdigest() != packed.name:
         raise DamagedShard(f"The shard {packed.name[:12]} has changed on its way. Send it again.")
     path = folder / f"{packed.name}{SHARD_SUFFIX}"
@@ -157,12 +153,12 @@ def write_shard(
     features: np.ndarray,
     regions: np.ndarray | CodedRegions,
 ) -> Path:
-    """Write a shard into a folder and return its path; arrays and errors are those of `pack` and `publish`."""
+    """Pack and publish a shard, and return its path."""
     return publish_shard(folder, pack_shard(image_ids, contents, features, regions))
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """Return the shards in a folder, by name; without unfinished ones."""
+    """Return the finished shards in a folder, by name."""
     return sorted(
         path for path in folder.glob(f"*{SHARD_SUFFIX}") if not path.name.startswith(".") and path.name != BASIS_FILE
     )
@@ -187,10 +183,9 @@ def read_shard(path: Path) -> Shard:
 
 
 def locate_arrays(path: Path) -> tuple[dict[str, ArrayLocation], str | None]:
-    """Return where the arrays of a shard lie, by name, and the name of its basis. Raises DamagedShard, OSError.
+    """Return a shard's arrays by name, and its basis name, or raise DamagedShard or OSError.
 
-    A shard is the length of its header (8 bytes), the header (JSON: where each tensor lies in the rest) and the
-    tensors: https://github.com/huggingface/safetensors#format
+    See https://github.com/huggingface/safetensors#format
     """
     try:
         file: Any = safe_open(path, framework="numpy")  # not typed; checks the form
@@ -226,7 +221,7 @@ def read_ids(path: Path, arrays: dict[str, ArrayLocation]) -> tuple[np.ndarray, 
 
 
 def _find_shape_problem(shapes: dict[str, tuple[int, ...]]) -> str:
-    """Return why these shapes are not those of a shard; "" when they are."""
+    """Return why these are not valid shard shapes, or ""."""
     ids, features = shapes["image_ids"], shapes["features"]
     if shapes["contents"] != (*ids, HASH_BYTES):
         return f"Image ids {ids} and contents {shapes['contents']} must be (n,) and (n, {HASH_BYTES})."

@@ -42,12 +42,12 @@ _CONTRADICTED_BY_BATCH_SQL = """SELECT DISTINCT o.image_id, o.class_id, o.state,
 
 
 def has_implications(sql: sqlite_utils.Database) -> bool:
-    """Return whether the project has relations of classes from which anything follows."""
+    """Return whether class relations imply any label."""
     return sql.execute("SELECT EXISTS (SELECT 1 FROM implication)").fetchone()[0] == 1
 
 
 def find_spared_classes(sql: sqlite_utils.Database, present: Collection[int]) -> set[int]:
-    """Return the classes that "nothing else here" does not answer on an image that shows these classes."""
+    """Return classes that "nothing else here" spares, given the present classes."""
     if not has_implications(sql):
         return set()
     marks = ",".join("?" * len(present))
@@ -62,17 +62,13 @@ def find_spared_classes(sql: sqlite_utils.Database, present: Collection[int]) ->
 
 
 def count_in_image(sql: sqlite_utils.Database, image_id: int) -> int:
-    """Return the number of implied cells of an image."""
+    """Return an image's number of implied cells."""
     statement = "SELECT count(*) FROM accepted WHERE image_id = ? AND decision_id NOT NULL"
     return sql.execute(statement, [image_id]).fetchone()[0]
 
 
 def derive(sql: sqlite_utils.Database) -> None:
-    """Derive all implied cells, what "nothing else here" spares, and the stages of images anew, in a transaction.
-
-    Labels must be right but for what "nothing else here" spares. Call it whenever labels or classes were changed in
-    bulk; without relations it does nothing.
-    """
+    """Rebuild implied cells, spared labels and image stages after bulk changes, in a transaction."""
     held = sql.execute("SELECT EXISTS (SELECT 1 FROM accepted WHERE decision_id NOT NULL)").fetchone()[0]
     if not held and not has_implications(sql):
         return
@@ -99,7 +95,6 @@ def derive(sql: sqlite_utils.Database) -> None:
 
 
 def _remove_spared_labels(sql: sqlite_utils.Database) -> None:
-    """Remove the labels that "nothing else here" gave to cells that it spares."""
     rest = """FROM label r JOIN decision d ON d.id = r.decision_id AND d.action = 'done'
         WHERE r.state = -1"""
     present = f"SELECT l.image_id, l.class_id FROM label l WHERE l.state = {PRESENT}"
@@ -125,7 +120,6 @@ def _remove_spared_labels(sql: sqlite_utils.Database) -> None:
 
 
 def _update_stages(sql: sqlite_utils.Database) -> None:
-    """Set the stages of the images in temp.implied_before, as far as they have an answer."""
     (classes,) = sql.execute(COUNT_ACTIVE_CLASSES_SQL).fetchone()
     sql.execute(
         f"""UPDATE image SET stage = CASE WHEN
@@ -139,7 +133,7 @@ def _update_stages(sql: sqlite_utils.Database) -> None:
 
 
 def count_by_state(db: Database) -> dict[str, int]:
-    """Count the cells that answers imply to be present and absent."""
+    """Count the implied present and absent cells."""
     rows: dict[int, int] = dict(
         db.tuples("SELECT state, count(*) FROM accepted WHERE decision_id NOT NULL GROUP BY state")
     )
@@ -147,32 +141,24 @@ def count_by_state(db: Database) -> dict[str, int]:
 
 
 def load_cells(db: Database) -> np.ndarray:
-    """Return all implied cells: (n, 4) int64 of image id, class id, state, and the decision that it follows from."""
+    """Return implied cells: (n, 4) int64, image id, class id, state, causing decision."""
     return db.integer_rows("SELECT image_id, class_id, state, decision_id FROM accepted WHERE decision_id NOT NULL")
 
 
 def find_contradicted_answers(sql: sqlite_utils.Database, limit: int = -1) -> list[tuple[int, int, int, int, int, int]]:
-    """Return answers that contradict what later answers of the same image imply.
-
-    Args:
-        sql: The database.
-        limit: The largest number returned; -1 for all.
+    """Return answers that conflict with implications of later answers (limit -1 for all).
 
     Returns:
-        (image, class, state, decision, relation, class of another answer that implies the other state) of each.
+        Tuples (image, class, state, decision, relation, implying class).
     """
     return sql.execute(f"{_CONTRADICTED_ANSWERS_SQL} LIMIT ?", [limit]).fetchall()
 
 
 def find_answers_contradicted_by(db: Database, batches: Iterable[str]) -> list[tuple[int, int, int, int, int]]:
-    """Return older answers that the answers of some batches contradict.
-
-    Args:
-        db: The project's database.
-        batches: Uuids of batches, as they were sent.
+    """Return older answers that conflict with these batches (uuids as sent).
 
     Returns:
-        (image, class, state) of each older answer, and (class, state) of one of the batch that contradicts it.
+        Tuples (image, class, state, batch class, batch state).
     """
     with db.reading() as sql:
         if not has_implications(sql):
@@ -181,7 +167,7 @@ def find_answers_contradicted_by(db: Database, batches: Iterable[str]) -> list[t
 
 
 def add_implied_classes(sql: sqlite_utils.Database, class_ids: Iterable[int]) -> set[int]:
-    """Return these classes and those that an answer to one of them can imply."""
+    """Return these classes and those they can imply."""
     ids = list(class_ids)
     marks = ",".join("?" * len(ids))
     rows = sql.execute(f"SELECT DISTINCT other_id FROM implication WHERE class_id IN ({marks})", ids)

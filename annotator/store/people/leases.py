@@ -1,12 +1,8 @@
-"""Leases on open work: no two pages get the same image, or the same cell of a grid.
+"""Leases on open work, so that no two pages get the same image or grid cell.
 
-A lease belongs to one open page (the holder), is renewed while the page is open and expires by itself, so a closed
-browser or a killed server needs no cleaning up. It covers a whole image (class 0) or, in a grid, one cell. Pages that
-show whole images skip images with a leased cell; grids of different classes share images.
-
-`until` is a time of the machine's monotonic clock, which all processes share and nobody sets: a wall clock set back
-would hide images, one set forward would give them to a second person. The clock restarts with the machine, so a lease
-that ends later than one taken now was taken before the restart and is void.
+A lease belongs to one open page (the holder) and expires unless renewed, so crashes need no cleanup.
+`until` uses the monotonic clock: a changed wall clock would hide or duplicate images. It restarts with the
+machine, so a lease ending later than a new one is void.
 """
 
 import time
@@ -120,10 +116,7 @@ def lease_next_images(db: Database, request: LeaseRequest, order: LeaseOrder = U
 
 
 def lease_images(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
-    """Lease and return the first `want` of `candidates` that nobody else holds (for Review, whose order is given).
-
-    Images that wait for answers of several people are left out.
-    """
+    """Lease the first `want` free `candidates`, without images waiting for overlap."""
     candidates = _filter_not_waiting(db, candidates)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _filter_not_held(sql, holder, _to_whole_cells(candidates))[
@@ -136,10 +129,7 @@ def lease_images(db: Database, holder: str, annotator: str, candidates: Sequence
 def lease_cells(
     db: Database, holder: str, annotator: str, candidates: Sequence[tuple[int, int]], want: int
 ) -> list[tuple[int, int]]:
-    """Lease and return the first `want` of these cells (image id, class id) that nobody else holds.
-
-    A cell is held when somebody else has it open in a grid, or has its whole image open.
-    """
+    """Lease the first `want` cells (image id, class id) not open elsewhere."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _filter_not_held(sql, holder, candidates)[: min(want, _count_free_leases(sql, holder))]
         _insert_leases(sql, holder, annotator, chosen)
@@ -147,7 +137,7 @@ def lease_cells(
 
 
 def lease_overlap_image(db: Database, holder: str, annotator: str, image_id: int) -> bool:
-    """Lease an image that waits for answers of several people (image_overlap.py); return whether it was free."""
+    """Lease an overlap image and return whether it was free."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _filter_not_held(sql, holder, [(image_id, WHOLE_IMAGE)])[: _count_free_leases(sql, holder)]
         _insert_leases(sql, holder, annotator, chosen)
@@ -155,13 +145,7 @@ def lease_overlap_image(db: Database, holder: str, annotator: str, image_id: int
 
 
 def take_over(db: Database, holder: str, before: str) -> bool:
-    """Move the leases of holder `before`, the same page before a reload, to this holder.
-
-    A late request of the old holder then releases nothing.
-
-    Returns:
-        Whether the old holder had any leases.
-    """
+    """Move leases from `before`, the same page before a reload. Return whether any existed."""
     if not db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
         return False
     with db.writing(durable=False, right=Right.ANSWER) as sql:
@@ -169,26 +153,26 @@ def take_over(db: Database, holder: str, before: str) -> bool:
 
 
 def renew_images(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
-    """Renew the leases of the images that an open page has, and release its other leases."""
+    """Renew a page's leases of these images and release its others."""
     renew_cells(db, holder, annotator, _to_whole_cells(have))
 
 
 def renew_cells(db: Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
-    """Renew the leases of the cells (image id, class id) that an open page has, and release its other leases."""
+    """Renew a page's leases of these cells and release its others."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew_leases(sql, holder, annotator, have)
         _release_others(sql, holder, have)
 
 
 def find_taken_by_others(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
-    """Return the images, or cells (image id, class id), of `have` that another page has leased meanwhile."""
+    """Return the images or cells of `have` that another page leases."""
     with db.reading() as sql:
         free = set(_filter_not_held(sql, holder, [_to_cell(item) for item in have]))
     return [item for item in have if _to_cell(item) not in free]
 
 
 def load_leases_of_others(db: Database, excluded_holder: str) -> list[tuple[int, int]]:
-    """Return the leases of all holders except `but`: (image id, class id), class 0 for a whole image."""
+    """Return other holders' leases: (image id, class id), class 0 for a whole image."""
     return db.tuples(
         f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_IS_LIVE_SQL}",
         [excluded_holder, *_get_live_interval()],
@@ -196,7 +180,7 @@ def load_leases_of_others(db: Database, excluded_holder: str) -> list[tuple[int,
 
 
 def find_opened_by_others(db: Database, image_ids: Collection[int], annotator: str) -> dict[int, str]:
-    """Return which `image_ids` another person has open, as a whole or one cell: image id -> that person."""
+    """Return the `image_ids` that another annotator has open: image id -> annotator."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(
         f"SELECT image_id, annotator FROM lease WHERE image_id IN ({marks}) AND annotator != ? AND {_IS_LIVE_SQL}",
@@ -206,7 +190,7 @@ def find_opened_by_others(db: Database, image_ids: Collection[int], annotator: s
 
 
 def count_held_by_others(db: Database, holder: str) -> int:
-    """Count the images with an open class of which other holders lease the whole or a cell."""
+    """Count incomplete images leased by others."""
     return db.value(
         f"""SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
         WHERE l.holder != ? AND {_IS_LIVE_SQL} AND i.stage < ?""",
@@ -228,19 +212,13 @@ def _to_cell(item: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def _get_live_interval() -> tuple[float, float]:
-    """Return the interval in which valid leases end; a lease just taken by another process may end a little later."""
+    """Return the interval in which valid leases end, with slack for other processes."""
     start = time.monotonic()
     return start, start + LEASE_SECONDS + 1
 
 
 def _count_free_leases(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
-    """Return how many more images or cells this page may lease.
-
-    Args:
-        sql: The database, in a transaction.
-        holder: The page that holds leases.
-        keep: The leases that the page is about to keep, releasing all others; None: it releases nothing.
-    """
+    """Return how many leases this page may add, keeping only `keep`."""
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
     return max(0, MAX_LEASES_PER_PAGE - len(own if keep is None else own & set(keep)))
 
@@ -248,7 +226,7 @@ def _count_free_leases(sql: sqlite_utils.Database, holder: str, keep: Collection
 def _filter_not_held(
     sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return those `cells` and whole images of which no other page leases any part."""
+    """Return the `cells` that no other page leases in part."""
     # All leases of others are read: they are few, and a page may ask about more images than one statement can name.
     rows = sql.execute(
         f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_IS_LIVE_SQL}", [holder, *_get_live_interval()]
@@ -299,7 +277,7 @@ def _sort_by_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list
 def _select_untouched(
     sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: UnavailableImages, want: int
 ) -> list[int]:
-    """Return the first `want` of the `wanted` images that are untouched and not taken, in their order."""
+    """Return the first `want` untouched and free images in order."""
     free_ids: list[int] = []
     # Without untouched images, a long `wanted` would be searched in vain. STEP_ORDER BY makes SQLite use the index.
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"

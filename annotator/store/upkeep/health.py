@@ -1,8 +1,6 @@
-"""The health of a project: problems with their likely causes and remedies, and the repair of derived data.
+"""Health checks of a project with causes and remedies, and repair of derived data.
 
-A repair changes only what follows from decisions, and keeps a copy of the earlier project.db
-(database/database_copies.py); it deletes damaged arrays that are made again (array_health.py). All other problems are
-reported, with what a person can do about them.
+A repair keeps a copy of project.db.
 """
 
 import os
@@ -49,11 +47,10 @@ class HealthFinding:
     """A problem of a project.
 
     Attributes:
-        what: The problem.
-        why: Its likely cause.
-        todo: The action for a person.
-        is_derived: The data follow from decisions or are made again, so a repair derives or deletes them.
-        is_left: Files that killed processes were writing, which a repair removes.
+        why: Likely cause.
+        todo: User action.
+        is_derived: Whether a repair can rebuild or delete the data.
+        is_left: Whether crashed processes left these files.
     """
 
     what: str
@@ -65,12 +62,11 @@ class HealthFinding:
 
 @dataclass
 class HealthReport:
-    """The problems of a project, the versions of programs, and the results of a repair.
+    """Problems, program versions and repair results.
 
     Attributes:
-        findings: Problems that remain.
-        repaired: Problems that the repair removed.
-        kept: The copy of project.db from before the repair; None where none was made.
+        findings: Remaining problems.
+        kept: Copy of project.db before the repair, or None.
     """
 
     versions: dict[str, str]
@@ -139,7 +135,6 @@ def _repair(
     damages: list[ArrayDamage],
     show: StepCallback,
 ) -> None:
-    """Derive again what follows from decisions, and delete damaged arrays that are made again."""
     repaired = {damage.what for damage in array_health.remove_damaged(db, damages)}
     if findings.derived:
         health.kept = database_copies.keep_copy(db.paths.database, "repair", lambda done, of: show("Copying", done, of))
@@ -195,7 +190,7 @@ def _check_database(found: consistency.Differences) -> Iterator[HealthFinding]:
 
 
 def _check_files(db: Database, show: StepCallback) -> Iterator[HealthFinding]:
-    """Yield findings about images without a local file; files at addresses are not requested."""
+    """Yield findings about images without a local file."""
     of = db.value("SELECT count(*) FROM file WHERE image_id IS NOT NULL")
     there: set[int] = set()
     gone: dict[int, str] = {}
@@ -227,7 +222,6 @@ def _check_files(db: Database, show: StepCallback) -> Iterator[HealthFinding]:
 
 
 def _check_shards(paths: Paths, show: StepCallback) -> Iterator[HealthFinding]:
-    """Yield a finding about feature shards whose content is not what was written."""
     found = [path for folder in (paths.project / "features").glob("*/") for path in list_shards(folder)]
     damaged: list[str] = []
     for done, path in enumerate(found):
@@ -287,7 +281,7 @@ def _check_leftovers(paths: Paths) -> Iterator[HealthFinding]:
 
 
 def find_leftovers(paths: Paths) -> list[Path]:
-    """Return what killed processes were writing in a project: temporary files and folders, and journals of copies."""
+    """Return temporary files and journals left by crashed processes."""
     found: list[Path] = []
     for place, folders, names in os.walk(paths.project):
         if Path(place) == paths.project:

@@ -51,10 +51,11 @@ WIDGET_LABELS = {option.field: option.widget.label for option in OPTIONS if opti
 
 @dataclass
 class PageChoices:
-    """The choices made on the page.
+    """The choices made on the Export page.
 
-    images: none, keep or resize, of formats that are folders; problems: why it cannot be exported like this, in
-    sentences.
+    Attributes:
+        images: none, keep or resize.
+        problems: Sentences preventing the export.
     """
 
     format: Format
@@ -90,7 +91,7 @@ class _Page:
 
 
 def draw_choices(db: Database) -> PageChoices:
-    """Draw all widgets and return the choices."""
+    """Draw all widgets, returning the choices."""
     names = [class_.name for class_ in classes.load_active_classes(db)]
     people, attributes = export_reads.load_annotators(db), export_reads.load_attribute_names(db)
     page = _Page(db, _choose_format(), names, list(people), list(attributes))
@@ -294,7 +295,7 @@ def _choose_splits(page: _Page) -> dict[str, Any]:
 
 
 def _choose_split_shares(problems: list[str]) -> str:
-    """Return the shares as the command line has them; "" where they cannot be used."""
+    """Return split shares in command-line form, or ""."""
     st.caption("Every class gets its share in each split. Empty names: fewer splits.")
     given: list[tuple[str, int]] = []
     for place, (usual, percent) in enumerate(DEFAULT_SPLITS, start=1):

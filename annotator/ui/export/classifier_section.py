@@ -1,4 +1,4 @@
-"""The part of the Export page that makes a classifier of the current run, to be used without the project."""
+"""The Export page section that builds a standalone classifier."""
 
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ MAX_ERROR_SHARE = 0.2
 
 
 def draw(db: Database) -> None:
-    """Draw this part of the page."""
+    """Draw this section."""
     st.subheader("A classifier")
     st.caption("The trained model as one file, for new images: no project, no torch, no internet.")
     if runs.load_current_run(db) is None:

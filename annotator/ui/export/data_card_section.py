@@ -1,4 +1,4 @@
-"""The data card on pages: license and how to cite, which the project keeps, the card as it reads, and downloads."""
+"""The data card on pages: license, citation, preview and downloads."""
 
 import json
 import re
@@ -31,17 +31,14 @@ _HEADING_PATTERN = re.compile(r"^#(?=#* )", re.MULTILINE)  # below the headings 
 
 
 def load_terms(db: Database) -> Choices:
-    """Return choices with the license and the citation as they were last written on a page."""
+    """Return choices with the stored license and citation."""
     known = db.get_setting(TERMS_SETTING, {})
     values = [str(known.get(name, "")) if isinstance(known, dict) else "" for name in ("license", "cite")]
     return Choices(license=values[0], cite=values[1])
 
 
 def edit_terms(db: Database, choices: Choices) -> Choices:
-    """Draw the fields of license and citation, and return the choices with them.
-
-    What is typed is kept for everybody, and stands in every data card that a page makes.
-    """
+    """Draw license and citation, store them and return the choices."""
     before = load_terms(db)
     license_ = st.text_input(
         "License", before.license, max_chars=MAX_TERM_CHARACTERS, placeholder="CC-BY-4.0", key="card_license"
@@ -60,7 +57,7 @@ def edit_terms(db: Database, choices: Choices) -> Choices:
 
 
 def draw_card(db: Database, choices: Choices, files: list[str]) -> None:
-    """Offer the data card of an export with these choices for download, and draw it where somebody wants to see it."""
+    """Draw the data card of an export, with downloads."""
     alike = choices.keep_effects(Effect.COUNTS, Effect.CARD)
     if not st.toggle("Show the data card", key="card_shown"):
         draw_downloads(lambda: build_current_card(db, files, alike))
@@ -80,7 +77,7 @@ def draw_card(db: Database, choices: Choices, files: list[str]) -> None:
 
 
 def draw_downloads(build_card: Callable[[], dict[str, Any]]) -> None:
-    """Draw buttons that download the data card of a data set, as the command line writes it beside an export."""
+    """Draw the data card's download buttons."""
     with st.container(horizontal=True):
         for name, media_type, written in (
             (f"{DOWNLOAD_STEM}.card.md", "text/markdown", data_card.format_markdown),

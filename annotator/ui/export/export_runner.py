@@ -1,7 +1,6 @@
-"""Exports that people start on the Export page: written in a thread of the page process, whatever the page does.
+"""Exports from the Export page, written in a thread independent of it.
 
-Each project writes one export at a time, in a folder of its own (ui/work/downloads.py). It is then packed as a zip,
-which is offered for a while, or renamed to a folder in Paths.exports, which never holds an incomplete export.
+A finished export is zipped or renamed into the exports folder, which never holds an incomplete one.
 """
 
 import logging
@@ -37,17 +36,16 @@ log = logging.getLogger("annotator.export")
 
 
 class _ExportCancelled(Exception):
-    """The exception raised when somebody has pressed Cancel, or the app ends."""
+    """The exception that ends a canceled export."""
 
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """The order of an export: its arguments, and where it is written.
+    """A requested export.
 
     Attributes:
-        name: Of its file or folder, without ending.
-        on_server: A folder of this name in the project's exports; otherwise a zip to download.
-        by: The person who orders it.
+        name: File or folder name without ending.
+        on_server: Write to the project's exports, not a zip.
     """
 
     kind: str
@@ -61,7 +59,7 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class ExportProgress:
-    """The progress of an export; of: 0 until that is known."""
+    """The progress of an export (`of` 0 means unknown)."""
 
     order: ExportRequest
     step: str = "Counting"
@@ -71,10 +69,10 @@ class ExportProgress:
 
 @dataclass(frozen=True)
 class ExportOutcome:
-    """The result of an export: a zip that is offered, a folder on the server, or an error.
+    """The result of an export.
 
     Attributes:
-        error: For people; "" where somebody has cancelled it.
+        error: Message, "" if canceled.
     """
 
     order: ExportRequest
@@ -88,7 +86,7 @@ class ExportOutcome:
 
 
 class ExportRunner:
-    """The exports of one project; `exporting` returns it."""
+    """The exports of one project."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -101,14 +99,14 @@ class ExportRunner:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether an export is under way."""
+        """Return whether an export is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, order: ExportRequest) -> None:
-        """Begin to write an export.
+        """Start an export.
 
-        Raises AnnotatorError while another one is written, and for a name that cannot be used; Forbidden for a person
-        who may not export.
+        Raises:
+            AnnotatorError: Another one is running, or the name is not valid.
         """
         self._db.require(Right.REVIEW)
         if problem := find_name_problem(self._db, order):
@@ -122,23 +120,23 @@ class ExportRunner:
             self._thread.start()
 
     def cancel(self) -> None:
-        """Cancel the export that is being written; it ends soon, and nothing of it is left."""
+        """Cancel the running export, removing its files."""
         self._stop.set()
 
     def wait(self) -> None:
-        """Wait until the export has ended."""
+        """Wait until the export ends."""
         if self._thread:
             self._thread.join()
 
     def stop(self) -> None:
-        """Cancel what is being written and offer nothing any more, at the end of the app."""
+        """Cancel the export and all downloads."""
         self.cancel()
         if self._thread:
             self._thread.join(1.0)
         get_downloads(self._db).stop()
 
     def forget(self, outcome: ExportOutcome) -> None:
-        """Remove an outcome from the list: its download is deleted, a folder on the server stays."""
+        """Remove an outcome and its download."""
         with self._lock:
             self.outcomes = tuple(one for one in self.outcomes if one is not outcome)
         if outcome.offered:
@@ -167,7 +165,6 @@ class ExportRunner:
             self.running = None
 
     def _write_export(self, order: ExportRequest, folder: Path) -> ExportOutcome:
-        """Write an export as of one moment, and pack it or move it to the exports."""
         format_ = find_format(order.kind, "write")
         files = folder / "files"
         staged = files / order.name
@@ -237,17 +234,17 @@ class ExportRunner:
 
 
 def get_export_runner(db: Database) -> ExportRunner:
-    """Return the exports of this project."""
+    """Return the project's export runner."""
     return db.caches.get("exporting", "", lambda: ExportRunner(db), 1)
 
 
 def get_export_folder(db: Database, order: ExportRequest) -> Path:
-    """Return the folder of an export on the server."""
+    """Return the server folder of an export."""
     return db.paths.exports / order.name
 
 
 def find_name_problem(db: Database, order: ExportRequest) -> str:
-    """Return why an export cannot have this name, in a sentence; "" when it can."""
+    """Return why the name is not valid, or ""."""
     name = order.name
     if not name:
         return "Give the export a name."

@@ -1,7 +1,6 @@
-"""Making a project from the start page: a thread that does what `annotator init` does, one project at a time.
+"""Project creation from the start page, in a thread that works like `annotator init`.
 
-The project is made as a whole or not at all (store/imports/project_creation.py). Cancelling it leaves nothing; closing
-the page changes nothing, and the page that is opened next shows how far it is.
+It is all or nothing, and canceling leaves nothing behind.
 """
 
 import logging
@@ -19,20 +18,17 @@ log = logging.getLogger("annotator.home")
 
 
 class _CreationCancelled(Exception):
-    """The exception raised when somebody has pressed Cancel."""
+    """The exception that ends a canceled creation."""
 
 
 @dataclass(frozen=True)
 class NewProjectOptions:
-    """A project to make.
+    """A project to create.
 
     Attributes:
-        project: Its folder, which does not exist yet.
-        images: The folder of its images.
-        classes: One class a line.
-        commas: name_lists.SPLIT or KEEP.
-        labels: The file of labels that comes with it; None: none.
-        mode: answering.ONE or ALL.
+        project: Folder, which must not exist.
+        classes: One class per line.
+        commas: SPLIT or KEEP.
     """
 
     project: Path
@@ -45,18 +41,14 @@ class NewProjectOptions:
 
 @dataclass(frozen=True)
 class CreationState:
-    """How far the project is.
+    """The progress of a project's creation.
 
     Attributes:
-        name: Of the project that is being made, or was made last; "" before the first.
-        by: Who makes it: to nobody else its link is told, with which they are signed in; "" on one's own computer.
-        is_at_work: It is being made.
-        done: Files read.
-        of: Files to read; 0 while they are listed.
-        seconds_left: Expected; None while nobody can know.
-        error: Why it was not made; "" otherwise.
-        link: The address that opens it; "" before it is made.
-        said: Sentences about what came of it.
+        by: Creator, the only reader of `link`, which signs in. "" locally.
+        done, of: Files read. `of` is 0 while listing.
+        seconds_left: None if unknown.
+        link: URL of the finished project, or "".
+        said: Sentences about the result.
     """
 
     name: str = ""
@@ -71,10 +63,10 @@ class CreationState:
 
 
 class ProjectCreator:
-    """The thread that makes one project.
+    """The thread that creates projects.
 
     Args:
-        made: Called with the folder and who made it when it is made; returns the address that opens it.
+        made: Returns the URL for a folder and creator.
     """
 
     def __init__(self, on_created: Callable[[Path, str], str]):
@@ -86,7 +78,7 @@ class ProjectCreator:
         self.state = CreationState()
 
     def start(self, options: NewProjectOptions, by: str) -> None:
-        """Begin to make a project. Raises AnnotatorError while another is being made."""
+        """Start a creation, or raise AnnotatorError during another."""
         with self._lock:
             if self.state.is_at_work:
                 raise AnnotatorError(
@@ -101,16 +93,16 @@ class ProjectCreator:
             self._thread.start()
 
     def get_state(self, by: str) -> CreationState:
-        """Return how far the project of this person is; as before the first one, where somebody else makes one."""
+        """Return this person's progress, never that of others."""
         state = self.state
         return state if state.by == by else CreationState()
 
     def cancel(self) -> None:
-        """Stop soon, and leave nothing of the project."""
+        """Cancel soon, leaving nothing behind."""
         self._cancelled.set()
 
     def stop(self) -> None:
-        """Cancel, and wait until nothing is left of the project."""
+        """Cancel, and wait for the cleanup."""
         self.cancel()
         if self._thread:
             self._thread.join(10.0)

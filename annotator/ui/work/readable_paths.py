@@ -1,8 +1,7 @@
-"""The files of this machine that a page may read: a person who types a path need not be the machine's owner.
+"""The server files that pages may read, because visitors need not own the machine.
 
-A page may read folders of images, and files and archives with the endings of data sets, as far as the server's own
-rights reach. Hidden files and folders, where programs keep keys and settings, are refused, and so are files of other
-kinds: the error of a reader may quote them. Addresses are read unless they lead into this machine or its network.
+Image folders and data set files are allowed. Hidden and other files are refused, because reader errors may
+quote their contents. URLs must not lead into the local network.
 """
 
 from pathlib import Path
@@ -18,7 +17,7 @@ READABLE_SUFFIXES = (*sorted(LABEL_SUFFIXES - {".md", ".cls"}), ".lst", ".zip", 
 
 
 def parse_absolute_path(given: str) -> Path:
-    """Return the path that somebody typed. Raises AnnotatorError unless it is absolute."""
+    """Return a typed absolute path, or raise AnnotatorError."""
     text = given.strip()
     if not text:
         raise AnnotatorError("Type the path first.")
@@ -32,10 +31,7 @@ def parse_absolute_path(given: str) -> Path:
 
 
 def resolve_source(given: str) -> Address | Path:
-    """Return the path or address that somebody typed, to be imported.
-
-    Raises AnnotatorError for what a page may not read.
-    """
+    """Return a typed path or URL, or raise AnnotatorError if not readable."""
     text = given.strip()
     named = parse_location(text)
     if isinstance(named, Address):
@@ -68,7 +64,7 @@ def resolve_file(given: str) -> Path:
 
 
 def resolve_folder(given: str) -> Path:
-    """Return the folder with images that somebody typed. Raises AnnotatorError where a page may not read it."""
+    """Return a typed image folder, or raise AnnotatorError."""
     path = resolve_source(given)
     if isinstance(path, Address) or not path.is_dir():
         raise AnnotatorError(f"{path} is no folder.")

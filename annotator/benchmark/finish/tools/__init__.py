@@ -1,7 +1,4 @@
-"""The tools that come with `bench finish`: ours and four baselines. The table is the registry.
-
-engine.py is the project, model and memory that all but the form work on. Begin with autopilot_tool.py.
-"""
+"""The tools of `bench finish`: ours and four baselines, in one table."""
 
 from collections.abc import Callable
 

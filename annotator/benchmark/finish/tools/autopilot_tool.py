@@ -1,8 +1,6 @@
-"""Our tool: Autopilot asks, and the certificate decides when the set is finished.
+"""Our tool: questions from Autopilot, and the quality report as stopping rule.
 
-An audit is drawn when the model expects the recall that is wanted, as large as the missing answers ask for, and again
-when much less is open and the certificate still does not say so. It is answered in grids of one class, as on the Grid
-page. The certificate is that of `annotator certificate`: its 95 % interval holds the answers since the audit as well.
+An audit is drawn when the model expects the target recall, and again when much less is open.
 """
 
 import math
@@ -29,7 +27,7 @@ NO_POSITIVE_BOUND = -math.log(0.025)
 
 
 class AutopilotTool:
-    """A tool that asks what Autopilot asks, and is done when the certificate says so."""
+    """A tool with Autopilot's questions and the quality report's stopping rule."""
 
     certifies_by = (
         "the certificate: the low end of its 95 % interval of recall, from random audits; answers are taken as right "
@@ -37,7 +35,7 @@ class AutopilotTool:
     )
 
     def start(self, task: Task) -> None:
-        """Begin a task; forget the one before."""
+        """Start a task and forget the previous one."""
         self.task, self.engine = task, Engine(task)
         self._row_of = {image_id: row for row, image_id in enumerate(self.engine.image_ids.tolist())}
         self._column_of = {class_id: column for column, class_id in enumerate(self.engine.class_ids.tolist())}
@@ -46,7 +44,7 @@ class AutopilotTool:
         self._shown: tuple[str, list[float | None], int | None] = ("", [], None)
 
     def ask(self) -> Question | None:
-        """Return the next question, None when the tool has none left."""
+        """Return the next question, or None if finished."""
         self.engine.keep_up()
         if not self._audit and not self._certified:
             self._draw_audit()
@@ -60,7 +58,7 @@ class AutopilotTool:
         return self._make_question(items[0]) if items else None
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """Take the answer to the question asked last."""
+        """Process the answer to the last question."""
         source, chances, run = self._shown
         self.engine.record_answer(question, answer, source, chances, run)
         self._answers += 1
@@ -70,15 +68,15 @@ class AutopilotTool:
         self._certified = self._certified or finished
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the present cells so far: (image, class) places."""
+        """Return the present cells so far."""
         return self.engine.list_present()
 
     def certifies(self) -> bool:
-        """Return whether the tool holds that the goal of the task is reached."""
+        """Return whether the tool claims the goal."""
         return self._certified
 
     def close(self) -> None:
-        """Free what the tool holds."""
+        """Release resources."""
         if engine := getattr(self, "engine", None):
             engine.close()
 
@@ -89,7 +87,6 @@ class AutopilotTool:
         return not overall.recall.reason and overall.recall.low >= self.task.recall and precise
 
     def _draw_audit(self) -> None:
-        """Draw an audit and queue its questions, if the model expects that the recall is reached."""
         labels, chances = self.engine.load_labels(), self.engine.load_chances()
         is_open = labels == OPEN
         count = int(is_open.sum())

@@ -1,8 +1,4 @@
-"""Four simple ways to finish: a form for every image, random order, grids of one class, the least sure images first.
-
-All but the form use the same model as ours and know that they are finished by binomial_audit.py, or because everything
-is answered.
-"""
+"""Baselines: a form per image, random order, one-class grids, and most uncertain images first."""
 
 from collections.abc import Iterable
 
@@ -27,39 +23,37 @@ SAMPLE_CERTIFICATION = (
 
 
 class FormTool:
-    """A tool that asks about every image in random order, all classes at once, nothing preset."""
+    """A tool with one form per image, in random order without presets."""
 
     certifies_by = "every pair is answered; answers are taken as right"
 
     def start(self, task: Task) -> None:
-        """Begin a task; forget the one before."""
+        """Start a task and forget the previous one."""
         self._left = np.random.default_rng([task.seed, 5]).permutation(len(task.images)).tolist()
         self._classes = tuple(range(len(task.classes)))
         self._present: list[tuple[int, int]] = []
 
     def ask(self) -> Question | None:
-        """Return the next question, None when the tool has none left."""
+        """Return the next question, or None if finished."""
         return Question("image", (self._left.pop(),), self._classes) if self._left else None
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """Take the answer to the question asked last."""
+        """Process the answer to the last question."""
         self._present += [cell for cell, present in zip(question.cells, answer.present, strict=True) if present]
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the present cells so far: (image, class) places."""
+        """Return the present cells so far."""
         return self._present
 
     def certifies(self) -> bool:
-        """Return whether the tool holds that the goal of the task is reached."""
+        """Return whether the tool claims the goal."""
         return not self._left
 
     def close(self) -> None:
-        """Free what the tool holds."""
+        """Release resources."""
 
 
 class _WithModel:
-    """The common base of the other three tools: a project with a model that learns, and the audit."""
-
     certifies_by = SAMPLE_CERTIFICATION
 
     def start(self, task: Task) -> None:
@@ -99,7 +93,7 @@ class _WithModel:
 
 
 class RandomTool(_WithModel):
-    """A tool that asks about whole images in random order; classes that the model calls likely are preset."""
+    """A tool with whole images in random order, probable classes preset."""
 
     strategy = "random"
 
@@ -136,16 +130,13 @@ class RandomTool(_WithModel):
 
 
 class UncertaintyTool(RandomTool):
-    """RandomTool with another order: the images of which the model is least sure come first."""
+    """A RandomTool with the most uncertain images first."""
 
     strategy = "uncertainty"
 
 
 class GridsTool(RandomTool):
-    """A tool that asks about a few whole images, then grids of one class: the one with the most positives to expect.
-
-    A grid has the likeliest TILES_PER_GRID open cells of its class; the sum of their probabilities is what it promises.
-    """
+    """A tool with some whole images, then the one-class grid of most expected positives."""
 
     @override
     def choose_question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:

@@ -1,9 +1,8 @@
-"""The stopping rule of the simple tools: a random sample of the open pairs, and an exact binomial bound.
+"""The baselines' stopping rule: a random sample of open cells, and an exact binomial bound.
 
-The sample is drawn uniformly from all pairs that nobody has answered; the share of positives among them is at most the
-upper limit of Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial",
-Biometrika 1934. The j-th audit of a project uses the confidence 1 - (1 - c) / 2^j, so that all of them together err at
-most as often as one of confidence c. Answers of people are taken as right.
+The bound is by Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the
+Binomial", Biometrika 1934. The j-th audit uses confidence 1 - (1 - c) / 2^j, so that all together err at
+most like one of confidence c.
 """
 
 import math
@@ -23,15 +22,12 @@ MIN_SAMPLE_PAIRS = 20
 
 
 def compute_upper_limit(positives: int, sample_pairs: int, miss: float) -> float:
-    """Return the largest positive share that gives at most `positives` of `sample_pairs` with probability `miss`."""
+    """Return the largest positive share that gives at most `positives` with probability `miss`."""
     return 1.0 if positives >= sample_pairs else float(beta.ppf(1 - miss, positives + 1, sample_pairs - positives))
 
 
 def choose_sample_size(open_pairs: int, allowed: float, rate: float, miss: float) -> int | None:
-    """Return the smallest sample that shows that at most `allowed` positives are left open, if `rate` is their share.
-
-    None: a sample of the share MAX_SAMPLE_SHARE of the pairs would not be enough.
-    """
+    """Return the smallest sample that can show at most `allowed` open positives."""
     for size in np.unique(
         np.geomspace(MIN_SAMPLE_PAIRS, max(MIN_SAMPLE_PAIRS, MAX_SAMPLE_SHARE * open_pairs), 40).astype(int)
     ).tolist():
@@ -45,7 +41,7 @@ def choose_sample_size(open_pairs: int, allowed: float, rate: float, miss: float
 
 
 class BinomialAudit:
-    """The audits of one project: it draws them, asks their questions, and decides whether recall is certified."""
+    """The audits of one project and their verdict on recall."""
 
     def __init__(self, recall: float, confidence: float, rng: np.random.Generator):
         self.recall, self.confidence, self.rng = recall, confidence, rng
@@ -54,12 +50,7 @@ class BinomialAudit:
         self._sample: tuple[np.ndarray, int, float] | None = None
 
     def next_question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
-        """Return the next question of an audit that is open or worth drawing now; None if other work should go on.
-
-        Args:
-            labels: (N, C) int8 as in engine.Engine.
-            chances: (N, C) of the model; None before there is one.
-        """
+        """Return the next question of an open or new audit, or None for other work."""
         if self._sample and not self._waiting:
             self._judge_sample(labels)
         if not self._waiting and not self.certified and chances is not None:

@@ -1,7 +1,4 @@
-"""A project of this program that a tool works on: images are analyzed once a set, the model learns from the answers.
-
-Rows and columns are the places of images and classes in the task, whatever ids the store gives them.
-"""
+"""A project for one tool, with rows and columns by place in the task."""
 
 import hashlib
 import os
@@ -29,11 +26,7 @@ READY_SUFFIX = "made"  # ending of a file beside the project: its images are ana
 
 
 class Engine:
-    """A project of this program for one tool and one person.
-
-    Attributes:
-        image_ids: (N,) int64, by place in the task; class_ids: (C,) int64.
-    """
+    """A project for one tool and person, with ids by place in the task."""
 
     def __init__(self, task: Task):
         template = _get_template(task)
@@ -46,20 +39,20 @@ class Engine:
         self._rows = self.project.find_rows(self.image_ids.tolist())
 
     def load_labels(self) -> np.ndarray:
-        """Return (N, C) int8: PRESENT, ABSENT, or audits.OPEN for cells without an answer."""
+        """Return (N, C) int8: PRESENT, ABSENT or audits.OPEN."""
         return self.project.load_labels()[self._rows]
 
     def list_present(self) -> list[tuple[int, int]]:
-        """Return the pairs that people called present."""
+        """Return the cells answered present."""
         return [(image, class_) for image, class_ in np.argwhere(self.load_labels() == PRESENT).tolist()]
 
     def load_chances(self) -> np.ndarray | None:
-        """Return (N, C) probabilities of the current run, nan where a class has no model; None before the first run."""
+        """Return current probabilities (N, C), nan without a class model, None without a run."""
         chances = self.project.load_chances()
         return None if chances is None else chances[self._rows]
 
     def keep_up(self) -> None:
-        """Train or update, as a worker would now."""
+        """Train or update like a worker."""
         self.project.keep_up()
 
     def record_answer(
@@ -70,7 +63,7 @@ class Engine:
         chances: Sequence[float | None] = (),
         run: int | None = None,
     ) -> None:
-        """Store an answer; `chances` are the model's probabilities of each cell of the question."""
+        """Store an answer with the probabilities of its cells."""
         ids = [(int(self.image_ids[image]), int(self.class_ids[class_])) for image, class_ in question.cells]
         taken, shown = round(1000 * answer.seconds), chances or [None] * len(ids)
         if question.kind not in SINGLE_DECISION_KINDS:
@@ -97,17 +90,16 @@ class Engine:
         self.project.store_answers(*(decided or [nothing]))
 
     def close(self) -> None:
-        """Delete the project; data derived from the images alone are kept for the next one."""
+        """Delete the project, keeping embeddings."""
         self.project.close()
 
 
 def count_open(labels: np.ndarray) -> int:
-    """Return the number of pairs without an answer."""
+    """Return the number of unanswered cells."""
     return int((labels == OPEN).sum())
 
 
 def _get_template(task: Task) -> Path:
-    """Return a project with all features and no decision, which the first tool that needs it makes."""
     files = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in task.images]
     digest = hashlib.sha256(repr((files, task.classes)).encode()).hexdigest()[:12]
     template = task.work / f"project-{digest}"
@@ -121,11 +113,6 @@ def _get_template(task: Task) -> Path:
 
 
 def _find_common_folder(task: Task) -> Path:
-    """Return the innermost folder that contains all images.
-
-    Raises:
-        AnnotatorError: The images lie on several drives.
-    """
     try:
         return Path(os.path.commonpath([path.parent for path in task.images]))
     except ValueError as error:
