@@ -15,7 +15,7 @@ from spmll.rows import Rows
 LANDMARK_COUNT = 3000  # arranged by t-SNE in some 10 s on one core; twice as many look no clearer
 MAX_PCA_AXES = 50  # principal axes that distances are taken in
 CHUNK_ROWS = 4096  # rows held as float32 at once
-PERPLEXITY = 30.0  # about as many neighbours are kept near
+TSNE_PERPLEXITY = 30.0  # about as many neighbours are kept near
 NEAREST_LANDMARKS = 3
 JITTER_SCALE = 0.0015  # so that rows of one and the same place can be told apart
 MIN_ROWS_FOR_TSNE = 8  # fewer rows than this have no neighbourhoods to speak of: principal axes will do
@@ -77,7 +77,7 @@ def _arrange_landmarks(projected: np.ndarray, seed: int) -> np.ndarray:
     if len(projected) < MIN_ROWS_FOR_TSNE:
         flat = projected[:, :2]
     else:
-        perplexity = min(PERPLEXITY, (len(projected) - 1) / 3)
+        perplexity = min(TSNE_PERPLEXITY, (len(projected) - 1) / 3)
         flat = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(projected)
     low, high = flat.min(axis=0), flat.max(axis=0)
     return (LAYOUT_MARGIN + (1 - 2 * LAYOUT_MARGIN) * (flat - low) / np.maximum(high - low, 1e-12)).astype(np.float32)

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 MAX_NAME_CHARS = 100  # characters, so that a path with a format's folders has fewer than the 260 that Windows allows
-_UNSAFE = re.compile(r"[^\w .()+,=@#&!\[\]-]")
+_UNSAFE_PATTERN = re.compile(r"[^\w .()+,=@#&!\[\]-]")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
 def safe_name(text: str) -> str:
     """Return a portable file or folder name without tilde, not necessarily unique."""
     name = unicodedata.normalize("NFC", text)
-    name = _UNSAFE.sub("_", name).strip(" .")[:MAX_NAME_CHARS].strip(" .")
+    name = _UNSAFE_PATTERN.sub("_", name).strip(" .")[:MAX_NAME_CHARS].strip(" .")
     if not name or is_device_name(name):
         name = f"_{name}"
     while len(name.encode()) > 2 * MAX_NAME_CHARS:

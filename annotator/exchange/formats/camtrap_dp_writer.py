@@ -62,7 +62,7 @@ ALLOWED_VALUES = {"lifeStage": ("adult", "subadult", "juvenile"), "sex": ("femal
 CAPTURE_METHODS = ("activityDetection", "timeLapse")
 HUMAN_NAMES, VEHICLE_NAMES = ("human", "person", "people", "homo sapiens"), ("vehicle",)
 ASSUMED_COMMENT = "assumed: what nobody has answered counts as absent"
-_BINOMIAL = re.compile(r"[A-Z][a-z]+ [a-z]{2,}(?: [a-z]{2,})?")
+_BINOMIAL_PATTERN = re.compile(r"[A-Z][a-z]+ [a-z]{2,}(?: [a-z]{2,})?")
 _PLAIN_FOLDER = re.compile(r"\w[\w -]*(?:/\w[\w -]*)*")
 _ALLOWED_PATH = re.compile(r"[^./~](?:(?!\.\.).)*", re.DOTALL)
 
@@ -297,7 +297,7 @@ class _Taxon:
         word = class_.name.casefold()
         kind = "human" if word in HUMAN_NAMES else "vehicle" if word in VEHICLE_NAMES else "animal"
         self.is_animal = kind == "animal" and word != "animal"
-        known = [name for name in (class_.name, *class_.synonyms) if _BINOMIAL.fullmatch(name)]
+        known = [name for name in (class_.name, *class_.synonyms) if _BINOMIAL_PATTERN.fullmatch(name)]
         self.scientific = (known[0] if known else class_.name) if self.is_animal else ""
         self.is_scientific = bool(known)
         is_plain = self.scientific.strip() == self.scientific and self.scientific not in MISSING_VALUES

@@ -32,7 +32,7 @@ from annotator.records import ABSENT, FILL_SOURCES, PRESENT, UNSURE
 from annotator.store.pictures.files import list_files
 
 ANNOTATIONS_FOLDER, IMAGES_FOLDER, MAIN_FOLDER = "Annotations", "JPEGImages", "ImageSets/Main"
-YEARS = tuple(f"VOC{year}" for year in range(2005, 2013))
+VOC_YEARS = tuple(f"VOC{year}" for year in range(2005, 2013))
 WHOLE_SET = "trainval"  # the image set of an export without splits
 MAX_HELD_CHARS = 4 << 20  # letters of lists in memory
 MAX_CACHED_NAMES = 200_000
@@ -50,7 +50,7 @@ def recognize(path: Path) -> str | None:
 
 def _find_root(path: Path) -> Path | None:
     """Return the only folder with Annotations or ImageSets, or None."""
-    places = [path, *(path / kit / year for kit in ("", "VOCdevkit") for year in YEARS)]
+    places = [path, *(path / kit / year for kit in ("", "VOCdevkit") for year in VOC_YEARS)]
     found = [
         place for place in places if _find_first_xml(place / ANNOTATIONS_FOLDER) or _is_folder(place / MAIN_FOLDER)
     ]

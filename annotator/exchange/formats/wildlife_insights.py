@@ -22,7 +22,7 @@ from annotator.records import PRESENT, UNSURE
 IDENTIFYING_COLUMNS = frozenset({"image_id", "deployment_id", "is_blank", "common_name"})
 """Columns by which the file is recognised."""
 SCIENTIFIC_NAME, COMMON_NAME = "scientific_name", "common_name"
-RANKS = ("family", "order", "class")
+TAXON_RANKS = ("family", "order", "class")
 TRUE_WORDS = ("1", "1.0", "true", "yes", "t")
 CERTAIN_WORDS = ("", "0", "0.0", "no", "none", "false", "null", "na", "certain")
 MACHINE_NAMES = ("computer vision", "cv", "speciesnet", "machine", "wildlife insights ai")
@@ -140,7 +140,7 @@ def _find_class_name(row: Mapping[str, str], column: str) -> str:
         return ""
     if column not in (SCIENTIFIC_NAME, COMMON_NAME):
         return row[column]
-    ranks = (row.get(rank, "") for rank in RANKS)
+    ranks = (row.get(rank, "") for rank in TAXON_RANKS)
     known = scientific or next((name for name in ranks if name), "")
     return (known or common) if column == SCIENTIFIC_NAME else (common or known)
 

@@ -31,7 +31,7 @@ from annotator.ui.work.import_runner import (
 )
 
 NEW_CLASS, LEAVE_OUT = "new", "out"  # what becomes of a class of the source, beside the id of one of the project
-UNCHOSEN = ""  # it has to be said
+UNCHOSEN_OPTION = ""  # it has to be said
 RENAMED_PREFIX = "="  # before the name of a new class that is called otherwise
 CONFLICT_CHOICES = {"keep": "Keep the answers of the project", "replace": "Take the answers of the source"}
 REPLACE_CHOICES = {False: "Add to it: newer scores replace older ones", True: "Delete its earlier scores"}
@@ -181,7 +181,7 @@ def build_class_map(staged: Sequence[StagedClass], targets: Sequence[str], known
     """Return changed entries of the class map: source name -> class, or "" if left out.
 
     Args:
-        targets: Per staged class: NEW_CLASS, LEAVE_OUT, UNCHOSEN, a class id, or RENAMED_PREFIX and a name.
+        targets: Per staged class: NEW_CLASS, LEAVE_OUT, UNCHOSEN_OPTION, a class id, or RENAMED_PREFIX and a name.
     """
     names = {str(class_.id): class_.name for class_ in known} | {LEAVE_OUT: ""}
 
@@ -205,7 +205,7 @@ def find_current_targets(staged: Sequence[StagedClass], known: Sequence[Class]) 
 
 def _find_target(class_: StagedClass, ids: Mapping[str, str]) -> str:
     if class_.how == "unclear":
-        return UNCHOSEN
+        return UNCHOSEN_OPTION
     if class_.how == "left out" or not class_.target:
         return LEAVE_OUT
     return ids.get(class_.target, NEW_CLASS if class_.target == class_.name else f"{RENAMED_PREFIX}{class_.target}")
@@ -225,7 +225,7 @@ def _draw_class_table(
         return now
     parts = [f"{format_count(len(now), 'class', 'classes')} {'in the source' if may_be_new else 'named differently'}"]
     new = sum(how == NEW_CLASS or how.startswith(RENAMED_PREFIX) for how in now)
-    counts = [(new, "new"), (now.count(LEAVE_OUT), "left out"), (now.count(UNCHOSEN), "to choose")]
+    counts = [(new, "new"), (now.count(LEAVE_OUT), "left out"), (now.count(UNCHOSEN_OPTION), "to choose")]
     parts += [f"{count:,} {words}" for count, words in counts if count]
     st.markdown("**Classes**")
     st.caption(frame.escape_markdown(f"{', '.join(parts)}. Choose what each is here."))
@@ -234,7 +234,7 @@ def _draw_class_table(
     }
     words |= {str(class_.id): class_.name for class_ in known}
     for place, class_ in enumerate(staged):
-        if now[place] == UNCHOSEN and class_.name in chosen:
+        if now[place] == UNCHOSEN_OPTION and class_.name in chosen:
             [now[place]] = find_current_targets([replace(class_, target=chosen[class_.name], how="mapped")], known)
     part = ""
     if len(staged) > MAX_CLASSES_SHOWN:
@@ -270,7 +270,7 @@ def _draw_class_row(
         chosen = st.selectbox(
             f"What {frame.escape_for_screen_reader(name)} becomes",
             options,
-            index=None if now == UNCHOSEN else options.index(RENAMED_PREFIX if before else now),
+            index=None if now == UNCHOSEN_OPTION else options.index(RENAMED_PREFIX if before else now),
             format_func=lambda option: words[option],
             placeholder="Choose",
             label_visibility="collapsed",

@@ -24,7 +24,7 @@ BATCH_NORM = nn.modules.batchnorm._BatchNorm
 MAX_COARSE_STAGES = 4  # a network with more counts its stages as EfficientNets do
 TRAINED_STAGES = 3  # of those
 BLOCKS_PER_TRAINED_BLOCK = 3  # one of so many blocks of a transformer
-TOLERANCE = 1e-3
+OUTPUT_TOLERANCE = 1e-3
 
 
 class LastStages(nn.Module):
@@ -100,7 +100,9 @@ def split_network(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, 
         whole = LastStages(copy.deepcopy(network)).eval()(example)
         try:
             joined = rest.eval()(front(example))
-            same = joined.shape == whole.shape and torch.allclose(joined, whole, rtol=TOLERANCE, atol=TOLERANCE)
+            same = joined.shape == whole.shape and torch.allclose(
+                joined, whole, rtol=OUTPUT_TOLERANCE, atol=OUTPUT_TOLERANCE
+            )
         except (RuntimeError, TypeError, ValueError, AttributeError):
             same = False
     if not same:

@@ -31,7 +31,7 @@ from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, STATES
 from annotator.store.pictures.picture_kinds import looks_like_image
 
-DELIMITERS = ",;\t"
+CELL_DELIMITERS = ",;\t"
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt")
 IMAGE_COLUMNS = ("image", "filename", "file_name", "file", "path", "image_path", "filepath")
 CLASS_COLUMNS = ("class", "label", "class_name", "category")
@@ -48,7 +48,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
     """Return the lower-case, unescaped column names (empty for non-tables) and the delimiter."""
     line = read_header_line(path)
     best: tuple[list[str], str] = [], ","
-    for delimiter in DELIMITERS:
+    for delimiter in CELL_DELIMITERS:
         try:
             cells = next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
         except csv.Error:
