@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PROGRAM_FOLDER = "annotator/"  # all of its wheel but sample_data; spmll has a wheel of its own
 PACKAGES = ("annotator", "models/spmll")
 OTHER_FOLDERS = ("tests", "docs")  # of which only aliases are measured
 IRREGULAR_PARTICIPLES = frozenset(
@@ -131,11 +132,11 @@ def measure_code(code: CodeBase, others: CodeBase) -> list[Measure]:
     constants = [name for _, name in code.iterate_constants()]
     words = sum(len(text.split()) for text in code.iterate_docstrings())
     semicolons = sum(text.count(";") for text in code.iterate_docstrings())
-    lines = sum(text.count("\n") for text in code.texts.values())
+    lines = sum(text.count("\n") for path, text in code.texts.items() if path.startswith(PROGRAM_FOLDER))
     return [
-        Measure("functions with one-word names, %", _percent_of_one_word(functions), 20, 40),
+        Measure("functions with one-word names, %", _percent_of_one_word(functions), 17.5, 40),
         Measure("functions named by a past participle", len(code.list_participles()), 0, 20),
-        Measure("functions named *_of", sum(name.endswith("_of") for name in functions), 9, 10),
+        Measure("functions named *_of", sum(name.endswith("_of") for name in functions), 8, 10),
         Measure("module constants of one word, %", _percent_of_one_word(constants), 9, 15),
         Measure(
             "own modules imported under another name",
@@ -144,9 +145,9 @@ def measure_code(code: CodeBase, others: CodeBase) -> list[Measure]:
             0,
         ),
         Measure("file names used more than once", len(code.list_repeated_file_names()), 26, 30),
-        Measure("words in docstrings, thousands", words / 1000, 219, 110),
-        Measure("semicolons per 1,000 words of docstrings", 1000 * semicolons / words, 15.6, 3),
-        Measure("lines of Python in the packages, thousands", lines / 1000, 136.5, 95),
+        Measure("words in docstrings, thousands", words / 1000, 103, 110),
+        Measure("semicolons per 1,000 words of docstrings", 1000 * semicolons / words, 1.3, 3),
+        Measure("lines of Python in the program's wheel, thousands", lines / 1000, 102, 95),
     ]
 
 
@@ -174,9 +175,9 @@ def _percent_of_one_word(names: list[str]) -> float:
 
 def main() -> None:
     """Print the table."""
-    print(f"{'':46}{'now':>9}{'bound':>9}{'goal':>9}")
+    print(f"{'':50}{'now':>9}{'bound':>9}{'goal':>9}")
     for row in measure_code(CodeBase(), CodeBase(folders=OTHER_FOLDERS)):
-        print(f"{row.name:46}{row.value:9.1f}{row.bound:9g}{row.goal:9g}")
+        print(f"{row.name:50}{row.value:9.1f}{row.bound:9g}{row.goal:9g}")
 
 
 if __name__ == "__main__":
