@@ -33,7 +33,7 @@ ALLOWED_PARTICIPLES = frozenset(
         "annotator/cli/classes.py: split",
         "annotator/store/imports/staging.py: IncomingItem.answered",
         "annotator/store/imports/staging.py: IncomingItem.written",
-        "annotator/ui/routes/guard.py: guard_program_route.answered",
+        "annotator/ui/shared/guard.py: guard_program_route.answered",
     )
 )
 CONSTANT_PATTERN = re.compile(r"_?[A-Z][A-Z0-9_]*")

@@ -35,9 +35,9 @@ from annotator.ui.access.access_keys import SERVED_TO_TEAM_SETTING, AccessKeys, 
 from annotator.ui.access.error_pages import PAGE_TEMPLATE
 from annotator.ui.access.middleware import AccessMiddleware
 from annotator.ui.access.serving_modes import LOOPBACK_ADDRESS, Access, build_local_access
-from annotator.ui.export.export_runner import get_export_runner
-from annotator.ui.parts.navigation import PAGES
-from annotator.ui.routes import ROUTES
+from annotator.ui.pages.imports.import_runner import get_import_runner
+from annotator.ui.pages.imports.uploaded_files import remove_leftover_uploads
+from annotator.ui.route_table import ROUTES
 from annotator.ui.serving.index_page import send_index_page
 from annotator.ui.serving.logs import log_as_json
 from annotator.ui.serving.read_ahead import ReadAhead
@@ -46,8 +46,8 @@ from annotator.ui.serving.sockets import set_up_connections
 from annotator.ui.serving.streamlit_files import StaticFilesMiddleware
 from annotator.ui.serving.streamlit_options import build_options
 from annotator.ui.serving.worker_watch import WorkerWatch
-from annotator.ui.work.import_runner import get_import_runner
-from annotator.ui.work.uploaded_files import remove_leftover_uploads
+from annotator.ui.shared.navigation import PAGES
+from annotator.ui.shared.work.export_runner import get_export_runner
 
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
 # an empty page for an address like /grid until somebody has opened the first page.

@@ -29,7 +29,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.ui.access import served_project
-from annotator.ui.export.classifier_builder import ClassifierBuilder, get_classifier_builder
+from annotator.ui.pages.export.classifier_builder import ClassifierBuilder, get_classifier_builder
 from annotator.worker.process import run_worker
 from annotator.worker.taking_home.classifier_writer import write_classifier
 from annotator.worker.taking_home.loading import load_module

@@ -19,7 +19,7 @@ from test_new_project import Asking, made, wait_for_first_image
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.ui.home import image_uploads
 from annotator.ui.home.image_uploads import ImageUploads
-from annotator.ui.work import uploaded_files
+from annotator.ui.pages.imports import uploaded_files
 
 pytestmark = pytest.mark.process
 

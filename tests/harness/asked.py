@@ -10,7 +10,7 @@ from anyio.from_thread import start_blocking_portal
 from starlette.applications import Starlette
 
 from annotator.ui.access import served_project
-from annotator.ui.routes import ROUTES
+from annotator.ui.route_table import ROUTES
 
 
 class Asked:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
 from annotator.ui.access.access_keys import build_access_cookie
-from annotator.ui.parts.navigation import PAGES
+from annotator.ui.shared.navigation import PAGES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright

@@ -30,7 +30,7 @@ from annotator.store.people import blindness, leases, members, reference_answers
 from annotator.ui.access import served_project, sessions
 from annotator.ui.access.middleware import MEMBER_SCOPE_KEY
 from annotator.ui.access.serving_modes import Access
-from annotator.ui.routes import ROUTES
+from annotator.ui.route_table import ROUTES
 from spmll.query_strategies import STRATEGIES
 
 OTHER, KNOWER = "Zenobia", "Olga"  # who answers blind what Ben and Gus are still to answer, and who knows answers

@@ -26,7 +26,9 @@ from annotator.records import SOURCES
 from annotator.store.database.database import Database
 from annotator.store.upkeep import consistency
 from annotator.ui.access import served_project
-from annotator.ui.routes import gallery_requests, pictures, requests
+from annotator.ui.pages.gallery import gallery_requests
+from annotator.ui.routes import pictures_routes
+from annotator.ui.shared import requests
 
 MANY = int(os.environ.get("ANNOTATOR_FUZZ", "0"))
 FUZZ = settings(
@@ -179,7 +181,7 @@ def gets(draw: st.DrawFn) -> tuple[str, str, bytes]:
 
 
 def test_fuzzed_requests_cause_no_server_error_and_keep_stored_labels_consistent(app, caplog, monkeypatch):
-    monkeypatch.setattr(pictures, "HEATMAP_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(pictures_routes, "HEATMAP_WAIT_SECONDS", 0.0)
     answers: dict[int, int] = {}
 
     @FUZZ

@@ -30,7 +30,7 @@ from test_roles import browser_cookie
 from annotator.store.database.database import Database
 from annotator.store.events import project_events
 from annotator.ui.access import served_project
-from annotator.ui.parts import frame
+from annotator.ui.shared import frame
 
 NAMES = (*MARKUP, ANN, BEN, SOURCE, TAG, NETWORK, LIST, ATTRIBUTE, VALUE, FOLDER, CLAIMS["name"], f"(www.{HOST})")
 PAGES = {
@@ -68,8 +68,10 @@ STREAMLITS = (
     "classes",
 )
 SCRIPT = """
-from annotator.ui.parts import frame
-from annotator.ui.pages import {name} as one
+from annotator.ui.shared import frame
+from importlib import import_module
+from annotator.ui.shared.navigation import find_page_module
+one = import_module(find_page_module("{name}"))
 with frame.show_errors():
     one.page()
 """

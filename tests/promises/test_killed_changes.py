@@ -34,7 +34,7 @@ from annotator.store.labels import project_counts as overview
 from annotator.store.labels import decisions
 from annotator.store.images import registration
 from annotator.store.database.database import Database
-from annotator.ui.work.image_adder import get_image_adder
+from annotator.ui.pages.images.image_adder import get_image_adder
 
 registration.FILES_PER_TRANSACTION = 5
 writing, steps, last = Database.writing, 0, 0

@@ -27,10 +27,10 @@ from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode
 from annotator.store.upkeep import consistency
 from annotator.store.upkeep.restoring import restore
-from annotator.ui.export import last_export
-from annotator.ui.export.export_runner import ExportRequest, get_export_runner
 from annotator.ui.home import hosted_projects
 from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
+from annotator.ui.shared.work import last_export
+from annotator.ui.shared.work.export_runner import ExportRequest, get_export_runner
 
 pytestmark = pytest.mark.process
 

@@ -165,7 +165,7 @@ def test_every_route_allows_only_the_required_roles(shared, path):
 
 
 def test_role_table_covers_every_route():
-    from annotator.ui.routes import ROUTES as ALL
+    from annotator.ui.route_table import ROUTES as ALL
 
     beside = {path.replace("/annotate/annotate.js", "/{name:path}") for path in OTHER_ROUTES}
     known = {path.partition("?")[0].replace("/none", "/{name}") for path in ROUTES}

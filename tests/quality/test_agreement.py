@@ -17,8 +17,8 @@ from annotator.store.labels import decisions, disagreed_cells
 from annotator.ui.access import served_project
 
 PAGE = """
-from annotator.ui.pages import agreement
-agreement.page()
+from annotator.ui.pages.agreement import agreement_page
+agreement_page.page()
 """
 
 

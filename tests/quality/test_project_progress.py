@@ -19,11 +19,11 @@ from annotator.store.classes import class_changes, classes
 from annotator.store.labels import decisions, image_overlap
 from annotator.store.runs import runs
 from annotator.ui.access import served_project
-from annotator.ui.routes import responses
+from annotator.ui.shared import responses
 
 PAGE = """
-from annotator.ui.pages import progress
-progress.page()
+from annotator.ui.pages.progress import progress_page
+progress_page.page()
 """
 NOTHING = Progress(0, 72, 0, 0, 0, 24, None)
 

@@ -168,7 +168,7 @@ def test_links_and_images_of_the_documents_exist():
 
 
 def test_every_file_named_in_the_documents_exists():
-    """`queues/grid_queue.py` means the one in annotator, `components/shared/keys.js` the one in annotator/ui."""
+    """`queues/grid_queue.py` means the one in annotator, `pages/shared/keys.js` the one in annotator/ui."""
     examples = {"models/spmll/losses/capped.py", "models/spmll/methods/published/capped.py", "tests/test_capped.py"}
     examples |= {"annotator/store/schema/step_099.py", "tests/test_lens.py"}  # docs/extending.md
     strategy = {"models/spmll/query_strategies/expected_mistakes.py", "tests/test_expected_mistakes.py"}

@@ -8,7 +8,7 @@ from get_typescript import get_typescript
 
 pytestmark = pytest.mark.process
 
-COMPONENTS = Path(__file__).resolve().parents[2] / "annotator" / "ui" / "components"
+COMPONENTS = Path(__file__).resolve().parents[2] / "annotator" / "ui" / "pages"
 SCRIPTS = sorted(COMPONENTS.glob("*/*.js"))
 
 

@@ -14,7 +14,7 @@ from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.store.database.database import Database
 from annotator.store.locations.addresses import Address, parse_location
 from annotator.store.locations.remote_files import parse_stored_folder, to_folder_address
-from annotator.ui.work.import_runner import FAILED, ImportRequest, ImportRunner
+from annotator.ui.pages.imports.import_runner import FAILED, ImportRequest, ImportRunner
 
 SECRET = "https://ann:hush@photos.example/birds.zip?id=3&sig=hush&X-Amz-Credential=hush"
 SHOWN = "https://***@photos.example/birds.zip?id=3&sig=***&X-Amz-Credential=***"

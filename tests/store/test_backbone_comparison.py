@@ -16,14 +16,16 @@ from annotator.store.features.feature_cache import open_features
 from annotator.store.images import registration
 from annotator.store.networks import adapted_networks, configuration, machine_settings, network_comparisons
 from annotator.ui.access import served_project
-from annotator.ui.parts import frame
+from annotator.ui.shared import frame
 from annotator.worker.duties.network_comparer import compare_networks
 from annotator.worker.features import backbone, image_embedder
 from annotator.worker.process import Worker, compare_pending_networks
 
 SCRIPT = """
-from annotator.ui.parts import frame
-from annotator.ui.pages import {name} as one
+from annotator.ui.shared import frame
+from importlib import import_module
+from annotator.ui.shared.navigation import find_page_module
+one = import_module(find_page_module("{name}"))
 with frame.show_errors():
     one.page()
 """

@@ -37,7 +37,10 @@ def test_one_module_has_the_query_of_the_newest_decision(code):
 
 def test_one_module_declares_the_callbacks_of_progress(code):
     shape = r"Callable\[\[(str, )?int(, int)?(, str)?\], None\]"
-    drops = {"annotator/ui/components/__init__.py", "annotator/ui/parts/class_relations.py"}  # of a class in a tree
+    drops = {
+        "annotator/ui/shared/components.py",
+        "annotator/ui/pages/classes/class_relations.py",
+    }  # of a class in a tree
     found = [path for path in list_modules_with(code, shape) if path.startswith("annotator/")]
     found = {path for path in found if not path.startswith("annotator/benchmark/")}
     assert found - drops == {"annotator/progress_callbacks.py"}
@@ -63,8 +66,8 @@ def test_one_module_declares_the_machine_of_a_cluster(code):
 
 def test_one_module_sets_the_values_of_widgets_that_streamlit_forgets(code):
     mirrors = r"(?:state|session_state|fields)\[key\] = "
-    assert list_modules_with(code, mirrors) == ["annotator/ui/parts/widget_values.py"]
-    assert list_modules_with(code, r"change_refused") == ["annotator/ui/parts/widget_values.py"]
+    assert list_modules_with(code, mirrors) == ["annotator/ui/shared/widget_values.py"]
+    assert list_modules_with(code, r"change_refused") == ["annotator/ui/shared/widget_values.py"]
 
 
 def test_every_name_of_a_module_is_used_somewhere(code):

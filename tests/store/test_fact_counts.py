@@ -29,7 +29,7 @@ def varied(db: Database) -> Database:
 
 
 def value(name: str, given: str) -> object:
-    """What a request gives to the filter of a fact, as components/gallery/filter_bar.js sends it."""
+    """What a request gives to the filter of a fact, as pages/gallery/filter_bar.js sends it."""
     kind = FILTERS_BY_NAME[name].kind
     if kind == FilterKind.CHOICE:
         return given

@@ -37,13 +37,14 @@ def test_format_percent_keeps_whole_percents():
 
 @pytest.mark.parametrize("room", ["ui/pages", "cli"])
 def test_pages_and_commands_use_no_rounding_percent_format(room):
-    files = (Path(__file__).resolve().parents[2] / "annotator" / room).glob("*.py")
+    folder = Path(__file__).resolve().parents[2] / "annotator" / room
+    files = [*folder.glob("*.py"), *folder.glob("*/*_page.py")]
     assert [path.name for path in files if ".0%}" in path.read_text(encoding="utf-8")] == []
 
 
 @pytest.mark.browser
 def test_probability_format_never_shows_0_or_100_percent(browser):
-    script = (Path(annotator.__file__).parent / "ui" / "components" / "shared" / "dom.js").read_text()
+    script = (Path(annotator.__file__).parent / "ui" / "pages" / "shared" / "dom.js").read_text()
     page = browser.new_page()
     told = page.evaluate(
         """async ([script, values]) => {

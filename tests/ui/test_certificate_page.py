@@ -21,11 +21,14 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, auto_accepted, decisions
 from annotator.ui.access import served_project
-from annotator.ui.charts import certificate_charts, theme
+from annotator.ui.pages.certificate import certificate_charts
+from annotator.ui.shared import chart_theme
 
 __all__ = ["many"]  # a fixture
 SCRIPT = """
-from annotator.ui.pages import {} as one
+from importlib import import_module
+from annotator.ui.shared.navigation import find_page_module
+one = import_module(find_page_module("{}"))
 one.page()
 """
 
@@ -125,7 +128,7 @@ def test_certificate_chart_counts_but_does_not_draw_classes_with_few_audit_answe
     assert "Not drawn, with too few audit answers: 2 classes." in words(test)
     [chart] = test.get("vega_lite_chart")
     rows = json.loads(chart.proto.spec)["layer"][1]["encoding"]["y"]["sort"]
-    assert [name.strip(theme.WORD_JOINER) for name in rows] == ["fox"]
+    assert [name.strip(chart_theme.WORD_JOINER) for name in rows] == ["fox"]
 
 
 def test_certificate_headline_follows_the_chosen_recall_target(db):
@@ -238,7 +241,7 @@ def test_interval_chart_has_a_row_per_class_and_omits_unknown_estimates():
             for kind in (certificate_charts.INTERVAL_KINDS[0], certificate_charts.INTERVAL_KINDS[2])
         ]
     )
-    drawn = json.loads(certificate_charts.build_interval_chart(table, 0.98, theme.DARK_PALETTE).to_json())
+    drawn = json.loads(certificate_charts.build_interval_chart(table, 0.98, chart_theme.DARK_PALETTE).to_json())
     assert drawn["height"] > 80 * 24
     assert [one["mark"]["type"] for one in drawn["layer"]] == ["rule", "rule", "point"]
     assert drawn["layer"][2]["transform"] == [{"filter": "isValid(datum.estimate)"}]

@@ -26,7 +26,7 @@ from annotator.records import Decision
 from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.ui.parts import page_classes
+from annotator.ui.shared import page_classes
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from annotator.records import Decision
 from annotator.store.classes import classes
 from annotator.store.labels import decisions, project_counts
 from annotator.ui.access import served_project
-from annotator.ui.parts import frame
-from annotator.ui.parts.class_form import parse_lines
+from annotator.ui.shared import frame
+from annotator.ui.shared.class_form import parse_lines
 
 SCRIPT = """
-from annotator.ui.pages import classes
-classes.page()
+from annotator.ui.pages.classes import classes_page
+classes_page.page()
 """
 
 

@@ -20,12 +20,12 @@ from annotator.store.classes import class_changes, class_history, classes
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.ui.access import served_project
-from annotator.ui.pages.classes import build_rows, find_edits, save_changes
-from annotator.ui.parts import page_classes
+from annotator.ui.pages.classes.classes_page import build_rows, find_edits, save_changes
+from annotator.ui.shared import page_classes
 
 SCRIPT = """
-from annotator.ui.pages import classes
-classes.page()
+from annotator.ui.pages.classes import classes_page
+classes_page.page()
 """
 FOX, HERON, DEER = 1, 2, 3
 
@@ -250,7 +250,7 @@ def test_link_after_a_class_split_opens_a_grid_of_images_labeled_with_the_old_cl
 
 def grid_at(address: dict[str, str]) -> dict:
     """What the Grid page gives its component for an address with these parameters."""
-    test = AppTest.from_string("from annotator.ui.pages import grid\ngrid.page()", default_timeout=30)
+    test = AppTest.from_string("from annotator.ui.pages.grid import grid_page\ngrid_page.page()", default_timeout=30)
     test.session_state["name"] = "Ann"
     for name, value in address.items():
         test.query_params[name] = value

@@ -31,11 +31,11 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions, tagged_exports
 from annotator.ui.access import served_project
-from annotator.ui.charts.theme import WORD_JOINER
-from annotator.ui.export import columns_section
-from annotator.ui.export.export_runner import ExportRequest, ExportRunner, get_export_runner
-from annotator.ui.work.computations import ABANDONED_SECONDS, Computations
-from annotator.ui.work.downloads import Downloads
+from annotator.ui.pages.export import columns_section
+from annotator.ui.shared.chart_theme import WORD_JOINER
+from annotator.ui.shared.work.computations import ABANDONED_SECONDS, Computations
+from annotator.ui.shared.work.downloads import Downloads
+from annotator.ui.shared.work.export_runner import ExportRequest, ExportRunner, get_export_runner
 
 __all__ = ["sure"]  # a fixture
 

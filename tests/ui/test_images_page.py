@@ -16,12 +16,12 @@ from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.images import images, registration
 from annotator.ui.access import served_project
-from annotator.ui.pages.images import MAX_LOG_LINES, _build_csv
-from annotator.ui.work.image_adder import ImageAdder, get_image_adder
+from annotator.ui.pages.images.image_adder import ImageAdder, get_image_adder
+from annotator.ui.pages.images.images_page import MAX_LOG_LINES, _build_csv
 
 SCRIPT = """
-from annotator.ui.parts import frame
-from annotator.ui.pages import images as one
+from annotator.ui.shared import frame
+from annotator.ui.pages.images import images_page as one
 with frame.show_errors():
     one.page()
 """

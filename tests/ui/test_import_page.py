@@ -31,11 +31,12 @@ from annotator.store.labels import decisions
 from annotator.store.runs import prediction_sources
 from annotator.store.upkeep import consistency
 from annotator.ui.access import served_project
-from annotator.ui.parts import frame
-from annotator.ui.work import readable_paths, uploaded_files
-from annotator.ui.work.import_runner import CANCELLED, READY, ImportRequest, ImportRunner, get_import_runner
+from annotator.ui.pages.imports import uploaded_files
+from annotator.ui.pages.imports.import_runner import CANCELLED, READY, ImportRequest, ImportRunner, get_import_runner
+from annotator.ui.shared import frame
+from annotator.ui.shared.work import readable_paths
 
-SCRIPT = "from annotator.ui.pages import imports\nimports.page()"
+SCRIPT = "from annotator.ui.pages.imports import imports_page\nimports_page.page()"
 SETTLED = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every((one) =>
   getComputedStyle(one).opacity === "1")"""  # what is drawn anew is faint until it is there
 NEW_FOX = "![f](//evil.example) <img src=x>"
@@ -267,7 +268,7 @@ import os, signal, sys, time
 from pathlib import Path
 from annotator.exchange.imports.import_plan import ImportOptions
 from annotator.ui.access import served_project as context
-from annotator.ui.work.import_runner import ImportRunner, ImportRequest
+from annotator.ui.pages.imports.import_runner import ImportRunner, ImportRequest
 context.open_project(Path(sys.argv[1]))
 upload = context.db().paths.project / "uploads" / "x"
 upload.mkdir(parents=True)

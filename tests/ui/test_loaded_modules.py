@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from annotator.ui.shared.navigation import find_page_module
+
 pytestmark = pytest.mark.process
 
 PAGES = ("annotate", "review", "gallery", "progress", "export", "settings")
@@ -17,8 +19,8 @@ WORKER = ("process", "training.train", "duties.explain", "features.embed")
 PROCESSES = {
     "the page's process": [
         ("spmll.statistics.metrics, spmll.catalog", "torch"),
-        ("annotator.ui.server, annotator.ui.pages.annotate", "torch sklearn matplotlib altair"),
-        (", ".join(f"annotator.ui.pages.{name}" for name in PAGES), "torch"),
+        ("annotator.ui.server, annotator.ui.pages.annotate.annotate_page", "torch sklearn matplotlib altair"),
+        (", ".join(find_page_module(name) for name in PAGES), "torch"),
     ],
     "the worker": [
         ("annotator.cli", "torch pandas pyarrow sklearn scipy"),  # what every command loads

@@ -13,12 +13,14 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.networks import adaptation, configuration
 from annotator.ui.access import served_project, serving_modes
-from annotator.ui.parts import frame, navigation
+from annotator.ui.shared import frame, navigation
 from spmll import catalog
 
 SCRIPT = """
-from annotator.ui.parts import frame
-from annotator.ui.pages import {name} as one
+from annotator.ui.shared import frame
+from importlib import import_module
+from annotator.ui.shared.navigation import find_page_module
+one = import_module(find_page_module("{name}"))
 with frame.show_errors():
     one.page()
 """

@@ -14,12 +14,13 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions, project_counts
 from annotator.store.networks import embedding_claim
 from annotator.ui.access import served_project
-from annotator.ui.charts import progress_charts, theme
+from annotator.ui.pages.progress import progress_charts
+from annotator.ui.shared import chart_theme
 from spmll.statistics.intervals import wilson_interval
 
 SCRIPT = """
-from annotator.ui.pages import progress
-progress.page()
+from annotator.ui.pages.progress import progress_page
+progress_page.page()
 """
 
 
@@ -165,9 +166,9 @@ def test_cooccurrence_shares_are_relative_to_the_first_class():
 
 def test_charts_of_many_classes_show_those_with_the_most_labels():
     table = pd.DataFrame({"class": [f"c{n}" for n in range(1000)], "present": range(1000), "absent": 0, "unsure": 0})
-    drawn = progress_charts.build_label_chart(table, theme.LIGHT_PALETTE).to_dict()
+    drawn = progress_charts.build_label_chart(table, chart_theme.LIGHT_PALETTE).to_dict()
     rows = next(iter(drawn["datasets"].values()))
-    assert {row["class"].removeprefix(theme.WORD_JOINER) for row in rows} == {f"c{n}" for n in range(960, 1000)}
+    assert {row["class"].removeprefix(chart_theme.WORD_JOINER) for row in rows} == {f"c{n}" for n in range(960, 1000)}
     counts = np.diag(np.arange(1000)) + 1
     assert (
         progress_charts.build_cooccurrence_table(counts, list(table["class"]))["class"].nunique()
@@ -175,7 +176,7 @@ def test_charts_of_many_classes_show_those_with_the_most_labels():
     )
 
 
-@pytest.mark.parametrize("colors", [theme.LIGHT_PALETTE, theme.DARK_PALETTE], ids=["light", "dark"])
+@pytest.mark.parametrize("colors", [chart_theme.LIGHT_PALETTE, chart_theme.DARK_PALETTE], ids=["light", "dark"])
 def test_state_colors_contrast_with_each_other_and_with_the_background(colors):
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
@@ -195,7 +196,7 @@ def test_state_colors_contrast_with_each_other_and_with_the_background(colors):
 
 def test_every_decision_source_has_a_title_and_every_title_its_own_color():
     assert set(progress_charts.SOURCE_TITLES) == set(SOURCES) - {"import"} | {"skip", "flag", "clear", "comment"}
-    for colors in (theme.LIGHT_PALETTE, theme.DARK_PALETTE):
+    for colors in (chart_theme.LIGHT_PALETTE, chart_theme.DARK_PALETTE):
         assert (
             len(set(colors.kinds))
             == len(set(progress_charts.SOURCE_TITLES.values()))

@@ -20,8 +20,8 @@ from annotator.store.relations.relation_edits import AT_MOST_ONE, EXACTLY_ONE, I
 from annotator.ui.access import served_project
 
 SCRIPT = """
-from annotator.ui.pages import classes
-classes.page()
+from annotator.ui.pages.classes import classes_page
+classes_page.page()
 """
 
 

@@ -16,13 +16,13 @@ from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.networks import adaptation, adapted_networks
 from annotator.ui.access import served_project
-from annotator.ui.parts import frame
+from annotator.ui.shared import frame
 
 SCRIPT = """
-from annotator.ui.parts import frame
-from annotator.ui.pages import settings
+from annotator.ui.shared import frame
+from annotator.ui.pages.settings import settings_page
 with frame.show_errors():
-    settings.page()
+    settings_page.page()
 """
 
 

@@ -563,8 +563,8 @@ def _place(db, image_id):
 
 
 PAGE = """
-from annotator.ui.parts import frame
-from annotator.ui.pages import images as one
+from annotator.ui.shared import frame
+from annotator.ui.pages.images import images_page as one
 with frame.show_errors():
     one.page()
 """
@@ -574,7 +574,7 @@ def test_images_page_shows_cache_usage_sets_its_limit_and_finds_new_images(birds
     from streamlit.testing.v1 import AppTest
 
     from annotator.ui.access import served_project
-    from annotator.ui.work.image_adder import get_image_adder
+    from annotator.ui.pages.images.image_adder import get_image_adder
 
     served_project.open_project(tmp_path / "p")
     db = served_project.db()

@@ -24,7 +24,7 @@ from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources, runs
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE
 from annotator.ui.access import served_project
-from annotator.ui.parts import class_names_section
+from annotator.ui.pages.settings import class_names_section
 from annotator.worker.process import Worker
 from annotator.worker.training.schedule import Schedule
 from spmll.backbones.sources.open_clip_models import load
@@ -41,10 +41,10 @@ TEXTS = {
     "grey": list(BACKGROUND_PROMPTS),
 }
 SCRIPT = """
-from annotator.ui.parts import frame
-from annotator.ui.pages import settings
+from annotator.ui.shared import frame
+from annotator.ui.pages.settings import settings_page
 with frame.show_errors():
-    settings.page()
+    settings_page.page()
 """
 
 

@@ -45,7 +45,7 @@ class PageWidget:
         key: Key in the session state.
         label: {count} is the number of `shown_for`, {pairs} that number of pairs.
         help: Tip; "" for none.
-        shown_for: Name in PROJECT_COUNTS (ui/export/choices_section.py): drawn if the project has any; "" always.
+        shown_for: Name in PROJECT_COUNTS (ui/pages/export/choices_section.py): drawn if the project has any; "" always.
     """
 
     kind: WidgetKind

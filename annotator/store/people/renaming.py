@@ -7,7 +7,8 @@ from annotator.store.people.members import Member, add_log_entry, check_name, lo
 
 # Tables with people's names.
 _ANNOTATOR_TABLES = ("decision", "acceptance", "assignment", "event_edit", "reached", "revealed", "speed_test")
-_SETTING_PREFIXES = ("labels_an_image/", "last_export:")  # of a person: labels/answer_mode.py, ui/export/last_export.py
+# of a person: labels/answer_mode.py, ui/shared/work/last_export.py
+_SETTING_PREFIXES = ("labels_an_image/", "last_export:")
 
 
 def rename(db: Database, name: str, new: str, by: str) -> Member:

@@ -7,9 +7,9 @@ import streamlit as st
 from annotator.roles import Right
 from annotator.store.labels import project_counts
 from annotator.ui.access import served_project
-from annotator.ui.components import mount_status_bar
-from annotator.ui.parts import frame
-from annotator.ui.parts.navigation import FIRST_PAGE, MENUS_NEEDING_ANSWERS, PAGES, Menu, PageEntry
+from annotator.ui.shared import frame
+from annotator.ui.shared.components import mount_status_bar
+from annotator.ui.shared.navigation import FIRST_PAGE, MENUS_NEEDING_ANSWERS, PAGES, Menu, PageEntry, find_page_module
 
 # Drawn here: an icon of Streamlit's would be fetched from the net.
 ICON_SVG = (
@@ -25,7 +25,7 @@ def _build_page(entry: PageEntry, listed: bool) -> st.Page:
         if not frame.enter_page(entry):
             frame.show_refusal(entry)
             return
-        import_module(f"annotator.ui.pages.{entry.name}").page()
+        import_module(find_page_module(entry.name)).page()
 
     shown = "visible" if listed else "hidden"
     return st.Page(

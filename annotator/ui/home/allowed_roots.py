@@ -11,7 +11,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources.path_list import is_hidden_path
 from annotator.store.pictures.picture_kinds import looks_like_image
-from annotator.ui.work.readable_paths import parse_absolute_path
+from annotator.ui.shared.work.readable_paths import parse_absolute_path
 
 MAX_ENTRIES_SCANNED = 50_000  # of a folder that are looked at
 MAX_FOLDERS_LISTED = 2_000  # of a folder that are listed

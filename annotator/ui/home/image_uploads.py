@@ -21,7 +21,7 @@ from annotator.humanize import format_count
 from annotator.store.database.new_folders import remove_unfinished_folders
 from annotator.store.disk.processes import build_temporary_path
 from annotator.store.pictures.picture_kinds import looks_like_image
-from annotator.ui.work.uploaded_files import IncomingFile, make_safe_name
+from annotator.ui.pages.imports.uploaded_files import IncomingFile, make_safe_name
 
 PHOTOS_FOLDER_NAME, INCOMING_NAME = "annotator-photos", "incoming"
 MAX_FILES_PER_BATCH = 20_000  # of a batch

@@ -35,10 +35,10 @@ from annotator.ui.home.image_uploads import PHOTOS_FOLDER_NAME, ImageUploads
 from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
 from annotator.ui.home.project_servers import ProjectServers, ServingOptions
 from annotator.ui.home.visitors import Visitor, Visitors
-from annotator.ui.routes.guard import NO_STORE_HEADERS, answer_or_error, build_error_response, read_body
-from annotator.ui.routes.requests import UploadQuery, convert_values, parse_body
-from annotator.ui.routes.uploads import receive_file
+from annotator.ui.pages.imports.uploads_routes import receive_file
 from annotator.ui.server import is_port_free
+from annotator.ui.shared.guard import NO_STORE_HEADERS, answer_or_error, build_error_response, read_body
+from annotator.ui.shared.requests import UploadQuery, convert_values, parse_body
 
 SAMPLE_PAGE_PATH, SAMPLE_PROJECT_NAME = "/start/sample", "demo"
 MAX_PARALLEL_SCANS = 2  # folders that are looked through, and thumbnails that are made, at a time

@@ -28,9 +28,9 @@ from annotator.ui.home.backup_runner import BackupRunner, get_backups_folder
 from annotator.ui.home.hosted_projects import HostedProject
 from annotator.ui.home.project_servers import ProjectServers, ServingOptions
 from annotator.ui.home.visitors import Visitor, Visitors
-from annotator.ui.routes.guard import NO_STORE_HEADERS, answer_or_error, build_error_response, read_body
-from annotator.ui.routes.requests import parse_body
 from annotator.ui.server import is_port_free
+from annotator.ui.shared.guard import NO_STORE_HEADERS, answer_or_error, build_error_response, read_body
+from annotator.ui.shared.requests import parse_body
 
 TRASH_FOLDER_NAME = ".trash"
 WORKER_STOP_SECONDS = 15.0  # that a worker may take to end after its server

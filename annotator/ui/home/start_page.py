@@ -37,7 +37,7 @@ from annotator.ui.home.project_page import ProjectPage, get_token_name
 from annotator.ui.home.project_servers import ProjectServers, ServingOptions
 from annotator.ui.home.visitors import VisibleProject, Visitor, Visitors
 
-COMPONENTS_FOLDER = Path(__file__).parent.parent / "components"
+COMPONENTS_FOLDER = Path(__file__).parent.parent / "pages"
 SERVED_FILES = {
     "start/start.css": "text/css",
     "start/new_project.js": "text/javascript",

@@ -11,7 +11,7 @@ from annotator.store.labels import image_overlap
 from annotator.store.people import assignment, members, reference_answers
 from annotator.store.people.assignment import CLASS, FOLDER, IMAGES
 from annotator.ui.access import served_project
-from annotator.ui.parts import empty_notice, frame
+from annotator.ui.shared import empty_notice, frame
 from spmll.statistics.intervals import wilson_interval
 
 ASSIGNMENT_KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a class"}

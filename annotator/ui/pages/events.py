@@ -21,8 +21,8 @@ from annotator.store.events.event_summary import (
 from annotator.store.events.project_events import Events
 from annotator.store.images import images
 from annotator.ui.access import served_project
-from annotator.ui.parts import empty_notice, frame
-from annotator.ui.work.computations import get_computations
+from annotator.ui.shared import empty_notice, frame
+from annotator.ui.shared.work.computations import get_computations
 
 REFRESH_SECONDS = 1.0  # seconds, while the images are read
 MAX_PAIRS_SHOWN = 6  # doubtful pairs that are shown

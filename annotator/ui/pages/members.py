@@ -13,7 +13,7 @@ from annotator.store.people.members import Member
 from annotator.ui.access import served_project
 from annotator.ui.access.access_keys import build_invitation_url
 from annotator.ui.access.serving_modes import OIDC
-from annotator.ui.parts import frame, widget_values
+from annotator.ui.shared import frame, widget_values
 
 HIDEABLE_PART_NAMES = {
     "gallery": "Gallery",

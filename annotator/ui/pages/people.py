@@ -14,8 +14,7 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.people import reference_answers
 from annotator.ui.access import served_project
-from annotator.ui.charts import agreement_charts, theme
-from annotator.ui.parts import frame, html_tables
+from annotator.ui.shared import chart_theme, frame, html_tables, week_chart
 from spmll.statistics.agreement_coefficients import Estimate
 from spmll.statistics.intervals import wilson_interval
 
@@ -88,12 +87,12 @@ def _draw_person(db: Database, person: AnnotatorFigures) -> None:
         )
         if frame.has_right(Right.OWN):
             frame.draw_page_link("assignment", "Go to Assignment", ":material/assignment_ind:")
-    _draw_by_week(person, theme.get_palette(st.context.theme.type))
+    _draw_by_week(person, chart_theme.get_palette(st.context.theme.type))
     _draw_by_class(person)
     _draw_reference_answers(db, person.name)
 
 
-def _draw_by_week(person: AnnotatorFigures, colors: theme.Palette) -> None:
+def _draw_by_week(person: AnnotatorFigures, colors: chart_theme.Palette) -> None:
     if not person.weeks:
         return
     with st.container(border=True):
@@ -107,7 +106,7 @@ def _draw_by_week(person: AnnotatorFigures, colors: theme.Palette) -> None:
             )
             table["week"] = pd.to_datetime(table["week"])
             st.altair_chart(
-                theme.apply_text_colors(agreement_charts.build_week_chart(table, colors), colors), width="stretch"
+                chart_theme.apply_text_colors(week_chart.build_week_chart(table, colors), colors), width="stretch"
             )
         html_tables.show([{"week of": week.monday, **_build_figures(week)} for week in person.weeks], "By week")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-COMPONENTS_FOLDER = Path(__file__).parent.parent / "components"
+COMPONENTS_FOLDER = Path(__file__).parent.parent / "pages"
 _IMPORT_PATTERN = re.compile(r'^import \{([^}]*)\} from "(\.[^"\n]+)";$', re.MULTILINE)
 _EXPORT_PATTERN = re.compile(r"^export (default )?((?:async )?function|class|const|let) (\w+)", re.MULTILINE)
 _UNSUPPORTED_PATTERN = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)

@@ -1,7 +1,7 @@
 """Simulated annotators: a thread for each open page, which requests, decides and sends as a page in a browser does.
 
 A decision gets its uuid on the page and is sent again under that uuid until the server has acknowledged it
-(components/shared/outbox.js). The answers are random: what is checked at the end is what was stored, not its truth.
+(pages/shared/outbox.js). The answers are random: what is checked at the end is what was stored, not its truth.
 """
 
 import http.client

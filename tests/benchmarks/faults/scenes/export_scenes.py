@@ -12,7 +12,7 @@ from annotator.exchange.exports import destination, export_writer
 from annotator.exchange.exports.choices import Choices
 from annotator.store.database.database import Database
 from annotator.store.labels import tagged_exports
-from annotator.ui.export.export_runner import ExportRequest, get_export_runner
+from annotator.ui.shared.work.export_runner import ExportRequest, get_export_runner
 from benchmarks.faults.scenes.scene import Scene, compute_digests, save_decision
 
 DATED_FILES = ("data_card.json", "data_card.md")  # files of a folder that say when they were written
@@ -154,7 +154,7 @@ class DownloadedZip(Scene):
     """An export to a zip for download by the Export page; the next export removes the remains of a killed one."""
 
     name = "export_zip"
-    loads = ("annotator.ui.export.export_runner",)
+    loads = ("annotator.ui.shared.work.export_runner",)
     on_server = ""
 
     @override

@@ -1,1 +1,0 @@
-"""The parts of the Export page. Begin with pages/export.py."""

@@ -1,0 +1,1 @@
+"""The Agreement page. Begin with agreement_page.py."""

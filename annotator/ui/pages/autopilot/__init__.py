@@ -1,0 +1,1 @@
+"""The Autopilot page. Begin with autopilot_page.py and autopilot.js."""

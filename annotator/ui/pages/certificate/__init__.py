@@ -1,0 +1,1 @@
+"""The Certificate page. Begin with certificate_page.py."""

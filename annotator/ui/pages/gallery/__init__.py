@@ -1,0 +1,1 @@
+"""The Gallery page. Begin with gallery_page.py and gallery.js."""

@@ -1,0 +1,1 @@
+"""The Images page. Begin with images_page.py."""

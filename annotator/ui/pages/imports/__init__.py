@@ -1,0 +1,1 @@
+"""The Import page: upload, preview, history. Begin with imports_page.py and import_runner.py."""

@@ -1,0 +1,1 @@
+"""The Map page. Begin with map_page.py and map.js."""

@@ -1,0 +1,1 @@
+"""The Progress page. Begin with progress_page.py."""

@@ -1,0 +1,1 @@
+"""The Settings page. Begin with settings_page.py."""

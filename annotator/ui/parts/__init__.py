@@ -1,1 +1,0 @@
-"""Parts shared by several pages. Begin with frame.py."""

@@ -1,0 +1,1 @@
+"""Long work that pages start, in threads that survive reloads. Begin with computations.py."""

@@ -1,1 +1,0 @@
-"""Long work of pages in threads, with state that survives reloads. Begin with computations.py."""
