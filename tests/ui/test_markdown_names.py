@@ -32,6 +32,7 @@ IN_WORDS = {
     "format_search_time", "format_size", "guarantee.format_precision", "int", "len", "max", "min", "round", "sum",
 }  # fmt: skip
 NUMBER = re.compile(r"[,+\d.]*[dfg%,]|\+?,?d?")
+OPTION_TABLE = "texts of export_options.OPTIONS, and counts"
 NUMBERS, CALLERS, PROGRAM = (
     "figures only",
     "its callers are in this file and give constants",
@@ -74,6 +75,10 @@ KNOWN = {
         "f'Add {_format_class_count(pending)}, {frame.escape_markdown(one)}'",
     ): "a number, and names that are escaped",
     ("shared/class_form.py", "text"): "its callers give constants",
+    ("pages/export/choices_section.py", "section"): OPTION_TABLE,
+    ("pages/export/choices_section.py", "widget.label"): OPTION_TABLE,
+    ("pages/export/choices_section.py", "widget.help or None"): OPTION_TABLE,
+    ("pages/export/choices_section.py", "_format_label(page, widget)"): OPTION_TABLE,
     ("pages/imports/imports_page.py", "title"): CALLERS,
     ("pages/people.py", "_format_seconds(person)"): NUMBERS,
     ("pages/people.py", "_format_percent(person.same)"): NUMBERS,
