@@ -1,4 +1,4 @@
-"""The command line: parse, call one function, print; one file a kind of command.
+"""The command line, one file per kind of command: parse, call one function, print.
 
 options.py and printing.py hold what the commands share. Only the commands that train, measure, or show a method in full
 load torch. Begin with project.py.

@@ -1,6 +1,6 @@
 """The data sets for comparing methods: published ones, or any image folder with truth.
 
-Each set has one file and one line in DATASETS.
+Each set has one file and one line in DATASETS. Start with dataset.py.
 """
 
 from pathlib import Path

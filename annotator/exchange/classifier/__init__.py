@@ -1,1 +1,1 @@
-"""Exported classifiers and their model cards, used without torch."""
+"""Exported classifiers and their model cards, used without torch. Start with onnx_classifier.py."""

@@ -1,1 +1,1 @@
-"""The classes of a project and the changes made to them."""
+"""The classes of a project and the changes made to them. Start with classes.py."""

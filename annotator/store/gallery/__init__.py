@@ -1,1 +1,1 @@
-"""In-memory image columns that the Gallery filters and sorts."""
+"""In-memory image columns that the Gallery filters and sorts. Start with image_columns.py."""

@@ -1,1 +1,1 @@
-"""Image file locations: local folders, object stores and web servers."""
+"""Image file locations: local folders, object stores and web servers. Start with location.py."""

@@ -1,1 +1,1 @@
-"""The project's backbone: settings, comparisons, adaptation and embedding claims."""
+"""The project's backbone: settings, comparisons, adaptation and embedding claims. Start with configuration.py."""

@@ -1,1 +1,1 @@
-"""Members, roles, assignments, leases, blind work and activity of a project."""
+"""Members, roles, assignments, leases, blind work and activity of a project. Start with members.py."""

@@ -1,1 +1,1 @@
-"""Image file content: the only decoder, EXIF and colors, without a database."""
+"""Image file content: the only decoder, EXIF and colors, without a database. Start with decoding.py."""

@@ -1,1 +1,1 @@
-"""Class relations: a spaniel is a dog, and day and night exclude each other."""
+"""Class relations: a spaniel is a dog, and day and night exclude each other. Start with declared_relations.py."""

@@ -1,1 +1,1 @@
-"""Training results: runs, their versions and probabilities, and imported predictions."""
+"""Training results: runs, their versions and probabilities, and imported predictions. Start with runs.py."""

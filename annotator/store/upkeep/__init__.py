@@ -1,1 +1,1 @@
-"""Upkeep of a project: backups, health and consistency checks."""
+"""Upkeep of a project: backups, health and consistency checks. Start with backup.py."""

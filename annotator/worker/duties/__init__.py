@@ -1,1 +1,1 @@
-"""Worker duties other than training, such as heat maps and prelabels."""
+"""Worker duties other than training, such as heat maps and prelabels. Start with explain.py."""
