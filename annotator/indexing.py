@@ -1,4 +1,4 @@
-"""Mapping of image and class ids to rows and columns."""
+"""Mapping of image and class ids to rows and columns of arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ CHUNK_ROWS = 1 << 14  # aligned in one go: no second copy of everything
 
 
 def find_positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions of ids among others, and which were found.
+    """Return the index of each wanted id in `ids`, and whether it was found.
 
-    Unknown ids get a valid position, for safe indexing.
+    Unknown ids get a valid index, for safe indexing.
 
     Args:
         wanted: (n,) int64.
@@ -36,7 +36,7 @@ def find_positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None
 
 @dataclass(frozen=True, eq=False)
 class CellIndex:
-    """An (N, C) array's ids.
+    """The image ids of an (N, C) array's rows and the class ids of its columns.
 
     Attributes:
         image_ids: (N,) int64, ascending.
@@ -47,15 +47,15 @@ class CellIndex:
     class_ids: np.ndarray
 
     def find_rows(self, image_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
-        """Return n images' rows, (n,) int64, and found, (n,) bool."""
+        """Return the rows of n images, (n,) int64, and whether each was found, (n,) bool."""
         return find_positions(image_ids, self.image_ids)
 
     def find_columns(self, class_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
-        """Return n classes' columns, (n,) int64, and found, (n,) bool."""
+        """Return the columns of n classes, (n,) int64, and whether each was found, (n,) bool."""
         return find_positions(class_ids, self.class_ids)
 
     def find_cells(self, image_ids: Ids, class_ids: Ids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, columns and found of n cells.
+        """Return the rows and columns of n cells, and whether each was found.
 
         Args:
             image_ids: (n,) int64.
@@ -68,7 +68,7 @@ class CellIndex:
         return rows, columns, known_rows & known_columns
 
     def align(self, values: Rows, image_ids: Ids, class_ids: Ids) -> np.ndarray:
-        """Return values in other rows and columns.
+        """Return an array's values rearranged to the rows and columns of other ids.
 
         Args:
             values: (N, C) float, possibly memory-mapped.
@@ -76,7 +76,7 @@ class CellIndex:
             class_ids: (c,) int64.
 
         Returns:
-            (n, c), nan where unknown.
+            (n, c), nan for unknown ids.
         """
         (rows, known_rows), (columns, known_columns) = self.find_rows(image_ids), self.find_columns(class_ids)
         result = np.full((len(rows), len(columns)), np.nan, values.dtype)

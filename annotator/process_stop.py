@@ -1,4 +1,4 @@
-"""What ends a process of ours from outside: the end of the process that started it, and the signals to stop."""
+"""Stopping this process from outside: when its parent process ends, and on signals."""
 
 import contextlib
 import os
@@ -12,15 +12,15 @@ STOP_SECONDS = 10.0  # that a process may take to stop after the one that starte
 
 
 def watch_parent(stop: Callable[[], object], exit_seconds: float = STOP_SECONDS, exit_status: int = 1) -> None:
-    """Start a thread that ends this process with the one that started it.
+    """Start a thread that ends this process when its parent process ends.
 
-    The parent holds the other end of standard input. The system closes it however the parent ends, kill -9 included. No
-    signal does that on every platform.
+    The parent holds the other end of standard input, which the system closes even after kill -9. No signal does
+    that on every platform.
 
     Args:
-        stop: Called at the end of standard input, to ask the rest of the process to stop.
-        exit_seconds: Seconds after which the process exits if it has not stopped.
-        exit_status: The status of that exit.
+        stop: Called at the end of standard input, to stop the rest of the process.
+        exit_seconds: Seconds until the process exits if it has not stopped.
+        exit_status: Status of that exit.
     """
 
     def wait_for_end() -> None:
@@ -34,13 +34,13 @@ def watch_parent(stop: Callable[[], object], exit_seconds: float = STOP_SECONDS,
 
 
 def send_stop_signal() -> None:
-    """Send this process the signal to stop."""
+    """Send SIGTERM to this process."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextlib.contextmanager
 def stop_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM set `stop` during the block; a SIGINT after the first signal raises KeyboardInterrupt.
+    """Set `stop` on SIGINT or SIGTERM during the block. SIGINT after the first raises KeyboardInterrupt.
 
     Does nothing outside the main thread, where no handler can be set.
     """

@@ -1,6 +1,6 @@
-"""The two callbacks by which long work reports its progress; what they raise ends the work.
+"""The two types of progress callbacks for long work. An exception raised by one cancels the work.
 
-Both get the amount that is done and the total, in the same unit; a total of 0 is not known.
+Both receive the completed and total amount in the same unit. A total of 0 is unknown.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,8 @@ StepCallback = Callable[[str, int, int], None]  # (the present step in words, do
 
 
 def ignore_progress(done: int, of: int) -> None:
-    """Report nothing."""
+    """Do nothing: the default ProgressCallback."""
 
 
 def ignore_steps(step: str, done: int, of: int) -> None:
-    """Report nothing."""
+    """Do nothing: the default StepCallback."""

@@ -229,10 +229,10 @@ class Project:
         """Return the quality report, with 95% intervals.
 
         Args:
-            target: Recall in [0, 1] for `lacks`.
+            target: Recall in [0, 1] that the advice refers to.
 
         Returns:
-            Figures and advice (`lacks`).
+            Figures, and advice on reaching the target (`lacks`).
         """
         from annotator.quality.certification import compute_certificate
 

@@ -17,7 +17,7 @@ CELL_ACTIONS = ("label", "clear")
 
 @dataclass(frozen=True)
 class DecisionSource:
-    """The source of a decision and its properties.
+    """One way in which a decision is made, such as a click or an audit, and its properties.
 
     Attributes:
         name: Stored name.
@@ -26,7 +26,7 @@ class DecisionSource:
         scored: The model's probability is logged.
         unbiased: The cell's choice is independent of its answer. Includes relabels, or disputed cells would be
             missing.
-        timed: Timed work: grid, image, click or "".
+        timed: Timed task: grid, image, click or "" for none.
         claimable: Pages may send it.
         blind: Others' answers are hidden.
         is_vote: Never changes others' labels.
@@ -202,7 +202,7 @@ class Class:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision as stored.
+    """One stored action of an annotator, such as a label, flag or undo.
 
     Attributes:
         uuid: Storing it again changes nothing.
@@ -212,10 +212,10 @@ class Decision:
         image_id: None only for undo.
         class_id: For labels and clears.
         state: 1 present, -1 absent, 0 unsure, or None.
-        undoes: Uuid. None with "undo" selects the newest.
-        batch: Decisions undone together.
-        run_id: Displayed suggestion's run, or None.
-        score: Its probability, or None.
+        undoes: Uuid of the decision to undo. None with "undo" selects the newest.
+        batch: Shared by decisions undone together.
+        run_id: Run of the displayed suggestion, or None.
+        score: Displayed probability, or None.
         milliseconds: Answer time, or None.
         note: Flag or comment. "" removes flags.
     """
@@ -244,8 +244,8 @@ class Batch:
         annotator: Author.
         source: `DecisionSource` name.
         cells: (image id, class id, state or None to clear, displayed probability or None).
-        run_id: Run, or None.
-        milliseconds: Total, or None.
+        run_id: Run of the displayed probabilities, or None.
+        milliseconds: Total answer time, or None.
     """
 
     uuid: str
@@ -281,9 +281,9 @@ class SaveResult:
     """The result of storing decisions, each saved or refused.
 
     Attributes:
-        saved: Uuids.
+        saved: Uuids of stored decisions.
         refused: Uuid -> reason.
-        opinions: Saved on disputed cells.
+        opinions: Uuids saved on disputed cells, which they do not resolve.
     """
 
     saved: list[str]
@@ -309,15 +309,15 @@ class AnnotatorAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A label that the current run finds missing or, if `known`, wrong.
+    """A label that the current model finds missing or, if `known`, wrong.
 
     Attributes:
         image_id: Image.
         class_id: Class.
         probability: None only for some disagreements.
-        run_id: Run, or None.
-        known: Person's state, or None.
-        said: Disagreeing answers, newest last.
+        run_id: Training run, or None.
+        known: State that annotators gave, or None.
+        said: Answers of disagreeing annotators, newest last.
         models: (name, score) per external model.
         boxes: (name, score, left, top, width, height), image fractions.
     """
@@ -334,11 +334,11 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class SuggestionFilter:
-    """The suggestions that Review shows.
+    """A filter of the suggestions that the Review page shows.
 
     Attributes:
         class_id: None selects all.
-        low: None selects the run's threshold (answered cells: no limit).
+        low: Lowest probability. None selects the run's threshold, or no limit for answered cells.
         high: Highest probability.
         kind: "missing", "likely_mistakes" or "annotator_disagreements".
         by: Annotator of images (or answered cells). "" selects all.
@@ -353,20 +353,20 @@ class SuggestionFilter:
 
 @dataclass(frozen=True)
 class WantedImages:
-    """A page's request for images.
+    """A page's request to lease images.
 
     Attributes:
         mode: annotate or review.
-        holder: Leasing page.
+        holder: Leasing page's id.
         annotator: Person.
-        have: Images in hand. Other leases are released.
-        want: Further images.
+        have: Images held by the page. Its other leases are released.
+        want: Number of further images.
         only: Review filter.
         passed: Finished images.
-        instead: Holder before a reload, or "".
+        instead: Page id before a reload, or "".
         order: Query order. "" selects the project's.
         after: Last image left. 0 restarts, None continues.
-        may_review: False omits images pending blind and others' mistakes.
+        may_review: False omits images that the annotator must still answer blind, and disputed labels.
     """
 
     mode: str
@@ -384,20 +384,20 @@ class WantedImages:
 
 @dataclass(frozen=True)
 class WantedGrids:
-    """A page's request for grids.
+    """A page's request to lease grids of images for one class.
 
     Attributes:
-        holder: Leasing page.
+        holder: Leasing page's id.
         annotator: Person.
-        class_id: None selects the class in hand, else the best.
+        class_id: None selects the class of the last held cell, else the best.
         size: Tiles per grid.
-        have: Cells in hand.
-        want: Further grids.
+        have: Cells (image id, class id) held by the page.
+        want: Number of further grids.
         passed: Finished cells.
-        instead: Holder before a reload.
-        selection: "" selects all images.
-        but: Excluded class.
-        hide_predictions: Include answered cells, hide predictions and answers.
+        instead: Page id before a reload, or "".
+        selection: Image selection. "" selects all images.
+        but: Excluded class, or None.
+        hide_predictions: For audits. Include answered cells, hide predictions and answers.
     """
 
     holder: str
@@ -415,17 +415,17 @@ class WantedGrids:
 
 @dataclass(frozen=True)
 class WantedActions:
-    """Autopilot's request for actions.
+    """The Autopilot page's request to lease actions (grids or images).
 
     Attributes:
-        holder: Leasing page.
+        holder: Leasing page's id.
         annotator: Person.
-        have: Cells in hand, class 0 for images.
-        want: Further actions.
+        have: Cells (image id, class id) held by the page, class 0 for images.
+        want: Number of further actions.
         passed: Finished cells.
-        instead: Holder before a reload.
+        instead: Page id before a reload, or "".
         tiles: Largest grid, or None.
-        extras: Questions about answered labels at the end.
+        extras: Kinds of questions about answered labels, at the end.
     """
 
     holder: str

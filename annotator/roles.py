@@ -6,7 +6,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 
 
 class Right(IntEnum):
-    """The right for an action, including lower ones."""
+    """A level of permission, where each level includes all lower ones."""
 
     NOTHING = 0
     LOOK = 1  # see images, labels, progress
@@ -16,7 +16,7 @@ class Right(IntEnum):
 
 
 class Role(StrEnum):
-    """The stored role of a member."""
+    """A member's role as stored, from "none" to "owner"."""
 
     NONE = "none"  # signed in, but not let in: a newcomer, or somebody who was removed
     GUEST = "guest"
@@ -26,7 +26,7 @@ class Role(StrEnum):
 
     @property
     def highest_right(self) -> Right:
-        """Return its highest right."""
+        """Return the highest right that this role has."""
         return Right(list(Role).index(self))
 
 

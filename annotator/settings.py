@@ -62,7 +62,7 @@ class Paths:
 
     @property
     def opener_page(self) -> Path:
-        """Return the page that opens the browser with a key."""
+        """Return the local HTML page through which the browser gets its login key."""
         return self.project / "open.html"
 
     @property
@@ -121,7 +121,7 @@ class Paths:
         return folder if version is None else folder / str(version)
 
     def patch_scores(self, wording: str) -> Path:
-        """Return the folder of patch scores for one wording."""
+        """Return the folder of image patch scores for one set of class prompts."""
         return self.project / "predictions" / "names" / wording
 
     @property
@@ -174,7 +174,7 @@ class Paths:
         return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"
 
     def heatmap_findings(self, run_id: int, class_id: int) -> Path:
-        """Return the findings about confused heat maps."""
+        """Return the file of classes that a run's heat maps of a class may show instead."""
         return self.heatmaps / str(run_id) / f"{class_id}.json"
 
 

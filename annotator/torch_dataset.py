@@ -23,14 +23,14 @@ from annotator.store.pictures.decoding import BadImage, open_rgb
 class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
     """A torch Dataset of (image, labels, mask), usable in DataLoader workers.
 
-    Images without a transform: float32 (3, size, size) in [0, 1], squashed, or PIL. Labels: (C,) float32, 1
-    present, -1 absent, else 0. Mask: (C,) float32, 1 where known.
+    Images: the transform's result. Without a transform float32 (3, size, size) in [0, 1], stretched to a square,
+    or PIL without a size. Labels: (C,) float32, 1 present, -1 absent, else 0. Mask: (C,) float32, 1 where known.
 
     Attributes:
         classes: C class names.
         names: N image names.
-        targets: (N, C) int8, like labels.
-        missing: Excluded unreadable images.
+        targets: (N, C) int8, values as in the labels.
+        missing: Names of unreadable images, left out.
     """
 
     classes: list[str]
@@ -54,12 +54,12 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         Args:
             classes: C class names.
             names: N image names.
-            targets: (N, C) int8: 1, -1 or 0.
-            files: N files.
-            missing: Excluded images.
+            targets: (N, C) int8: 1 present, -1 absent, else 0.
+            files: File of each image.
+            missing: Names of unreadable images, left out.
             transform: Applied to PIL images, or None.
-            size: Pixels without a transform.
-            bands: Displayed bands.
+            size: Width and height without a transform. None gives PIL images.
+            bands: Displayed bands of multi-band images.
         """
         self.classes, self.names, self.targets, self.missing = classes, names, targets, missing
         self._files, self._transform, self._size, self._bands = files, transform, size, bands
@@ -109,16 +109,16 @@ def build_labeled_images(
 
     Args:
         db: The project's database.
-        split: None selects all.
-        transform: Applied to PIL images.
-        choices: Cells and images.
-        size: Pixels without a transform.
+        split: Name of a split. None selects all images.
+        transform: Applied to PIL images, or None.
+        choices: Export options that select labels and images.
+        size: Width and height without a transform. None gives PIL images.
 
     Returns:
-        The readable images.
+        The Dataset of the readable images.
 
     Raises:
-        AnnotatorError: Not valid choices, or empty split.
+        AnnotatorError: The choices are not valid, or the split is empty.
     """
     if split is not None and not choices.splits:
         choices = replace(choices, splits="existing")

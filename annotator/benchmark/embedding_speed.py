@@ -145,7 +145,7 @@ def _build_shared_pass(network: Backbone, count: int) -> Callable[[], object]:
 
 
 def _build_pass_per_core(network: Backbone, count: int) -> Callable[[], None]:
-    """Return a forward pass with the images divided among cores."""
+    """Return a forward pass that divides the images among threads, each with its own batch."""
     parts = _draw_pixels(network, count).split(network.chunk if network.on_gpu else 8)
 
     def run() -> None:
@@ -156,7 +156,7 @@ def _build_pass_per_core(network: Backbone, count: int) -> Callable[[], None]:
 
 
 def _build_plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
-    """Return a loop without threads, batches or reduced decoding."""
+    """Return a loop that embeds images one by one, without threads or reduced decoding."""
     interpolation = transforms.InterpolationMode(network.interpolation)
     prepare = transforms.Compose(
         [

@@ -23,9 +23,9 @@ MAX_STRENGTH = 10.0  # e^10 times as salient for one standard deviation: beyond 
 
 @dataclass(frozen=True)
 class Naming:
-    """The way in which annotators choose their first class.
+    """How annotators choose the one class that they name first.
 
-    `strength` is the exponent of weights, 0 is random.
+    `strength` is the exponent of the weights. 0 means random.
     """
 
     kind: str = "random"
@@ -41,14 +41,14 @@ RANDOM_NAMING = Naming()
 
 
 def draw_class_salience(classes: int, strength: float, chance: np.random.Generator) -> np.ndarray:
-    """Draw (C,) log-normal salience factors of spread `strength`."""
+    """Draw one log-normal salience factor per class, (C,). `strength` is the standard deviation of its log."""
     return np.exp(strength * chance.normal(size=classes))
 
 
 def compute_log_weights(truth: np.ndarray, naming: Naming, seed: int, areas: np.ndarray | None = None) -> np.ndarray:
-    """Return the log weights (n, C) of naming each class first.
+    """Return the log weight of naming each class first, per image and class (n, C).
 
-    `areas` (n, C) are above 0 where truth is True.
+    `areas` (n, C) are object areas, above 0 where truth is True.
     """
     if naming.kind == "random":
         return np.zeros(truth.shape)
@@ -79,7 +79,7 @@ def choose_first_classes(truth: np.ndarray, uniform: np.ndarray, log_weights: np
 
 
 def compute_naming_rates(truth: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return per class (C,) how often clicked images with it name it, nan if none shows it."""
+    """Return per class the share of its labeled images on which it is the label, (C,), nan without images."""
     clicked = (labels == 1).any(1)
     shown = truth[clicked].sum(0)
     return np.where(shown, (labels[clicked] == 1).sum(0) / np.maximum(shown, 1), np.nan)

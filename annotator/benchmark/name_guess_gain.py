@@ -1,4 +1,4 @@
-"""The gain of predictions from class names: hidden average precision and effort."""
+"""The gain of predictions from class names alone: average precision on unlabeled cells, and human effort."""
 
 import shutil
 import uuid
@@ -30,7 +30,7 @@ BENCH_ANNOTATOR = "Bench"
 
 
 def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, seed: int = 0) -> dict[str, Any]:
-    """Measure hidden average precision and human effort with and without class names.
+    """Measure average precision on unlabeled cells, and human effort, with and without class names.
 
     Args:
         truth: CSV of all labels.
@@ -70,7 +70,7 @@ def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, se
 
 
 def _measure_guesses(project: Path, shown: np.ndarray) -> dict[str, float | None]:
-    """Return how well names rank all cells, by whole images, then also patches."""
+    """Return the ranking figures of class name scores, from whole images and then also from patches."""
     worker, figures = Worker(project), {}
     try:
         if name_texts.build_wording(worker.db) is None:
@@ -99,7 +99,7 @@ def _measure_ranking(db: Database, shown: np.ndarray, name: str) -> dict[str, fl
 
 
 def _measure_after_clicks(project: Path, copy: Path, shown: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Train a copy with labels and return its hidden average precision over cells and classes."""
+    """Train a copy with `labels`, and return average precision on unlabeled cells (pooled, class mean)."""
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
     try:
         db = Database(copy)

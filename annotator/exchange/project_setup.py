@@ -62,15 +62,16 @@ class SetupResult:
 
 @dataclass(frozen=True)
 class SetupSettings:
-    """The settings that a project gets, None: as they are; and how its class list is read.
+    """Settings for `set_up_project`. None keeps the present one.
 
     Attributes:
-        method: The method of the next runs.
-        backbone: The network.
-        bands: The bands to show of images that do not name red, green and blue.
-        cache_gb: Disk space for images that were read at addresses.
-        mode: answering.ONE or ALL: how people begin to label.
-        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in the list is two classes or one; None: undecided.
+        method: Method of the next trainings.
+        backbone: Backbone name.
+        bands: Bands shown for images that do not declare red, green and blue.
+        cache_gb: Disk space in GB for images read from URLs.
+        mode: answer_mode.MODE_ONE or MODE_ALL.
+        commas: name_lists.SPLIT or KEEP: "fox, deer" in the class list is two classes or one. None raises
+            AnnotatorError for such names.
     """
 
     method: str | None = None
@@ -97,25 +98,24 @@ def set_up_project(
     in_place: bool = False,
     reading: ReadingOptions | None = None,
 ) -> SetupResult:
-    """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
+    """Create a project, or add images, classes and labels to an existing one. The call is idempotent.
+
+    A new project is created all or nothing, even if the process is killed. The next call resumes.
 
     Args:
-        project: The project folder.
-        images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
-            an address.
-        class_file, class_text: A list of classes, as a file or as text.
-        label_file: A file of labels; `reading` has what the person said about its meaning.
-        settings: The settings that the project gets.
-        progress: Called with (files looked at, files in all).
-        fetching: Called with the progress of unpacking or downloading.
-        in_place: Images at the address `images_folder` are read from there; nothing is downloaded.
+        project: Project folder.
+        images_folder: Folder or URL, or an archive, table or list of paths, which is fetched first.
+        class_file, class_text: Class list, as a file or as text.
+        label_file: File of labels.
+        settings: Settings of the project.
+        progress: Receives (files checked, all files).
+        fetching: Receives the progress of unpacking or downloading.
+        in_place: Read images from the URL `images_folder` without downloading it.
+        reading: The user's decisions about the meaning of `label_file`.
 
-    A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
-
-    Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, a class
-    that may be several, a label file that can be read in more than one way, an unknown method, or a folder that holds
-    something else. If labels contradict each other on one picture with several names, the error comes after the images
-    are added and before any label is.
+    Raises:
+        AnnotatorError: Before any write for invalid or ambiguous arguments. After images are added, but before
+            any label is, if labels of equal images contradict each other.
     """
     exists = (project / "project.db").exists()
     if not exists:
@@ -212,7 +212,7 @@ def _plan_label_import(
     reading: ReadingOptions,
     root: Path | None,
 ) -> Generator[ImportPlan]:
-    """Yield a label import to apply. Unknown images or classes and ambiguity raise AnnotatorError."""
+    """Yield a label import to apply. Unknown images or classes and open questions raise AnnotatorError."""
     with Staging(db.paths.project, print) as staging:
         origin = LocatedSource(str(label_file.resolve()), label_file, *choose_format(label_file, None))
         rules = NameRules({}, strict=True, listed=[*dict(listed)], origin=name_matching.NameOrigin(root=root))

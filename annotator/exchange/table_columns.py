@@ -1,4 +1,4 @@
-"""The columns of an exported table, and the text that names them on the command line."""
+"""Columns of an exported table, and their text form for the command line."""
 
 import csv
 import io
@@ -13,11 +13,11 @@ _COLUMN = re.compile(r"((?:\\[\\=]|[^=])*)(=?)(.*)", re.DOTALL)  # of --columns:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns of a table.
+    """The options for the columns of an exported table.
 
     Attributes:
-        long: One row per cell instead of per image.
-        chosen: (column, its name in the file) in order; () for the columns that the format writes by default.
+        long: One row per cell (image and class) instead of per image.
+        chosen: (column, name in the file) in order. Empty selects the format's default columns.
         seconds: Also write the seconds per answer.
     """
 
@@ -27,7 +27,10 @@ class TableColumns:
 
 
 def parse_columns(text: str) -> tuple[tuple[str, str], ...]:
-    r"""Return (column, its name in the file) of a text such as "image=file,fox"; \= and \\ stand for = and \."""
+    r"""Return (column, name in the file) pairs of a text such as "image=file,fox".
+
+    In names, \= and \\ stand for = and \.
+    """
     if not text:
         return ()
     pairs: list[tuple[str, str]] = []
@@ -43,7 +46,7 @@ def parse_columns(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def format_columns(chosen: Sequence[tuple[str, str]]) -> str:
-    """Return the chosen columns as text that `parse_columns` reads back."""
+    """Return the chosen columns in the text form that `parse_columns` reads."""
     if not chosen:
         return ""
     text = io.StringIO()

@@ -21,7 +21,7 @@ class AnnotatorDisagreements:
         self.db, self.predictions, self.filter, self.min_probability = db, predictions, filter_, min_probability
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield one array of image ids with a disagreement in the filter, possibly repeated."""
+        """Yield arrays of image ids with a disagreement that the page's filter selects, possibly repeated."""
         cells = disagreed_cells.load_newest_cells(self.db, MAX_RANKED_CELLS)
         probabilities = self._get_probabilities(cells)
         keep = np.ones(len(cells), bool)

@@ -1,4 +1,4 @@
-"""Answer figures of each annotator, compared with independent answers to the same cells.
+"""Figures of each annotator's answers, compared with other annotators' independent answers.
 
 Shares have Wilson intervals that treat other answers as fixed, slightly too narrow for cells with more
 answers.
@@ -32,12 +32,12 @@ class AnswerFigures:
 
     Attributes:
         compared: Pairs of own and other first answers.
-        same: Share of identical pairs.
+        same: Share of pairs with equal answers.
         shared: Cells that others answered independently.
         changed: Cells relabeled to the opposite by others who saw this answer.
-        changed_share: `changed_shared` / `shared`. Other cells have no share, because agreeing stores nothing.
+        changed_share: `changed_shared` / `shared`. Other cells are left out, because agreeing stores nothing.
         timed: Number of measured times.
-        seconds: Median per click, in a class per grid cell.
+        seconds: Median per click, or per grid cell for figures of a class.
     """
 
     compared: int
@@ -62,7 +62,9 @@ class AnswerFigures:
 class ClassFigures(AnswerFigures):
     """The figures of one annotator in one class.
 
-    Sensitivity and specificity are nan below MIN_EXPECTED_CELLS expected cells.
+    Attributes:
+        present, absent: Expected cells of each true state.
+        sensitivity, specificity: nan below MIN_EXPECTED_CELLS such cells.
     """
 
     name: str
@@ -102,7 +104,7 @@ class AnnotatorFigures(AnswerFigures):
 
 @dataclass
 class AnswerSums:
-    """The counts (also `same`) and times behind `AnswerFigures`."""
+    """The accumulator of counts and times from which `AnswerFigures` are computed."""
 
     same: int = 0
     compared: int = 0
@@ -126,7 +128,7 @@ class AnswerSums:
 
 
 class AnswerTally:
-    """The sums over all first answers, as name -> Monday or class id -> sums."""
+    """The accumulator of all first answers, by annotator and week (Monday) and by annotator and class."""
 
     def __init__(self, names: list[str], class_ids: list[int]):
         self.number = {name: index for index, name in enumerate(names)}
@@ -141,10 +143,10 @@ class AnswerTally:
         answers: dict[str, disagreed_cells.FirstAnswer],
         label: tuple[int, str, float],
     ) -> None:
-        """Count one cell.
+        """Count the first answers to one cell.
 
         Args:
-            label: State, annotator, unix time (0 for a blind answer, not a correction).
+            label: The cell's state, annotator and unix time (0 for a blind answer, which corrects none).
         """
         state, holder, at = label
         said = Counter(answer.state for answer in answers.values())
@@ -163,7 +165,7 @@ class AnswerTally:
             self.patterns[pattern] += 1
 
     def add_time(self, name: str, answer: answer_times.TimedAnswer) -> None:
-        """Count one answer time: clicks by week, one-class grids by class."""
+        """Count the time of one answer: a click for its week, a one-class grid for its class."""
         if answer.kind == "click":
             self.weeks[name][get_monday(answer.at)].seconds.append(answer.seconds)
         elif answer.kind == "grid" and answer.class_id is not None:

@@ -1,4 +1,7 @@
-"""Audits: blind random samples of cells that measure recall and precision of all labels."""
+"""Audits: blind random samples of cells that measure recall and precision of all labels.
+
+Second answers to labeled cells are called relabels.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -37,7 +40,11 @@ MAX_PEOPLE_PER_CELL = 9  # people who may answer the same cell
 
 @dataclass(frozen=True)
 class OpenAuditCell:
-    """An unanswered audit cell with the probability at drawing time, which is never shown."""
+    """An unanswered audit cell.
+
+    Attributes:
+        run_id, score: Model and probability when the audit was drawn. Annotators never see them.
+    """
 
     audit_id: int
     class_id: int
@@ -51,9 +58,9 @@ class ClassSample:
     """The answered part of the audit sample of one class.
 
     Attributes:
-        image_ids, strata, scores: (N,), all cells at drawing time.
-        rows: (n,) int64, sampled cells that count, in random order per stratum.
-        states: (n,) int64, 1, -1, or 0 for unsure.
+        image_ids, strata, scores: (N,), all cells of the class when the audit was drawn.
+        rows: (n,) int64, answered cells that count, in random order per stratum.
+        states: (n,) int64, answers: 1, -1, or 0 for unsure.
     """
 
     audit: Audit
@@ -66,12 +73,12 @@ class ClassSample:
 
 
 def get_default_size(db: Database) -> int:
-    """Return the default number of audit cells."""
+    """Return the number of cells to request for an audit by default."""
     return max(MIN_CELLS, CELLS_PER_CLASS * len(classes.load_active_classes(db)))
 
 
 def estimate_size(db: Database, present: int, absent: int, undecided: int) -> int:
-    """Return the size of a default audit."""
+    """Return the number of cells in a default audit, given the cells of each state."""
     each = _count_relabels_per_state(get_default_size(db), undecided)
     relabels = min(each, present) + min(each, absent)
     return relabels + min(get_default_size(db) - relabels, undecided)
@@ -183,7 +190,7 @@ def load_open_cells(db: Database, class_id: int | None = None) -> list[OpenAudit
 
 
 def load_open_cells_for(db: Database, annotator: str) -> list[OpenAuditCell]:
-    """Return the audit cells for one annotator, unanswered cells before cells to repeat."""
+    """Return audit cells for one annotator: unanswered ones, then those that need more annotators."""
     unanswered = load_open_cells(db)
     return unanswered + load_cells_to_repeat(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
 
@@ -216,7 +223,7 @@ def load_cells_to_repeat(
 def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSample]:
     """Return the samples of an audit by class, or [] if its arrays are missing.
 
-    Unreadable images are dropped, sampled or not, so the rest stays a random sample.
+    Unreadable images are dropped from population and sample, so the rest stays a random sample.
     """
     try:
         population = audits.load_population(db, audit.id)
@@ -256,7 +263,7 @@ def _count_relabels_per_state(size: int, undecided: int) -> int:
 
 
 def _draw_relabels(strata: np.ndarray, counts: np.ndarray, per_state: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw relabels of each state: (n, 2) rows and columns."""
+    """Draw labeled cells for a second answer, at most `per_state` per state: (n, 2) rows and columns."""
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
         cells, ends = int(of_classes.sum()), np.cumsum(of_classes)

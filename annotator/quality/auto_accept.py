@@ -1,8 +1,9 @@
 """Auto-accept: model labels where an audit sample guarantees their precision.
 
-Audits keep their drawing scores, so no model judges a cell whose answer it has learned. The sample bounds
-the errors of *all* cells above a threshold. Known mistakes are subtracted, and the rest must be few enough
-for the unanswered cells. Grid answers never count, because grids are not random samples.
+Audits keep the scores of their drawing, so no model judges a cell whose answer it has learned. The sample
+bounds the errors among *all* cells above a threshold. Errors already corrected are subtracted, and the others
+must be few enough for the precision of the unanswered cells. Grid answers never count, because grids are not
+random samples.
 """
 
 import uuid

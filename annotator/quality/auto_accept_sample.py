@@ -46,10 +46,7 @@ def draw_audit(db: Database, wanted: Guarantee) -> Audit:
 
 
 class _RunCells:
-    """The cells of a model, read class by class to save memory.
-
-    `counts` (C, K) int64 has open cells by class and probability key.
-    """
+    """The cells of a model, read class by class. `counts` has open cells by class and score key."""
 
     def __init__(self, db: Database, run: Predictions):
         self._db, self._run, self.shape = db, run, run.probabilities.shape
@@ -72,7 +69,7 @@ class _RunCells:
 
 
 def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
-    """Return the strata (N, C) of a sample, and its (row, column, stratum) in random order."""
+    """Return strata (N, C) and a sample as (row, column, stratum) in random order."""
     strata = np.full(cells.shape, NO_STRATUM, np.uint8, order="F")  # written, and read, class by class
     rng = np.random.default_rng()
     drawn: list[tuple[int, int, int]] = []
@@ -106,12 +103,12 @@ def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[t
 
 @dataclass(frozen=True, eq=False)
 class AcceptancePool:
-    """The N cells of one guarantee, with their audit sample.
+    """The N cells that one audit can guarantee for one state, with the audit's sample.
 
     Attributes:
-        sample: Scores are confidences at drawing time.
-        open: (N,) bool, undecided cells that the newest model does not contradict.
-        known_wrong: (N,) bool, cells decided the opposite.
+        sample: Its scores are confidences when the audit was drawn.
+        open: (N,) bool, unanswered cells that the newest model does not contradict.
+        known_wrong: (N,) bool, cells labeled the opposite.
     """
 
     audit: Audit
@@ -124,9 +121,9 @@ class AcceptancePool:
 
 
 class AnsweredAudit:
-    """One audit with its answers, current labels and newest probabilities.
+    """One audit with its answers, from which acceptance pools are built.
 
-    Labels and probabilities are looked up per pool to save memory.
+    Current labels and newest probabilities are looked up per pool to save memory.
     """
 
     def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):
@@ -141,7 +138,10 @@ class AnsweredAudit:
         self._db, self._newest = db, newest
 
     def build_pool(self, state: int, class_id: int | None) -> AcceptancePool | None:
-        """Return the pool of one class, or of all for None. The result is None without a sample."""
+        """Return the pool of one class, or of all classes together for None.
+
+        The result is None if the audit has no sample for it.
+        """
         if class_id is None:
             return self._build_all_classes_pool(state)
         if class_id not in self.samples or np.isnan(self.samples[class_id].scores).all():
@@ -242,7 +242,7 @@ def _compute_confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
 
 
 def _find_acceptance_threshold(counts: np.ndarray, state: int, precision: float) -> tuple[float, np.ndarray]:
-    """Return the lowest threshold with the expected precision (inf if none), and (c,) cells above it."""
+    """Return the lowest threshold of this expected precision (else inf), and cells above it per class."""
     confidence = _compute_confidence(
         merged_ranking.to_probabilities(np.arange(merged_ranking.KEY_COUNT, dtype=np.uint16)), state
     )

@@ -1,4 +1,4 @@
-"""The quality report by field: recall and precision per place, camera, hour and so on.
+"""The quality report by metadata field: recall and precision per place, camera, hour and so on.
 
 Audits of events do not count here.
 """
@@ -45,12 +45,12 @@ class CertifiedGroup:
     """The certified figures of the images with one field value, over all classes.
 
     Attributes:
-        given: Filter value that shows its images, or "".
-        place: Position by name, number or time.
+        given: Filter text that selects its images, or "".
+        place: Rank by name, number or time.
         people, accepted: Cells labeled present by annotators, and auto-accepted as present.
-        unknown: Undecided cells.
+        unknown: Unanswered cells.
         recall: Assumes correct answers.
-        missing: Unlabeled positive cells.
+        missing: Estimated positive cells not labeled present.
     """
 
     name: str
@@ -82,7 +82,7 @@ class CertifiedGroup:
 
 @dataclass(frozen=True)
 class FactCertificate:
-    """The quality report by one field.
+    """The quality report by one field (`fact`).
 
     Groups are sorted by lower end of recall, unmeasured ones last by descending size.
     """
@@ -133,7 +133,7 @@ def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_G
     """Compute recall and precision per group of a field.
 
     Args:
-        max_groups: Limit for choices and times, chosen by size alone.
+        max_groups: Limit of groups. It is applied by group size, never by result.
 
     Raises:
         AnnotatorError: If the field does not exist or has no value.
@@ -158,12 +158,12 @@ def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_G
 
 
 def get_change_key(db: Database) -> tuple[object, ...]:
-    """Return everything that the report depends on besides the field."""
+    """Return a key that changes whenever the report by any field may change."""
     return (*certification.get_change_key(db), attributes.get_change_key(db), image_columns.load_stamp(db))
 
 
 class _GroupedCells:
-    """All cells by group, counted class by class."""
+    """The accumulator of all cells by group, counted class by class."""
 
     def __init__(self, db: Database, image_ids: np.ndarray, groups: FactGroups, by_name: bool):
         self._db, self._names = db, [*groups.labels, UNKNOWN_GROUP_NAME]
@@ -266,7 +266,7 @@ class _GroupedCells:
         return Strata(**{name: np.concatenate([none, *(row[name] for row in rows)]) for name in names})
 
     def _count_disagreed(self, class_ids: np.ndarray) -> np.ndarray:
-        """Return the disputed cells by label, (2, C, G) int64."""
+        """Return cells with conflicting answers: (2, C, G) by label (present, absent), class and group."""
         result = np.zeros((2, len(class_ids), self._many), np.int64)
         cells = audits.load_disagreed_cells(self._db)
         columns, is_class = find_positions(cells[:, 0], class_ids)

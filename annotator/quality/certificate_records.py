@@ -14,7 +14,7 @@ DEFAULT_TARGET_RECALL = 0.98
 
 @dataclass(frozen=True)
 class EventFigures:
-    """The certified figures of a class, or of all, with each event counted once.
+    """The certified figures of one class, or of all, where an event counts once instead of its images.
 
     Attributes:
         found: Events with an image labeled present by an annotator.
@@ -33,10 +33,11 @@ class CertificateRow:
 
     Attributes:
         people, accepted: Cells labeled present by annotators, and auto-accepted as present.
-        unknown: Undecided cells.
+        unknown: Unanswered cells.
+        audited, waiting: Answered and unanswered audit cells.
         recall: In [0, 1], assumes correct answers.
         recall_allowing: Allows for mistakes, if several annotators answered.
-        missing: Unlabeled positive cells.
+        missing: Estimated positive cells not labeled present.
         seconds: Grid time until 95% of `missing` are found.
     """
 
@@ -56,7 +57,7 @@ class CertificateRow:
 
     @property
     def says(self) -> str:
-        """Return the assumption behind recall and missing labels as a sentence."""
+        """Return the assumption behind recall and missing positives as a sentence."""
         if not self.unknown and not self.audited:
             return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
         return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}."
@@ -64,7 +65,7 @@ class CertificateRow:
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain values.
 
-        Unmeasured figures are None with a reason. `assuming` gives a figure's condition.
+        Unmeasured figures are None with a reason. `assuming` states the assumption behind a figure.
         """
         figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
         for name in ("recall", "missing"):
@@ -80,7 +81,7 @@ class CertificateRow:
 
 @dataclass(frozen=True)
 class RelabelCounts:
-    """Audit answers to decided cells: present ones found mistaken, absent ones found missed."""
+    """Blind second answers to cells labeled present (of these `mistaken`) or absent (of these `missed`)."""
 
     present: int = 0
     mistaken: int = 0
@@ -90,18 +91,18 @@ class RelabelCounts:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The certified figures of the project, per class and overall, with their basis.
+    """The quality report: certified figures per class and overall, and the data behind them.
 
     Attributes:
         images: Readable images.
         audits: Used audits, newest first.
         uncovered: Images added after these audits.
         people: Number of annotators.
-        compared: Answers to positives that others also found, the measure of mistakes.
-        unsettled: Disputed cells.
-        ruled_out: Class id -> a sentence on its ruling.
-        lacks: Sentences on possible improvements.
-        events: None without events.
+        compared: Answers to positives that others also found, which measure mistakes.
+        unsettled: Cells with conflicting answers.
+        ruled_out: Class id -> a sentence, for classes marked absent everywhere.
+        lacks: Advice on reaching the target recall.
+        events: Number of events, or None.
     """
 
     classes: list[CertificateRow]

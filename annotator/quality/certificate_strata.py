@@ -25,7 +25,7 @@ UNCOVERED_SLACK = 0.02
 class CellPopulation:
     """All cells of the project, read class by class to save memory.
 
-    `image_ids` ascend. `events` (N,) int64 has event numbers.
+    `image_ids` (N,) ascend. `events` (N,) int64 has each image's event number, or is None.
     """
 
     db: Database
@@ -42,7 +42,7 @@ class CellPopulation:
 
 @dataclass(frozen=True, eq=False)
 class AlignedSample:
-    """A sample of one class in rows of the current images.
+    """An audit sample of one class, in rows of the current images.
 
     `rows` (n,) omits relabels. `uncovered` counts images added after sampling.
     """
@@ -55,7 +55,12 @@ class AlignedSample:
 
 @dataclass(frozen=True, eq=False)
 class AuditPart:
-    """The strata of one audit for one class, at `rows` (h,) of `Strata`."""
+    """One audit's h strata of one class.
+
+    Attributes:
+        column: Index of the class.
+        rows: (h,), indexes of these strata in `Strata`.
+    """
 
     column: int
     sample: ClassSample | None
@@ -79,10 +84,10 @@ def _make_unaudited_sample(images: int) -> AlignedSample:
 def select_best_audits(
     samples: list[ClassSample], population: CellPopulation, column: int, states: np.ndarray, accepted: np.ndarray
 ) -> list[tuple[AlignedSample, dict[str, np.ndarray]]]:
-    """Return the audits of a class that leave the fewest open cells without a sample.
+    """Return the audits of a class whose samples leave the fewest open cells uncovered.
 
     Returns:
-        Samples with their `Strata` rows, or one without a sample.
+        (sample, its `Strata` columns) per audit. Without answered audits, one entry without a sample.
     """
     class_id, images = int(population.class_ids[column]), len(population.image_ids)
     of_class = [align_sample(sample, population.image_ids) for sample in samples if sample.class_id == class_id]
@@ -99,14 +104,14 @@ def select_best_audits(
 
 
 class EventCounts(NamedTuple):
-    """The `Strata` rows and number of found events of one class."""
+    """The event strata of one class, as columns of `Strata`, and its number of found events."""
 
     strata: dict[str, np.ndarray]
     found: int
 
 
 class CellCounts(NamedTuple):
-    """Cells by class, (C,) each, where `accepted` is the auto-accepted part of `open`."""
+    """Numbers of present and open cells per class, (C,). `accepted` is the auto-accepted part of `open`."""
 
     present: np.ndarray
     accepted: np.ndarray
@@ -142,7 +147,7 @@ def build_strata(
 
 
 def count_relabels(samples: list[ClassSample], image_ids: np.ndarray | None = None) -> RelabelCounts:
-    """Count the relabels of all or some images, (n,) int64."""
+    """Count the blind second answers to labeled cells, in all images or in `image_ids`, (n,) int64."""
     none = np.zeros(0, np.int64)
     strata = np.concatenate([none, *(sample.strata[sample.rows] for sample in samples)])
     states = np.concatenate([none, *(sample.states for sample in samples)])

@@ -61,9 +61,9 @@ UNKNOWN_INTERVAL = Interval(None, 0.0, 1.0)
 def compute_certificate(db: Database, target: float = DEFAULT_TARGET_RECALL) -> Certificate:
     """Compute the quality report of the current labels.
 
-    Decisions count as true. Relabels estimate their errors and lower precision. Images with several annotators
-    also give recall that allows for mistakes. Without answers recall ranges from all unknown cells present to
-    none.
+    Labels count as true. Relabels (blind second answers) estimate their errors and lower precision. Images with
+    several annotators also give recall that allows for mistakes. Without audit answers, recall ranges from all
+    unanswered cells present to none.
 
     Args:
         target: Recall that `lacks` refers to.
@@ -133,7 +133,7 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
 
 
 def get_change_key(db: Database) -> tuple[object, ...]:
-    """Return a key that is equal only for equal reports."""
+    """Return a key that changes whenever the quality report may change."""
     run, acceptances, newest_audit = (
         runs.load_current_run(db),
         auto_accepted.load_acceptances(db),
@@ -184,7 +184,7 @@ def _build_label_totals(
 
 
 def _describe_ruled_out(db: Database, all_classes: list[Class]) -> dict[int, str]:
-    """Return an anonymous sentence per class marked absent everywhere."""
+    """Return class id -> a sentence without names of people, for classes marked absent everywhere."""
     names = {class_.id: class_.name for class_ in all_classes}
     rulings = [ruling for ruling in rule_out.load_rulings(db) if ruling.class_id in names]
     return {ruling.class_id: f"{rule_out.describe_ruling(ruling, names[ruling.class_id])}." for ruling in rulings}
@@ -198,7 +198,7 @@ def _find_waiting_cells(cells: AuditCells) -> set[tuple[int, int]]:
 def _count_tiles(
     population: CellPopulation, strata: Strata, parts: list[AuditPart], certified: CertifiedFigures
 ) -> np.ndarray:
-    """Return (C,) tiles until FOUND_SHARE of missing positives are found."""
+    """Return grid tiles per class (C,) to find FOUND_SHARE of its missing positives, or nan."""
     image_ids, class_ids = population.image_ids, population.class_ids
     tiles = np.full(len(class_ids), np.nan)
     predictions, probabilities, first = read_predictions(population.db), np.zeros((0, 0), np.float16), -COLUMNS_PER_READ

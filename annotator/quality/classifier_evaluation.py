@@ -1,9 +1,9 @@
 """Recall, precision and calibration of a classifier, measured on audit answers.
 
-Thresholds cut each stratum in two parts, with x present of n answered cells. Exact share limits are
-quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x) (Clopper & Pearson, Biometrika 1934). Sums and ratios
-use draws from these (Fay, Proschan & Brittain, Biometrics 2015). Few answers inflate calibration error, so
-it only has an upper end.
+Thresholds cut each stratum in two parts, each with n answered cells, x of them present. Exact limits of a
+part's share are quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x) (Clopper & Pearson, Biometrika 1934).
+Sums and ratios use draws from these (Fay, Proschan & Brittain, Biometrics 2015). Few answers inflate
+calibration error, so it only has an upper end.
 """
 
 from collections.abc import Callable
@@ -42,14 +42,14 @@ class ClassifierEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class AuditedPairs:
-    """The cells that an audit was drawn from, (N,) each, with their answers.
+    """The N cells that an audit was drawn from, with the n answered ones.
 
     Attributes:
-        chances: Probabilities.
-        parts: int64, parts of strata.
-        called: bool, present by threshold.
-        answered: (n,) int64 places.
-        present: (n,) bool.
+        chances: (N,), the classifier's probabilities.
+        parts: (N,) int64, part of a stratum.
+        called: (N,) bool, present by threshold.
+        answered: (n,) int64, indexes of answered cells.
+        present: (n,) bool, their answers.
     """
 
     chances: np.ndarray
@@ -92,7 +92,7 @@ def evaluate_classifier(
 
 
 def evaluate_pairs(pairs: AuditedPairs, *, learned_from: bool) -> ClassifierEvaluation:
-    """Return the figures of audited cells."""
+    """Return the figures of a classifier from audited cells."""
     if len(pairs.answered) < MIN_ANSWERS:
         return ClassifierEvaluation(len(pairs.answered), learned_from)
     rng = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def _concatenate_pairs(found: list[AuditedPairs]) -> AuditedPairs:
 
 
 def _draw_shares(rng: np.random.Generator, n: np.ndarray, x: np.ndarray, end: str) -> np.ndarray:
-    """Return (parts, DRAW_COUNT) draws whose quantiles are exact limits."""
+    """Draw shares per part, (parts, DRAW_COUNT), whose quantiles are the exact limits at `end`."""
     first, second = (x, n - x + 1) if end == "low" else (x + 1, n - x)
     draws = np.full((len(n), DRAW_COUNT), 0.0 if end == "low" else 1.0)
     for part in np.flatnonzero((first > 0) & (second > 0)):

@@ -1,4 +1,4 @@
-"""The state of unresolved disputed cells, by majority or estimate."""
+"""States for cells with conflicting answers, by majority or by estimate, for exports and training."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MIN_PEOPLE = 3  # people who must have answered a cell before a training uses it
 
 
 def resolve_cells(db: Database, resolution: str) -> dict[tuple[int, int], int | None]:
-    """Return the state of each disputed cell (image id, class id), or None to leave it out.
+    """Return (image id, class id) -> state of cells with conflicting answers, None to leave one out.
 
     Args:
         resolution: KEEP_LABEL returns {}. BY_ESTIMATE needs MIN_SURE_PROBABILITY given all first answers (Dawid
@@ -62,10 +62,11 @@ def _resolve_by_estimate(db: Database, cells: Sequence[tuple[int, int]]) -> dict
 
 
 def estimate_consensus_states(db: Database) -> dict[tuple[int, int], int]:
-    """Return the sure states of disputed cells (image id, class id), used as training labels.
+    """Estimate (image id, class id) -> state for conflicting answers, to use as training labels.
 
-    Needs MIN_PEOPLE annotators. In simulations this trains better than leaving cells out (docs/team.md). Cells
-    contradicted after resolution are omitted, because resolvers' errors are not estimated. For one thread.
+    Needs MIN_PEOPLE annotators, and omits unsure results. In simulations this trains better than leaving cells
+    out (docs/team.md). Cells contradicted after resolution are omitted, because resolvers' errors are not
+    estimated. For one thread.
     """
     with db.reading():
         cells = disagreed_cells.load_unsettled_cells(db, MIN_PEOPLE).tolist()

@@ -1,4 +1,4 @@
-"""Counts of blind answers to shared images, for spmll/statistics/double_reading.py."""
+"""Counts of blind answers by several annotators to the same images, for double_reading.py."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from spmll.statistics.double_reading import (
 
 
 def count_double_readings(db: Database, class_ids: np.ndarray) -> DoubleReadings | None:
-    """Count the answers to images shared between annotators, or return None without any.
+    """Count blind answers to images given to several annotators, or return None without any.
 
     Audits are omitted, because they balance classes. `class_ids` is (C,) int64.
     """
@@ -31,7 +31,7 @@ def count_double_readings(db: Database, class_ids: np.ndarray) -> DoubleReadings
 
 
 class DoubleReadingCounter:
-    """The block-by-block sums of `DoubleReadings`, also for simulations."""
+    """The accumulator of `DoubleReadings`, filled block by block. Simulations use it too."""
 
     def __init__(self, people: int, classes: int):
         self.present, self.absent = np.zeros((2, COUNTING_WAYS, 2, people, classes), np.int64)
@@ -65,7 +65,7 @@ class DoubleReadingCounter:
         """Return the counts, or None if no cell was shared.
 
         Args:
-            volume: (P,) total answers per annotator.
+            volume: (P,) number of answers of each of the P annotators.
         """
         by_people = np.flatnonzero((self.found + self.rejected).any(0))
         if not len(by_people):

@@ -20,7 +20,7 @@ MAX_EVENT_IMAGES = 200  # images of an event that is drawn: each asks for an ans
 def draw_cells(
     db: Database, event_count: int, rng: np.random.Generator, class_ids: list[int] | None
 ) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
-    """Draw events within `Database.reading` and return the arguments of `audits.publish`.
+    """Draw random events and return the arguments of `audits.publish`. Call within `Database.reading`.
 
     Raises:
         AnnotatorError: Without events left to draw.
@@ -62,10 +62,10 @@ def find_largest_sample(
 ) -> EventSample:
     """Return the largest, then newest sample of a class's events among these audits.
 
-    Samples are not joined, because each covers the events not found before.
+    Samples are not joined, because each excludes the events found before it was drawn.
 
     Args:
-        image_ids: (N,) int64, ascending, of the sample's rows.
+        image_ids: (N,) int64, ascending, images whose rows the sample refers to.
     """
     best = EventSample.empty(len(image_ids))
     for audit, cells in drawn:

@@ -1,4 +1,4 @@
-"""Figures with evidence: rules for showing a figure, its text, or the reason for hiding it.
+"""Display of the quality report's figures: text and interval, or why a figure is hidden.
 
 Intervals over half the possible range are hidden. Percentages round down: 199 of 200 is never 100%.
 """
@@ -21,9 +21,11 @@ IF_ANSWERS_ARE_RIGHT = "if people's answers are right"
 
 @dataclass(frozen=True)
 class Interval:
-    """A quantity with its 95% interval.
+    """A figure with its 95% interval.
 
-    Without evidence it has certain bounds and a `reason` for hiding.
+    Attributes:
+        low, high: Without answers, the bounds that are certain.
+        reason: Why the figure is hidden, or "".
     """
 
     estimate: float | None
@@ -39,7 +41,11 @@ class Interval:
 
 
 def explain_hidden_recall(recall: Interval, labeled: int, unknown: int, audited: int) -> str:
-    """Return the reason for hiding recall, or ""."""
+    """Return why recall is hidden, or "".
+
+    Args:
+        labeled, unknown, audited: Cells labeled present, unanswered, audited.
+    """
     if not unknown:
         return ""
     if not audited:
@@ -48,14 +54,22 @@ def explain_hidden_recall(recall: Interval, labeled: int, unknown: int, audited:
 
 
 def explain_hidden_allowance(recall: Interval, labeled: int, compared: int) -> str:
-    """Return the reason for hiding recall that allows for mistakes, or ""."""
+    """Return why the recall that allows for mistakes is hidden, or "".
+
+    Args:
+        compared: Answers compared with other annotators'.
+    """
     if not labeled:
         return NO_LABELS_YET
     return _explain_too_wide(recall, 1, compared) if compared else NOT_COMPARED
 
 
 def explain_hidden_missing(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:
-    """Return the reason for hiding the number of missing positives, or ""."""
+    """Return why the estimated number of missing positives is hidden, or "".
+
+    Args:
+        labeled, unknown, audited: Cells labeled present, unanswered, audited.
+    """
     if not unknown:
         return ""
     if not audited:
@@ -64,11 +78,11 @@ def explain_hidden_missing(missing: Interval, recall: Interval, labeled: int, un
 
 
 def explain_hidden_precision(precision: Interval, people: int, accepted: int, audited: int, relabeled: int) -> str:
-    """Return the reason for hiding precision, or "".
+    """Return why precision is hidden, or "".
 
     Args:
-        people, accepted: Cells labeled by annotators, and auto-accepted.
-        relabeled: Relabels of present cells.
+        people, accepted: Cells labeled present by annotators, and auto-accepted.
+        audited, relabeled: Audit answers to unlabeled cells, and to cells labeled present.
     """
     if not people + accepted:
         return NO_LABELS_YET
@@ -106,7 +120,7 @@ def format_count_interval(count: Interval) -> str:
 
 
 def format_search_time(seconds: float | None) -> str:
-    """Format a time, where 0 means no expected positives."""
+    """Format the time to find the missing positives. 0 means that none are expected."""
     if seconds is None:
         return NOT_MEASURED
     if not seconds:
@@ -117,7 +131,7 @@ def format_search_time(seconds: float | None) -> str:
 
 
 def make_interval(bounds: Bounds, place: int, digits: int) -> Interval:
-    """Return one of many intervals, rounded outward."""
+    """Return the interval at index `place` of `bounds`, rounded outward to `digits`."""
     scale = 10**digits
     low, high = math.floor(bounds.low[place] * scale) / scale, math.ceil(bounds.high[place] * scale) / scale
     return Interval(round_or_none(bounds.estimate[place], digits), low, high)
@@ -129,7 +143,7 @@ def round_or_none(value: float, digits: int) -> float | None:
 
 
 def _explain_too_wide(interval: Interval, possible: float, answers: int) -> str:
-    """Return the reason if an interval is too wide for 0 to `possible`."""
+    """Return why an interval is hidden if it is too wide within [0, `possible`], or ""."""
     if interval.estimate is not None and interval.high - interval.low <= MAX_WIDTH_SHARE * possible:
         return ""
     return f"too few answers ({answers:,})"

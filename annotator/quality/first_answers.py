@@ -1,4 +1,4 @@
-"""Class probabilities from independent first answers of several annotators.
+"""Probabilities that cells are present, estimated from several annotators' independent first answers.
 
 Workers cache them between trainings and reread only changed images.
 """
@@ -14,7 +14,10 @@ from spmll.statistics.error_rates import Pattern, estimate_probabilities
 
 
 class FirstAnswers:
-    """The independent first answers to shared cells, for one thread and fixed classes."""
+    """The first answers to cells that several annotators answered, with estimated probabilities.
+
+    For one thread and fixed classes.
+    """
 
     def __init__(self, class_ids: Sequence[int]):
         """Start empty, with the ids of active classes."""
@@ -43,11 +46,11 @@ class FirstAnswers:
         self._newest = newest
 
     def count_people(self, image_id: int, class_id: int) -> int:
-        """Return the number of annotators of this cell, 0 below two."""
+        """Return the number of annotators who answered this cell, but 0 instead of 1."""
         return len(pattern[1]) if (pattern := self._find_pattern(image_id, class_id)) else 0
 
     def get_probability(self, image_id: int, class_id: int) -> float:
-        """Return the probability of presence, 0.5 below two annotators."""
+        """Return the probability that the class is present, 0.5 below two annotators."""
         return self._probability[pattern] if (pattern := self._find_pattern(image_id, class_id)) else 0.5
 
     def _find_pattern(self, image_id: int, class_id: int) -> Pattern | None:
@@ -58,9 +61,9 @@ class FirstAnswers:
 def build_pattern(
     number: dict[str, int], column: Mapping[int, int], class_id: int, answers: Mapping[str, FirstAnswer]
 ) -> Pattern | None:
-    """Return the answers to a cell by annotator number, or None below two or without a column.
+    """Return a cell's answers as (class column, ((annotator number, is present), ...)).
 
-    `number` is extended for new annotators.
+    None below two answers or without a column. `number` is extended for new annotators.
     """
     if len(answers) < 2 or class_id not in column:
         return None

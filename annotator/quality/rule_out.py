@@ -104,7 +104,7 @@ def undo(db: Database, batch: str) -> int:
 
 
 def load_rulings(db: Database) -> list[Acceptance]:
-    """Return the active rulings of annotators, newest first."""
+    """Return the active decisions that mark a class absent everywhere, newest first."""
     return [made for made in auto_accepted.load_acceptances(db) if made.annotator and not made.withdrawn]
 
 
@@ -114,7 +114,11 @@ def compute_max_share(absent: int) -> float:
 
 
 def describe_ruling(ruling: Acceptance, name: str, by: str = "") -> str:
-    """Describe a ruling and its basis, naming `by` if given, without a final period."""
+    """Describe a class marked absent everywhere, and why, without a final period.
+
+    Args:
+        by: Annotator to name, or "".
+    """
     return (
         f"Ruled out by {by or 'a person'} after {format_count(ruling.audited, 'random image')}: '{name}', "
         f"{format_count(ruling.cells, 'image')}, at most {100 * compute_max_share(ruling.audited):.1f} % of all show "
@@ -123,7 +127,7 @@ def describe_ruling(ruling: Acceptance, name: str, by: str = "") -> str:
 
 
 def _count_random_absent(db: Database, class_id: int) -> int:
-    """Return the random images without the class. Raises AnnotatorError if it cannot be ruled out."""
+    """Count random images answered absent. Raises AnnotatorError if these or other answers forbid it."""
     counts = project_counts.count_labels_by_class(db)
     if class_id not in counts:
         archived = classes.load_class_names(db).get(class_id)
@@ -148,7 +152,7 @@ def _count_random_absent(db: Database, class_id: int) -> int:
 
 
 def _compute_min_precision(images: int, drawn: int, cells: int) -> float:
-    """Return the 95% lower limit of the absent share of the cells left, by a hypergeometric bound."""
+    """Return the 95% lower limit of the absent share of `cells`, after `drawn` absent random images."""
     images = max(images, drawn + cells)
     log_chances = np.cumsum(np.log1p(-drawn / (images - np.arange(cells))))
     return 1 - int((log_chances >= np.log(1 - CONFIDENCE)).sum()) / cells

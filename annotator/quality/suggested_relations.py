@@ -1,8 +1,8 @@
-"""Class relations suggested by the answers, with their evidence.
+"""Class relations that the answers support, suggested with the number of supporting images.
 
-Only unbiased answers count, one image per event, because frames are similar. Without counter-example in n
-images, at most 1 - 0.05^(1/n) contradict (Clopper & Pearson 1934). Surprise is tested with Bonferroni over
-all pairs.
+Only answers to cells chosen regardless of the answer count, in one image per event, because frames are
+similar. Without counter-example in n images, at most 1 - 0.05^(1/n) contradict (Clopper & Pearson 1934). A
+test with Bonferroni correction over all pairs excludes chance.
 """
 
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ CONFIDENCE_LEVEL = 0.95
 
 @dataclass(frozen=True)
 class RelationSuggestion:
-    """A relation that no unbiased answer contradicts.
+    """A suggested class relation that no counted answer contradicts.
 
     Attributes:
-        images: Supporting images, for a group the minimum over pairs.
-        at_most: 95% upper limit of the contradicting share.
+        images: Number of supporting images. Groups use the minimum over pairs.
+        at_most: 95% upper limit of the share of images that contradict it.
     """
 
     declared: Declaration
@@ -78,7 +78,7 @@ def suggest_relations(db: Database) -> list[RelationSuggestion]:
 
 
 def _load_answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Return present and answered classes, (n, C), one image per event."""
+    """Return sparse (n, C) matrices of present and of answered classes, with one image per event."""
     found, _, _ = label_cells.load_training_cells(db)
     found = found[(found[:, 3] == 1) & (found[:, 2] != UNSURE)]
     image_ids, image, count = np.unique(found[:, 0], return_inverse=True, return_counts=True)
@@ -96,7 +96,7 @@ def _load_answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matri
 
 
 def _find_exclusive_groups(never: np.ndarray, new: np.ndarray) -> list[list[int]]:
-    """Return mutually exclusive groups with a pair in `new`, largest first."""
+    """Return groups of mutually exclusive classes that contain an undeclared pair (`new`)."""
     groups, left = [], new.copy()
     for first in np.argsort(-never.sum(1), kind="stable").tolist():
         group = [first]
@@ -114,6 +114,6 @@ def _build_suggestion(declared: Declaration, images: int) -> RelationSuggestion:
 
 
 def describe_suggestion(one: RelationSuggestion, names: dict[int, str]) -> str:
-    """Return a suggestion and its evidence as a sentence."""
+    """Return a suggestion and its supporting images as a sentence."""
     said = declared_relations.describe_relation(one.declared, names)
     return f"{said}: no counter-example in {one.images:,} images, so in at most {100 * one.at_most:.1f} % (95 %)"

@@ -20,7 +20,8 @@ from annotator.store.people import leases
 def lease_next_grids(db: Database, wanted: WantedGrids) -> LeasedWork:
     """Lease up to `want` grids of open audit cells, with the page's context.
 
-    The current class is finished first and `but` comes last. Raises AnnotatorError for an unknown class.
+    The current class is finished first and class `wanted.but` comes last. Raises AnnotatorError for an unknown
+    class.
     """
     run, counts, class_ids = grid_queue.renew_leases(db, wanted)
     grids = list(_lease_grids(db, wanted, class_ids)) if wanted.want else []

@@ -12,7 +12,7 @@ MAX_CACHED_PEOPLE = 16
 
 
 class _DecidedImages:
-    """One annotator's decided images up to decision `newest`: (n,) bool by image id."""
+    """A cache entry: one annotator's decided images up to decision `newest`, (n,) bool by image id."""
 
     def __init__(self):
         self.lock = threading.Lock()

@@ -1,6 +1,6 @@
 """Event tiles: one grid tile per event whose unanswered images all get the same prediction.
 
-If the label contradicts the prediction, the other images get none, since frames differ.
+A label that contradicts the prediction goes to the shown image only, since frames differ.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,12 +25,12 @@ EventTilesFactory = Callable[[int, UnavailableImages], "EventTiles"]
 
 
 def applies_to_event(tile: float, is_present: bool) -> bool:
-    """Return whether a tile's label applies to its event: if it matches the prediction."""
+    """Return whether a tile's label goes to its whole event, because its probability `tile` agrees."""
     return is_present == (tile >= EVEN_PROBABILITY)
 
 
 def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
-    """Return whether all probabilities are on one side."""
+    """Return whether all probabilities predict the same state."""
     return all(chance >= EVEN_PROBABILITY for _, chance in ranked) or all(
         chance < EVEN_PROBABILITY for _, chance in ranked
     )
@@ -38,7 +38,7 @@ def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
 
 @dataclass
 class EventTiles:
-    """The events that a class's tiles stand for.
+    """The grouping of one class's grid images by event.
 
     Attributes:
         room: Number of images the page may still lease.
@@ -54,7 +54,7 @@ class EventTiles:
     is_full: bool = False
 
     def group_by_event(self, source: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-        """Yield the images of `source`, but only the first per tile event."""
+        """Yield the images of `source`, but of each event with one prediction only the first."""
         source, taken, (at_once, later) = iter(source), set[int](), IMAGES_PER_LOOKUP
         while block := list(islice(source, at_once)):
             at_once = later

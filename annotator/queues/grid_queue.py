@@ -41,6 +41,7 @@ class Tile:
 
     Attributes:
         probability: None without model.
+        state, annotator: Present label, None if unanswered.
         models: (name, score) of external predictions.
         others: (id, probability, name) of event images the tile stands for.
     """
@@ -60,8 +61,8 @@ class Grid:
 
     Attributes:
         expected_share: Expected fraction of present tiles.
-        start: "yes" or "no", for fewest changes.
-        waiting: All unanswered audit cells, None for other grids.
+        start: Initial answer of all tiles, "yes" or "no", for fewest changes.
+        waiting: Number of unanswered audit cells, None outside audits.
     """
 
     id: str
@@ -157,7 +158,7 @@ def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[st
 
 
 class UnavailableCells:
-    """Images and cells that are already shown, leased elsewhere or unassigned."""
+    """The images and cells that a page may not get: already shown, leased elsewhere or unassigned."""
 
     def __init__(
         self,
@@ -377,11 +378,7 @@ def add_event_images(
     others: Mapping[int, Sequence[tuple[int, float | None]]],
     tiles: Sequence[Tile],
 ) -> list[Tile]:
-    """Lease the event images that tiles stand for and return the extended tiles.
-
-    Args:
-        others: See `EventTiles`.
-    """
+    """Lease the event images that tiles stand for (see `EventTiles.others`) and return the extended tiles."""
     asked = [(image_id, class_id) for tile in tiles for image_id, _ in others.get(tile.image.id, ())]
     granted = set(leases.lease_cells(db, wanted.holder, wanted.annotator, asked, len(asked)))
     names = images.load_images(db, [image_id for image_id, _ in granted])
@@ -410,7 +407,7 @@ _ALL_SHOWN_MESSAGE = "Every image of this selection has been shown."
 
 
 def _count_open_elsewhere(db: Database, wanted: WantedGrids) -> int:
-    """Count would-be tiles leased by other pages."""
+    """Count images that would be tiles here, but are leased by other pages."""
     leased = leases.load_leases_of_others(db, wanted.holder)
     ids = {image_id for image_id, class_id in leased if class_id in (0, wanted.class_id)}
     ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}

@@ -41,10 +41,10 @@ class WorkItem:
 
     Attributes:
         likely: Encoded probability of every class, b"" without model.
-        note: Its flag's note, or "".
+        note: Note of the image's flag, or "".
         class_version: Version of the classes in `likely`.
-        hidden: For blind answers. Only the image is set.
-        events: Sentences about its events' labels.
+        hidden: To be answered blind, so only the image is set.
+        events: Sentences about the labels of its events.
     """
 
     image: Image
@@ -65,11 +65,11 @@ class LeasedWork:
     Attributes:
         empty_reason: Why no work is left, or "".
         run_id: None before the first run.
-        model_version: Run and version used. Pages with others are outdated.
+        model_version: Run and version of probabilities. Work with another version is outdated.
         next_pages: Pages to go to from an empty one, best first.
         lost_items: The page's items that another page has leased.
         sequence: "name", "time" or "".
-        after: Last image the annotator left in `sequence`, or 0.
+        after: Last image the annotator passed in `sequence`, or 0.
         class_version: A page with another version reloads the classes.
     """
 
@@ -191,7 +191,7 @@ def format_worker_line(db: Database, run: Run | None) -> str:
 
 
 def _update_sequence_position(db: Database, wanted: WantedImages, sequence: str) -> int:
-    """Store a reported position and return the last image left, or 0."""
+    """Store the position that the page reports, and return the last image passed in `sequence`, or 0."""
     if not sequence:
         return 0
     if wanted.after is not None:
@@ -257,9 +257,9 @@ def _explain_nothing_to_annotate(
 
 
 def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
-    """Return the items, with only the image where the annotator still has to answer blind.
+    """Return the items, stripped to the image where the annotator still has to answer blind.
 
-    Showing the others is recorded, so that they are never asked blind.
+    The other items are recorded as shown, so that they are never asked blind.
 
     Args:
         blind: Annotator, or "".
@@ -272,10 +272,9 @@ def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -
 
 
 def load_items_for(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkItem]:
-    """Load items, with only the image where the annotator still has to answer blind.
+    """Load items, stripped to the image where the annotator still has to answer blind.
 
-    Nothing else of blind images is read, so that response times do not reveal it. Showing others is
-    recorded.
+    Nothing else of these images is read, so that response times do not reveal it. Showing others is recorded.
 
     Args:
         blind: Annotator, or "".

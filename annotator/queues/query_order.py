@@ -29,7 +29,7 @@ from spmll.rows import Rows
 
 @dataclass(frozen=True)
 class FileSequence:
-    """An order of files. Fields match `Strategy`."""
+    """A query order by file name or time. Its fields match `Strategy`."""
 
     name: str
     title: str
@@ -90,9 +90,9 @@ def build(
     labels: Rows,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Compute all query orders except random, over readable untouched images.
+    """Compute the order of each query strategy except random, over readable images without labels.
 
-    One order covers incomplete images, SEARCH_ORDER covers both.
+    One of them orders incomplete images instead. SEARCH_ORDER contains both.
 
     Args:
         image_ids: (N,) int64.
@@ -101,7 +101,7 @@ def build(
         labels: (N, C) int8.
 
     Returns:
-        Name -> (K,) int64 image ids, best first, K <= MAX_ORDER_IMAGES.
+        Name -> up to MAX_ORDER_IMAGES image ids, int64, best first.
     """
     rng = np.random.default_rng(seed)
     is_untouched, is_incomplete = (
@@ -152,7 +152,7 @@ def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
 
 
 def load(db: Database, name: str) -> np.ndarray:
-    """Return a stored query order: (K,) int64 image ids, some labeled since.
+    """Return a stored query order, int64 image ids. Some may have been labeled since.
 
     Empty for "random", sequences and old runs.
     """

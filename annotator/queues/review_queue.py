@@ -112,14 +112,17 @@ def find_first_images(db: Database, snapshot: Snapshot, count: int) -> list[int]
 
 
 class MissingLabels:
-    """Unanswered cells that are probably present."""
+    """A Review queue: images with unanswered cells that are probably present."""
 
     def __init__(self, db: Database, snapshot: Snapshot, filter_: SuggestionFilter, min_probability: float):
         self.db, self.snapshot, self.filter, self.min_probability = db, snapshot, filter_, min_probability
         self.predictions = snapshot.predictions
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield blocks of image ids with open cells in range, likeliest first, possibly repeated."""
+        """Yield arrays of image ids with open cells in the filter's probability range, likeliest first.
+
+        An image can occur repeatedly.
+        """
         for rows in self._iterate_rows():
             yield self.predictions.image_ids[rows]
 
@@ -194,7 +197,7 @@ def _split_into_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _merge_classes(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]:
-    """Yield blocks of rows by likeliest open cell within the range, over all classes."""
+    """Yield blocks of image rows of all classes' open cells from `low` to `high`, likeliest first."""
     rankings, probabilities = snapshot.rankings, snapshot.predictions.probabilities
     columns = len(rankings.by_class)
     starts = [_count_above(scores, high) for scores in rankings.scores]

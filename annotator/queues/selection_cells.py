@@ -48,7 +48,7 @@ def estimate_positives(
 ) -> dict[int, float]:
     """Return class id -> expected positives among the `size` likeliest unanswered images.
 
-    Uses at most MAX_SAMPLE_IMAGES images.
+    Uses at most MAX_SAMPLE_IMAGES images, none of those withheld (`aside`).
     """
     ids = selections.load(db, selection)
     ids = ids[~aside.get_mask(ids)]

@@ -1,4 +1,4 @@
-"""The delta of a model version: cells answered after the decisions it has seen.
+"""The delta of a model version: the cells answered after its last decision.
 
 It holds current labels, so an undone decision reopens its cell.
 """
@@ -26,12 +26,12 @@ class _ChangedImage:
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """The answers since a model version up to one decision, immutable.
+    """The answers given after a model version, up to one decision. Immutable.
 
     Attributes:
-        changed: (N,) bool, rows of changed images. Later deltas share it, because copying is slow, so it may
-            contain more images.
-        answered_probability: (C,) float64, summed over cells answered since.
+        changed: (N,) bool, images with decisions since. Later deltas share it, because copying is slow, so it
+            may contain more images.
+        answered_probability: (C,) float64, summed probabilities of cells answered since.
     """
 
     predictions: Predictions
@@ -44,7 +44,7 @@ class Delta:
 
     @classmethod
     def empty(cls, predictions: Predictions) -> "Delta":
-        """Return the delta of a version that has seen every decision."""
+        """Return an empty delta, for a version without later decisions."""
         images, classes = len(predictions.image_ids), len(predictions.class_ids)
         columns = {class_id: column for column, class_id in enumerate(predictions.class_ids.tolist())}
         has_model: np.ndarray = ~np.isnan(predictions.probabilities[0]) if images else np.zeros(classes, bool)
@@ -52,7 +52,7 @@ class Delta:
         return cls(predictions, newest, np.zeros(images, bool), np.zeros(classes), {}, columns, has_model)
 
     def advance(self, db: Database) -> "Delta":
-        """Return the delta up to the newest decision."""
+        """Return this delta extended to the newest decision."""
         with db.reading():
             image_ids, newest = label_cells.find_changed_images(db, self.newest)
             if newest <= self.newest:
@@ -83,7 +83,7 @@ class Delta:
         return row not in self._images or column not in self._images[row].answered
 
     def get_max_open_probability(self, row: int) -> float:
-        """Return the largest open probability of a changed image, 1 for others."""
+        """Return the largest probability among a changed image's unanswered cells, or 1 for other images."""
         return self._images[row].max_open_probability if row in self._images else 1.0
 
     def select_open_rows(self, rows: np.ndarray, column: int) -> np.ndarray:

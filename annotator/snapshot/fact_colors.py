@@ -37,10 +37,10 @@ def hide_rows(values: FactValues, rows: np.ndarray) -> FactValues:
 
 
 def encode_colors(fact: Fact, values: FactValues) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return a byte per point, (n,) uint8, 255 if unknown, and their meaning.
+    """Encode values as one byte per map point, and return the bytes with their legend.
 
-    Choices are places in `names`, most frequent first. With `rest` the last stands for all others. Numbers run
-    from 0 at `low` to 254 at `high`, clipped.
+    The bytes are (n,) uint8, 255 if unknown. For choices they index `names`, most frequent first. With
+    `rest` the last stands for all others. Numbers run from 0 at `low` to 254 at `high`, clipped.
     """
     if isinstance(values, CategoryColumn):
         groups = fact_groups.group_by_choice(values, MAX_COLORS)

@@ -74,7 +74,10 @@ def compute_even_edges(fact: Fact, values: np.ndarray, max_groups: int) -> Seque
 
 
 def choose_edges(fact: Fact, values: np.ndarray) -> Sequence[float]:
-    """Return the lower band edges after the first band, in field units."""
+    """Return the field's own band edges, or else quantiles, in displayed units.
+
+    They are the lower edges of all bands after the first.
+    """
     if fact.edges:
         return fact.edges
     known = values[np.isfinite(values)].astype(np.float64)
@@ -131,7 +134,7 @@ def group_by_choice(choices: CategoryColumn, max_groups: int) -> FactGroups:
 
 
 def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> FactGroups:
-    """Return the groups of numbers between ascending edges in field units.
+    """Return the groups of numbers between ascending edges in displayed units.
 
     `values` are (n,) floats or nan.
     """
@@ -152,7 +155,11 @@ def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> Fac
 
 @dataclass(frozen=True)
 class Bar:
-    """Images with one field value or band, shown by the filter value `given`."""
+    """One histogram bar: the number of images with one field value or band.
+
+    Attributes:
+        given: Filter value that shows these images, or "".
+    """
 
     label: str
     given: str
@@ -161,9 +168,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class FactCounts:
-    """The images of a filter by field.
+    """A histogram of filtered images by one field.
 
-    Choices are ordered by frequency, numbers and times by value.
+    Choices are ordered by frequency, numbers and times by value. `unknown` counts images without a value.
     """
 
     label: str

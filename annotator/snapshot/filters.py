@@ -1,6 +1,6 @@
 """The Gallery filters, each declared once in the table FILTERS.
 
-An entry defines request parameter, shown images, blindness rule and page control.
+An entry defines the request parameter, the images shown, whether it reveals labels, and the page control.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -75,11 +75,11 @@ class Filter:
 
 @dataclass(frozen=True)
 class GalleryFilter:
-    """A conjunction of filters.
+    """A conjunction of Gallery filters with their values.
 
     Attributes:
-        conditions: Sorted (name, value).
-        blind: Annotator whose blind images are hidden, or "".
+        conditions: Sorted (filter name, value).
+        blind: Annotator whose images still to be answered blind are hidden, or "".
     """
 
     conditions: tuple[tuple[str, Hashable], ...] = ()

@@ -1,7 +1,8 @@
 """Gallery listings: the images of a filter in order, with their tiles.
 
 A page that scrolls sends its listing's `version`, so no decision moves or hides an image on screen. Only
-tile contents are reread. Without a cached version, a new listing is made. `changed` marks an outdated one.
+tile contents are reread. If that version is no longer cached, a new listing is built. `changed` marks an
+outdated listing.
 """
 
 import threading
@@ -48,9 +49,9 @@ class Sorting:
     Attributes:
         by: Name in sorts.SORTS.
         descending: Images without a value come last either way.
-        like: Images to compare with, most similar first.
-        example: Id of an external example instead.
-        column: Imported field for "column".
+        like: Ids of example images, to sort by similarity.
+        example: Id of an external example (uploaded image, image region or text) instead.
+        column: Imported field if `by` is "column".
     """
 
     by: str = "name"
@@ -63,9 +64,9 @@ class Sorting:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """The images of a filter in order, as of one version.
+    """The ordered images of a filter at the time of one version.
 
-    `rows` are rows of `image_ids`.
+    `rows` index `image_ids`.
     """
 
     version: str
@@ -84,7 +85,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class ListingWindow:
-    """A part of a listing from place `start`.
+    """A result record: consecutive images of a listing from position `start`.
 
     `probabilities` and `measures` are sort values by image id.
     """
@@ -162,7 +163,7 @@ def get_current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) 
 def get_window(
     db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, count: int, version: str = ""
 ) -> ListingWindow:
-    """Return a part of a listing with its current tiles, as `get_listing`."""
+    """Return a part of a listing (see `get_listing`) with its current tiles."""
     shown = get_listing(db, filter_, sorting, version)
     ids = shown.get_ids(start, count)
     return ListingWindow(
@@ -200,7 +201,7 @@ def find_images(db: Database, text: str, count: int) -> list[tuple[int, str]]:
 
 
 def is_ready(db: Database) -> bool:
-    """Return whether the images are in memory."""
+    """Return whether the image columns are already in memory."""
     return image_columns.get_columns(db).stamp != image_columns.NOTHING_READ
 
 
@@ -303,7 +304,7 @@ def _get_fact_order(db: Database, columns: ImageColumns, fact: Fact, values: Fac
 
 
 def _select_rows(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
-    """Return the rows of a mask in order, sorting sparse masks by `rank`, which is faster."""
+    """Return the rows of a mask in `order`, for sparse masks faster by sorting their `rank`."""
     if mask is None:
         return order
     if rank is not None and np.count_nonzero(mask) * SPARSE_MASK_FACTOR < len(mask):
@@ -335,7 +336,7 @@ def _get_sort_values(db: Database, columns: ImageColumns, sorting: Sorting) -> n
 
 
 def _get_probability_bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
-    """Return the probability bits per row, (N,) uint16, NO_VALUE_BITS if none."""
+    """Return a class's float16 probabilities as bits, (N,) uint16, NO_VALUE_BITS if unknown."""
     predictions = read_predictions(db)
     if predictions is None:
         return np.full(len(columns), NO_VALUE_BITS, np.uint16)
@@ -377,7 +378,7 @@ def _get_probabilities(db: Database, ids: list[int], class_id: int | None) -> di
 
 
 def _format_likeness(db: Database, ids: list[int], sorting: Sorting) -> dict[int, str]:
-    """Return the similarities in percent, {} for text examples."""
+    """Return the similarity per image id in percent, or {} for text examples."""
     if sorting.example and image_similarity.is_text_example(db, sorting.example):
         return {}
     values: list[float] = image_similarity.compute_similarities(

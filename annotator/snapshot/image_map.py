@@ -147,14 +147,14 @@ def _check_class_exists(db: Database, class_id: int) -> None:
 
 
 class ColorCache:
-    """The point bytes that depend on decisions, updated incrementally."""
+    """A cache of map point bytes that depend on decisions, updated incrementally."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._read: OrderedDict[str | int, tuple[int, int, np.ndarray]] = OrderedDict()
 
     def get(self, db: Database, name: str | int, ids: np.ndarray, look_up: ByteLookup) -> np.ndarray:
-        """Return the bytes (n,) of `ids`, which are fixed per name."""
+        """Return the current bytes (n,) of `ids`, which must be the same in each call with this name."""
         with self._lock:
             # Read before the values: a decision that comes in between is read once more the next time.
             newest, class_version = decisions.get_newest_decision_id(db), versions.get_class_version(db)

@@ -1,4 +1,7 @@
-"""The ordered rows of a listing: sorted, or by 16-bit values and sorted in parts when read."""
+"""The ordered rows of a Gallery listing.
+
+They are sorted beforehand, or have 16-bit values by which only the parts read are sorted.
+"""
 
 import numpy as np
 from typing_extensions import override
@@ -7,7 +10,7 @@ VALUES_PER_COUNT = 1 << 16  # values counted at a time
 
 
 class SortedRows:
-    """Ordered rows (n,) int32."""
+    """The rows of a listing, (n,) int32, already in order."""
 
     def __init__(self, rows: np.ndarray):
         self._rows = rows
@@ -31,7 +34,7 @@ class SortedRows:
 
 
 class RowsByValue(SortedRows):
-    """Rows (n,) int32 by ascending value (n,) uint16, in stable order."""
+    """Listing rows (n,) int32 in stable order of uint16 values (n,), sorted only where read."""
 
     def __init__(self, rows: np.ndarray, values: np.ndarray):
         super().__init__(rows)
@@ -74,7 +77,7 @@ class RowsByValue(SortedRows):
 
 
 def _count_values(values: np.ndarray) -> np.ndarray:
-    """Count each value, (k,) int64, in blocks for speed."""
+    """Return the histogram of uint16 values, (largest value + 1,) int64, counted in blocks for speed."""
     counts = np.zeros(int(values.max(initial=0)) + 1, np.int64)
     for start in range(0, len(values), VALUES_PER_COUNT):
         counts += np.bincount(values[start : start + VALUES_PER_COUNT], minlength=len(counts))

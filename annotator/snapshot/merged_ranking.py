@@ -35,9 +35,9 @@ def count_keys(keys: np.ndarray) -> np.ndarray:
 
 
 class MergedRanking:
-    """The ranking of one class, keeping `depth` cells by falling probability, then row.
+    """An accumulator that ranks one class's cells from blocks, by falling probability, then row.
 
-    With more cells, the last fifth is an even sample of the others.
+    It keeps `depth` cells. If there are more, its last fifth is an even sample of the lower ones.
 
     Attributes:
         rows: (depth,) int32, -1 after the last.
@@ -62,9 +62,9 @@ class MergedRanking:
         self._seen += count_keys(keys)
 
     def find_head(self, keys: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ranking places (m,) of a block's kept cells, and their rows (m,).
+        """Return where a block's kept cells go in the ranking (m,), and their rows in the block (m,).
 
-        `seen` (KEY_COUNT,) sums the earlier blocks.
+        `seen` (KEY_COUNT,) is the sum of `count_keys` over the earlier blocks.
         """
         counts = count_keys(keys)
         cells = int(counts.sum())

@@ -15,15 +15,15 @@ ADAPTED_SOURCE, PLUG_IN_SOURCE, NAMED_SOURCE = "adapted in this project", "plug-
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """A table row of one backbone.
+    """One backbone's row in the table of available backbones.
 
     Attributes:
         binds: The license needs acceptance.
         parameters, input_size: 0 if unknown.
         is_here: Needs no download.
         lacking: Command to install missing packages, or "".
-        hours: Time for all project images.
-        is_next: Used once embeddings are ready.
+        hours: Time to embed all project images.
+        is_next: Used once its embeddings are ready.
     """
 
     name: str

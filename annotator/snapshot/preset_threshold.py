@@ -14,7 +14,7 @@ MIN_SAVING_DEVIATIONS = 1.64  # standard deviations by which the presses saved s
 
 
 def find_preset_threshold(db: Database) -> float | None:
-    """Return the probability above which suggestions save presses, or None for no suggestions."""
+    """Return the probability from which classes are preselected, or None to preselect none."""
     rows = project_counts.count_answers_by_score(db)
     return find_saving_bound(
         [(row["low"], row["present"], row["absent"]) for row in rows if row["low"] >= MIN_PRESET_PROBABILITY]
@@ -22,14 +22,13 @@ def find_preset_threshold(db: Database) -> float | None:
 
 
 def find_saving_bound(record: Sequence[tuple[float, int, int]]) -> float | None:
-    """Return the probability bound that would have saved most presses, or None without a sure saving.
+    """Return the lower probability bound that would have saved most key presses, or None.
 
-    A bound saves present - absent, summed above it. Ties select the highest, so nothing is suggested without a
-    record. By chance n answers save sqrt(n) (sign test), so a saving must exceed MIN_SAVING_DEVIATIONS times
-    that.
+    A bound saves the sum of present - absent above it. Ties select the highest. By chance n answers save about
+    sqrt(n) (sign test), so a saving must exceed MIN_SAVING_DEVIATIONS * sqrt(n).
 
     Args:
-        record: (lower bound, present, absent), ascending.
+        record: Earlier answers per probability interval: (lower bound, present, absent), ascending.
     """
     best, bound, saved, answers = 0.0, None, 0, 0
     for low, present, absent in reversed(record):

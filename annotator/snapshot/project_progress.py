@@ -23,12 +23,13 @@ MAX_CACHED_PACES = 32  # people whose pace is kept
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress counts of a project, and the time left.
+    """Progress counts of a project (a pair is one class on one image), and the time left.
 
     Attributes:
-        pairs_answered: Cells answered by annotators, including unsure.
-        pairs_accepted, pairs_ruled_out, pairs_implied: Disjoint cells without an answer.
-        seconds_left: For `pairs_open` in grids of 24, None without timings.
+        pairs_answered: Pairs answered by annotators, including unsure.
+        pairs_accepted, pairs_ruled_out, pairs_implied: Unanswered pairs resolved by the model, as absent
+            everywhere, or by implication, disjoint.
+        seconds_left: Time for `pairs_open` in grids of 24, None without timings.
     """
 
     pairs_answered: int
@@ -59,7 +60,7 @@ class Progress:
         )
 
     def template(self) -> str:
-        """Return the sentence with open {pairs_answered} and {images_complete}."""
+        """Return the progress sentence with the placeholders {pairs_answered} and {images_complete}."""
         pairs = f"{{pairs_answered}} of {self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'} answered"
         images = f"{{images_complete}} of {self.images:,} {'image' if self.images == 1 else 'images'} complete"
         parts = [pairs, images]

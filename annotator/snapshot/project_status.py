@@ -19,10 +19,10 @@ from annotator.store.runs import runs
 
 
 def collect_status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
-    """Return the project state as a dict, with unix times.
+    """Return the project state as a dict, with Unix times.
 
     Args:
-        with_files: Name skipped and missing files instead of counting them.
+        with_files: List skipped and missing files, besides counting them.
     """
     counts = project_counts.count_images_by_stage(db)
     progress = load_progress(db, counts=counts)

@@ -1,6 +1,6 @@
 """The rankings stored with a model, so that pages need not read all probabilities.
 
-They rank the cells open at its last decision, and the delta (delta.py) removes later answers.
+They rank the cells unanswered at the model's last decision. The delta (delta.py) removes later answers.
 """
 
 from bisect import bisect_right
@@ -29,17 +29,17 @@ CELLS_PER_BLOCK = 4_000_000  # read at once: 8 MB, and several times as much whi
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """The rankings of one model, in rows and columns of its probabilities.
+    """The rankings of one model. Rows and columns are those of its probabilities (N, C).
 
     Attributes:
-        by_class: (C, K) int32, rows of unanswered cells by falling probability, -1 after the last. Beyond K
-            cells, the last fifth is an even sample.
+        by_class: (C, K) int32, rows of each class's unanswered cells by falling probability, -1 after the last.
+            Beyond K cells, the last fifth is an even sample. K is `compute_ranked_per_class`.
         scores: (C, K) float16, their probabilities.
-        by_image: (K,) int32, rows of images by their best unanswered cell.
+        by_image: (K,) int32, rows of images by their most probable unanswered cell.
         likeliest: (K,) float16, probability of that cell.
-        expected: (C,) float64, summed unanswered probabilities.
-        disagreements: (D, 2) int32, row and column of answered cells by falling difference.
-        cooccurrence: (C, C) int32, images with both classes.
+        expected: (C,) float64, summed probabilities of unanswered cells.
+        disagreements: (D, 2) int32, row and column of D answered cells by falling |label - probability|.
+        cooccurrence: (C, C) int32, number of images where both classes are present.
     """
 
     by_class: np.ndarray
@@ -73,7 +73,7 @@ def build_ranker(
 
 
 class Ranker:
-    """The builder of rankings, which reranks only changed columns.
+    """A builder of `Rankings` that reranks only changed columns.
 
     `probabilities` (N, C) float16 may be replaced between rankings.
     """
@@ -118,7 +118,7 @@ class Ranker:
             self._expected[column] = ranking.expected
 
     def resume(self, db: Database, newest: int, stored: Rankings) -> None:
-        """Restore stored rankings with answers up to `newest`, reranking only for another depth."""
+        """Continue from stored rankings, given answers up to `newest`. Rerank only if their depth differs."""
         columns = range(len(self._class_ids))
         if stored.by_class.shape != self._by_class.shape:
             return self.rank(db, newest, columns)
@@ -208,7 +208,7 @@ class Ranker:
 
 
 class _LikeliestCells:
-    """The most probable open cell per image, kept between rankings."""
+    """The most probable unanswered cell per image, kept between rankings."""
 
     def __init__(self, keys: np.ndarray, columns: np.ndarray):
         self.keys, self.columns = keys, columns
@@ -218,7 +218,7 @@ class _LikeliestCells:
         return cls(np.full(images, merged_ranking.CLOSED_KEY), np.zeros(images, np.int32))
 
     def update(self, first: int, columns: list[int], keys: np.ndarray) -> np.ndarray:
-        """Update rows with keys (c, n) and return those to search again."""
+        """Apply new keys (c, n) of changed columns, and return rows whose best cell must be searched again."""
         rows = slice(first, first + keys.shape[1])
         before, of = self.keys[rows], self.columns[rows]
         is_changed = np.zeros(int(self.columns.max(initial=0)) + max(columns) + 2, bool)
@@ -254,9 +254,9 @@ def select_columns(
     class_ids: np.ndarray,
     probabilities: Rows,
 ) -> Rankings:
-    """Return the rankings of some classes from those of all.
+    """Return the rankings of some classes, derived from those of all classes.
 
-    Images are reranked by their open cells, unranked ones stay out.
+    Images are reordered by their best unanswered cell. Unranked images stay out.
 
     Args:
         columns: (c,), ascending.
@@ -331,7 +331,7 @@ def compute_ranked_per_class(images: int, classes: int) -> int:
 
 
 def get_gapless_length(rankings: Rankings) -> int:
-    """Return the number of top cells without gaps in `by_class`."""
+    """Return the number of ranks per class in `by_class` that are complete, before the sampled last fifth."""
     depth = rankings.by_class.shape[1]
     return depth - depth // merged_ranking.SAMPLED_ONE_IN
 
@@ -355,7 +355,7 @@ def _load_auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray)
 
 
 def _find_doubtful_cells(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """Return up to MAX_DISAGREEMENTS (difference, row, column) of a class, (n, 3), largest first."""
+    """Return up to MAX_DISAGREEMENTS (|label - probability|, row, column) of a class, largest first."""
     sure = (states == PRESENT) | (states == ABSENT)
     rows, answers = places[sure], (states[sure] == PRESENT).astype(np.float64)
     apart = np.abs(chances[sure].astype(np.float64) - answers)

@@ -34,7 +34,7 @@ class Probabilities(CellIndex):
 class Predictions(Probabilities):
     """One version of a model's probabilities, memory-mapped.
 
-    `stored_columns` (C,) are None for all.
+    `stored_columns` (C,) are the columns used of the stored array, None for all.
     """
 
     run: Run

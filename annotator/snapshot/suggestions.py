@@ -77,7 +77,7 @@ def find_suggestions(
 def encode_probabilities(
     predictions: Predictions | None, image_ids: Sequence[int], classes: Sequence[Class]
 ) -> dict[int, bytes]:
-    """Return one byte per class, round(254 * probability) or 255 if unknown, by image id."""
+    """Return image id -> one byte per class, round(254 * probability) or 255 if unknown."""
     if predictions is None:
         return {}
     _, known = predictions.find_rows(image_ids)
@@ -97,7 +97,7 @@ def load_answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, s
 
 
 def list_guess_sources(db: Database) -> list[str]:
-    """Return the external models that a first training can use without labels.
+    """Return the external models whose predictions replace labels in a first training.
 
     Published training methods use none.
     """

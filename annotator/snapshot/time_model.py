@@ -87,7 +87,7 @@ def fit_time_model(answers: Sequence[TimedAnswer]) -> TimeModel:
 
 
 def estimate_times(answers: Sequence[TimedAnswer], *, draws: bool = False) -> PartTimes:
-    """Return the estimated seconds of TIME_PARTS, with `draws` for intervals."""
+    """Return the estimated seconds of each of TIME_PARTS, with random draws for intervals if `draws`."""
     counts = np.array([count_parts(answer.kind, answer.cells, answer.changes) for answer in answers])
     seconds = np.array([answer.seconds for answer in answers])
     groups = np.array([ANSWER_KINDS.index(answer.kind) for answer in answers], np.int64)
@@ -95,7 +95,7 @@ def estimate_times(answers: Sequence[TimedAnswer], *, draws: bool = False) -> Pa
 
 
 def count_parts(kind: str, cells: int, changes: float) -> np.ndarray:
-    """Return the occurrences of each part in a task, (TIME_PARTS,)."""
+    """Return how often each of TIME_PARTS occurs in one answer of this kind, (parts,)."""
     counts = {
         "grid": {"begin": 1, "submit": 1, "tile": cells, "change": changes},
         "image": {"look": 1, "submit": 1, "check": cells, "change": changes},

@@ -61,7 +61,7 @@ PROJECT_COPIED_MESSAGE = (
 
 
 def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
-    """Return the open project's ASGI application, with worker and read-ahead."""
+    """Return the open project's ASGI application, which also runs the worker and ReadAhead."""
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:

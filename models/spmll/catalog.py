@@ -1,4 +1,4 @@
-"""Method descriptions without torch.
+"""Descriptions of training methods, without importing torch.
 
 `python -m spmll.methods` writes them from the classes to spmll/methods/table.json.
 """
@@ -25,7 +25,7 @@ REPRODUCTION_VERDICTS = ("no", "in part", "yes", "none are published")
 
 @dataclass(frozen=True)
 class MethodParameter:
-    """A method constant.
+    """A parameter of a method.
 
     Attributes:
         type_names: Allowed types, such as "float" or "None".
@@ -38,7 +38,7 @@ class MethodParameter:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method's description."""
+    """A training method's description."""
 
     name: str
     title: str
@@ -61,12 +61,12 @@ class MethodEntry:
 
     @property
     def is_for_projects(self) -> bool:
-        """Return whether projects may choose it."""
+        """Return whether projects may choose this method. Methods for comparison only are excluded."""
         return not (self.full_labels or self.yardstick)
 
     @property
     def all_needs(self) -> tuple[str, ...]:
-        """Return the method's METHOD_NEEDS, including its input's."""
+        """Return the METHOD_NEEDS of the method, its input and its labels."""
         of_input = ("maps",) if self.reads == "maps" else ()
         return (*self.needs, *of_input, *(("all labels",) if self.full_labels else ()))
 
@@ -77,7 +77,7 @@ class MethodEntry:
 
     @property
     def verdict(self) -> str:
-        """Return the reproduction verdict without its reason."""
+        """Return whether the paper's result was reproduced, without the reason."""
         return self.reproduced.partition(": ")[0]
 
 

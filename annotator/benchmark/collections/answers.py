@@ -1,4 +1,4 @@
-"""Totals of rare classes after some minutes of answered questions."""
+"""Check of the summed probabilities of rare classes against true counts, after some answers."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ WHOLE_IMAGES_ANSWERED, GRID_IMAGES_PER_CLASS = (20, 24)
 
 
 def measure_rare_totals(images: ComparedImages, tasks: Sequence[Task], work: Work) -> tuple[int, int]:
-    """Return metrics.honest_totals of published probabilities, summed over seeds."""
+    """Return (rare classes, those whose summed probability is within factor 2 of the truth), over seeds."""
     total = np.zeros(2, int)
     for seed, task in enumerate(tasks):
         what = {"method": "auto", "seed": seed, "share": CLICKED_SHARE}

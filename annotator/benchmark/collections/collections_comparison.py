@@ -1,7 +1,7 @@
 """Comparison of `auto` with the best published method, with constants chosen on other collections.
 
-Published methods keep their best epoch by fully labeled validation images, `auto` its last. A cell is a
-collection, a share of labels and a figure.
+Published methods keep the epoch that is best on fully labeled validation images, `auto` its last epoch. A
+cell is one combination of collection, labeled share and figure.
 """
 
 import hashlib
@@ -114,15 +114,15 @@ def measure_collections(
 
 
 def summarize_cells(rows: Sequence[dict[str, Any]], suffix: str) -> dict[str, float]:
-    """Summarize all cells (collection, share, figure).
+    """Return counts and mean leads of `auto` over all cells (collection, labeled share, figure).
 
     Args:
         suffix: "" for current constants, "_left_out" for those chosen without the collection.
 
     Returns:
-        `cells`, a count. `first` and `near`, the shares where `auto` is not behind, or at most a point. `lead`
-        and `worst`, mean and smallest lead. `rare`, a count of classes, and `honest`, the share with an honest
-        total.
+        `cells`: number of cells. `first`, `near`: shares of cells where `auto` is not behind, or at most one
+        point behind. `lead`, `worst`: mean and smallest lead. `ece`: mean calibration error. `rare`: number of
+        rare classes. `honest`: share of them whose summed probability is within factor 2 of the truth.
     """
     rare = sum(row[f"rare{suffix}"] for row in rows)
     leads = [row[f"{key}{suffix}"] - row[f"{key}_rival"] for row in rows for key in HIDDEN_FIGURES]
@@ -277,7 +277,7 @@ def describe_collections(result: dict[str, Any]) -> list[str]:
 
 
 def describe_outcome(result: dict[str, Any]) -> list[str]:
-    """Return one sentence per choice of constants on the lead of `auto`."""
+    """Describe the lead of `auto` in sentences, with present and with left-out constants."""
     words = {"present": "Present constants"} | (
         {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
     )

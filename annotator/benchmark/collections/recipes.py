@@ -1,8 +1,7 @@
 """Generated collections of shapes, handwriting, type and scenes, from installed packages.
 
-Collection name and number determine an image (given the package versions).
-
-Constants of `auto` were chosen on COLLECTION_NAMES, never on KEPT_BACK_NAMES.
+An image depends only on collection name, its number and package versions. The constants of `auto` were chosen
+on COLLECTION_NAMES, never on KEPT_BACK_NAMES.
 """
 
 import csv
@@ -44,9 +43,9 @@ class Recipe:
     """The drawing rules of one collection.
 
     Attributes:
-        mean_extra_classes: Poisson mean after the first class.
-        frequency_exponent: Rank r has weight r ** -frequency_exponent.
-        sides: Object side range in pixels.
+        mean_extra_classes: Mean of the Poisson-distributed number of classes beyond the first.
+        frequency_exponent: The class of frequency rank r is drawn with weight r ** -frequency_exponent.
+        sides: Smallest and largest object side in pixels.
     """
 
     classes: tuple[str, ...]
@@ -93,7 +92,7 @@ def compose_image(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _find_free_place(used_squares: list[tuple[int, int, int]], side: int, rng: Random) -> tuple[int, int]:
-    """Return the random corner with the widest gap to used squares."""
+    """Return the random top left corner that is farthest from the squares already used."""
     places = rng.integers(0, IMAGE_SIDE_PIXELS - side + 1, (20, 2))
     if not used_squares:
         return int(places[0, 0]), int(places[0, 1])

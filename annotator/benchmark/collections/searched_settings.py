@@ -20,7 +20,10 @@ SETTINGS_SEED = 20261123
 
 
 def draw_settings(count: int) -> list[dict[str, Any]]:
-    """Return the current constants ({}), then random ones. Longer lists extend shorter ones."""
+    """Return `count` settings to try: the current constants ({}), then random draws from SEARCH_SPACE.
+
+    A larger count only appends settings.
+    """
     chance = np.random.default_rng(SETTINGS_SEED)
     return [{}] + [
         {name: values[int(chance.integers(len(values)))] for name, values in SEARCH_SPACE.items()}
@@ -29,7 +32,7 @@ def draw_settings(count: int) -> list[dict[str, Any]]:
 
 
 def choose_left_out_settings(scores: np.ndarray) -> list[int]:
-    """Return per collection the first setting with the best mean score on the others.
+    """Return per collection the index of the setting with the best mean score on all others.
 
     `scores` is (settings, collections).
     """

@@ -1,6 +1,6 @@
-"""Pedestrians and their clothing: 28 classes, five to six per image, of very uneven frequency.
+"""Generated pedestrians with clothing: 28 classes, five to six per image, very uneven frequency.
 
-A person wears at most one item per group, so classes exclude and hide each other.
+A person wears at most one item per clothing group, so classes exclude and occlude each other.
 """
 
 import numpy as np

@@ -24,15 +24,15 @@ __all__ = ["DATASETS", "DataSet", "Loader", "Part", "draw_clicks", "draw_observe
 
 
 def load_dataset(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
-    """Read a data set.
+    """Read a published data set or an image folder with complete labels.
 
     Args:
-        name: In DATASETS. None selects `folder` with truth, else the published set in `root`.
-        root: Nothing outside is read.
+        name: A key of DATASETS. None selects `folder` if `truth` is given, else recognizes the published set.
+        root: Folder of the data set. Nothing outside it is read.
         truth: A CSV `image,labels` or `image,class,state`, for `folder` only.
 
     Raises:
-        AnnotatorError: For an unknown name, invalid files or inapplicable truth.
+        AnnotatorError: For an unknown name, invalid files, or `truth` with a published set.
     """
     if name is not None and name not in DATASETS:
         raise AnnotatorError(f"There is no data set {name!r}. {did_you_mean(name, DATASETS)}")

@@ -1,6 +1,6 @@
-"""The labels that training sees: one per training image, for all images or a share.
+"""The labels that training sees: one positive per image, for all training images or a share of them.
 
-With one seed, larger shares contain smaller ones, for any naming.
+With one seed, the labels of a larger share include those of a smaller one, for every click model (Naming).
 """
 
 import numpy as np
@@ -18,9 +18,9 @@ def draw_observed_labels(
     """Return training labels (n_train, C) int8: 1 present, -1 absent, 0 unseen.
 
     Args:
-        share: In (0, 1], round(share x n_train) images keep their label.
-        seed: For published sets 0 gives the published labels, others draw with 1200 + seed.
-        naming: Unless random, published sets are drawn like folders.
+        share: In (0, 1]. round(share x n_train) images keep their label.
+        seed: 0 selects the published labels of published sets, others draw new ones with 1200 + seed.
+        naming: A naming that is not random draws new labels for published sets too.
 
     Raises:
         AnnotatorError: For an invalid share or seed.
@@ -61,7 +61,7 @@ def draw_clicks(
 
 
 def _thin_labels(labels: np.ndarray, share: float, chance: np.random.Generator) -> np.ndarray:
-    """Keep the labels of a share of images, nested by share."""
+    """Keep the labels of a random share of the images, so that larger shares contain smaller ones."""
     marked = np.flatnonzero((labels == PRESENT).any(1))
     count = min(round(share * len(labels)), len(marked))
     if count < 1:

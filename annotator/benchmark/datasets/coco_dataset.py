@@ -102,7 +102,7 @@ def _read_annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], 
 
 
 def _drop_outlines(entry: dict) -> dict:
-    """Drop large fields to save memory."""
+    """Remove the segmentation from a COCO annotation to save memory."""
     entry.pop("segmentation", None)
     return entry
 
@@ -110,7 +110,7 @@ def _drop_outlines(entry: dict) -> dict:
 def _make_table(
     categories: dict[int, str], pairs: dict[tuple[int, int], float]
 ) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Return image ids in published order, bool truth, and areas."""
+    """Return image ids in published order, and per image and class the truth (bool) and the object area."""
     ids = sorted({image for image, _ in pairs}, key=str)
     rows = {image: row for row, image in enumerate(ids)}
     columns = {category: column for column, category in enumerate(categories)}

@@ -29,12 +29,12 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """A data set for comparing methods, with truth in three parts.
+    """A data set for comparing methods: training, validation and test images with complete labels.
 
     Attributes:
         observed: (n_train, C) int8: 1 present, -1 absent, 0 unseen, as published, or drawn with seed 0.
         official_rows: Rows of train and val in the official training set, None for a folder.
-        areas: (n_train, C), class sizes.
+        areas: (n_train, C) object area per class, None if unknown.
         notes: Sentences on used files and omissions.
     """
 
@@ -58,11 +58,11 @@ def build_official_dataset(
     notes: tuple[str, ...] | list[str],
     areas: np.ndarray | None = None,
 ) -> DataSet:
-    """Return a published data set with labels and split by protocol, seed 1200.
+    """Return a published data set, with its training images split 80 to 20 into train and val (seed 1200).
 
     Args:
         train, test: Official parts in published order.
-        observed_labels: (len(train), C), None draws them.
+        observed_labels: (len(train), C) single-positive labels. None draws them.
 
     Raises:
         AnnotatorError: If a part has no image.
@@ -88,7 +88,7 @@ def build_official_dataset(
 
 
 def join_official_truth(dataset: DataSet) -> np.ndarray:
-    """Return the official training truth in published order, (n_train + n_val, C) bool."""
+    """Return the complete official training labels in published order, (n_train + n_val, C) bool."""
     if dataset.official_rows is None:
         raise ValueError(f"{dataset.name} is no set of the papers: its rows have no published order.")
     train_rows, val_rows = dataset.official_rows

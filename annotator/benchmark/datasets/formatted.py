@@ -1,7 +1,8 @@
 """Arrays shared in this literature: formatted_{train,val}_{labels,images}.npy and observed labels.
 
-Written by scripts of Cole et al. (2021). They take precedence, because they fix rows, split and draw. "val"
-is the papers' test set. Object arrays are never loaded, because they could run code.
+Scripts of Cole et al. (2021) write them. They take precedence, because they fix image order, split and drawn
+labels. "val" is the papers' test set. Object arrays are never loaded, because they could run
+code.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ def has_formatted_arrays(root: Path) -> bool:
 
 
 def count_columns(root: Path) -> int | None:
-    """Return the number of training classes, which identifies a set."""
+    """Return the number of classes in the training label array, or None without one."""
     try:
         array = load_array(root / ARRAY_FILES[0], root)
     except AnnotatorError:

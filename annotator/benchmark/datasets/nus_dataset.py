@@ -73,7 +73,7 @@ def read_nus(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _read_concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
-    """Return the listed concepts, or those with both files, sorted."""
+    """Return the names of the concept list, or else those of the label files, sorted."""
     path = find_first_existing(root, CONCEPT_LIST_PATHS)
     if path:
         names = tuple(line.strip() for line in read_text(path, "the list of concepts").splitlines() if line.strip())

@@ -16,12 +16,12 @@ from annotator.errors import AnnotatorError, combine_problems
 
 @dataclass(frozen=True)
 class Loader:
-    """One entry of DATASETS.
+    """An entry of DATASETS: how to recognize and read one data set.
 
     Attributes:
-        classes: Published columns, if fixed.
-        marker_paths: Any of these identifies the set.
-        layouts: Supported layouts, for errors.
+        classes: Published number of classes, None if not fixed.
+        marker_paths: Any of these paths identifies the set.
+        layouts: Supported file layouts, for error messages.
         read: (folder, truth file or None) -> DataSet.
     """
 
@@ -99,7 +99,7 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
 
 
 class _Outside(dict):
-    """The listing of a folder linked outside root, with every name "outside"."""
+    """A folder listing that returns "outside" for every name, for a folder linked outside root."""
 
     def get(self, key, default=None):
         return "outside"

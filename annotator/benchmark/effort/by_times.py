@@ -1,7 +1,7 @@
-"""Autopilot and its rivals under several sets of answer times, in one run.
+"""Cost of Autopilot and other policies under several sets of answer times.
 
-Policies that depend on times are replayed per set, others only recosted. `autopilot-known` has learned them
-from a long speed test.
+Policies whose questions depend on answer times are replayed per set, others are only timed anew.
+`autopilot-known` has learned the times from a long speed test.
 """
 
 from collections.abc import Sequence
@@ -63,20 +63,20 @@ def measure_by_times(
     work: Path | None = None,
     backbone: str | None = None,
 ) -> dict:
-    """Play with a perfect annotator per set of times and return the cost of every policy.
+    """Simulate a perfect annotator per set of answer times, and return each policy's cost.
 
     Args:
         images_folder, truth: None selects the sample data.
         policies: Empty selects COMPARED_POLICIES. Autopilot is always included.
         seeds: Number of seeds to average.
         jobs: Parallel processes, without effect on the result.
-        most: Action limit relative to the form.
+        most: Action limit relative to filling in a form per image.
         work: Folder that keeps the embedded project.
 
     Returns:
-        {"bench", "figures", "ratios", "sets", "policies", "backbone", "seeds"}. "costs" has spreads per set,
-        policy and goal, with the ratio of seconds to Autopilot. "range" has the lowest and highest mean over
-        sets.
+        {"bench", "figures", "ratios", "sets", "policies", "backbone", "seeds"}. "costs" has mean, minimum and
+        maximum per set, policy and goal, with the ratio of seconds to Autopilot. "range" has the lowest and
+        highest mean over sets.
 
     Raises:
         AnnotatorError: If images and truth do not match, or for an unknown policy.
@@ -120,9 +120,9 @@ def measure_by_times(
 
 
 def count_handed_out(played: Curves) -> list[dict]:
-    """Return Autopilot's questions per TIME_WINDOWS, as means over seeds.
+    """Return the numbers of grids, whole images and clicks that Autopilot asked in each of TIME_WINDOWS.
 
-    `whole` is the share of cells answered as whole images.
+    They are means over seeds. `whole` is the share of cells answered as whole images.
     """
     rows = []
     for policy in (name for name in list_policies(played, PERFECT_PERSON) if name in (OUR_POLICY, KNOWN_TIMES_POLICY)):

@@ -1,4 +1,4 @@
-"""Autopilot with single constants changed to measure their value, in the table TRIED_VALUES."""
+"""Variants of Autopilot with one constant changed, to measure its effect. TRIED_VALUES lists them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ def iterate_changes() -> Iterator[tuple[str, object]]:
 
 @contextmanager
 def replace_constant(name: str, value: object) -> Iterator[None]:
-    """Change a constant within the block, in this process only."""
+    """Set a constant of Autopilot to another value within the block, in this process only."""
     owner = next(module for module in (planner, acquisition, preset_threshold) if hasattr(module, name))
     before = getattr(owner, name)
     setattr(owner, name, value)

@@ -1,4 +1,4 @@
-"""Cost tables of all plays per goal, and Autopilot against the best other policy."""
+"""Tables of the effort each policy needs per recall goal, and Autopilot against the best other policy."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -14,11 +14,12 @@ Curves = dict[Play, list[dict]]
 
 
 def compare_policies(played: Curves) -> dict[str, list[dict]]:
-    """Return the tables of a result.
+    """Return the tables "goals", "lead" and "behind" from the curves of all plays.
 
     Returns:
-        "goals" has the cost spreads of seeds that reach a goal. "lead" has Autopilot's cost over that of the
-        cheapest other policy reaching it with every seed. "behind" has Autopilot's largest shortfalls.
+        "goals" has mean, minimum and maximum cost over the seeds that reach a goal. "lead" has Autopilot's cost
+        divided by that of the cheapest other policy reaching it with every seed. "behind" has Autopilot's largest
+        shortfalls.
     """
     people = [by for by in (PERFECT_PERSON, NOISY_PERSON) if any(play.person == by for play in played)]
     goals = [row for by in people for goal in RECALL_GOALS for row in _make_goal_rows(played, by, goal)]
@@ -31,11 +32,11 @@ def compare_policies(played: Curves) -> dict[str, list[dict]]:
 
 
 def find_goal_level(played: Curves, play: Play, goal: float) -> tuple[float, float]:
-    """Return the recall and precision that a goal means in this play.
+    """Return the recall and precision that a play must reach for a goal.
 
-    Perfect annotators use the goal at precision 0.99. Noisy ones use a share of the form's final recall,
-    PRECISION_MARGIN below its final precision, equal for all policies. Without a form, the policy with the
-    lowest final recall counts.
+    Perfect annotators need recall `goal` at precision 0.99. Noisy ones need `goal` times the final recall of the
+    form policy, at PRECISION_MARGIN below its final precision. Without it, the policy with the lowest final
+    recall counts.
     """
     if play.person == PERFECT_PERSON:
         return goal, curves.GOAL_PRECISION
@@ -46,7 +47,7 @@ def find_goal_level(played: Curves, play: Play, goal: float) -> tuple[float, flo
 
 
 def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> tuple[Curves, list[dict]]:
-    """Replace a searched policy's settings by the best per annotator, and return the search too.
+    """Return the curves with only the best setting of `policy` per annotator, and the settings tried.
 
     The best has the fewest mean seconds to recall 0.95, or else the most labels.
     """
@@ -78,7 +79,7 @@ def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> t
 def list_costs(
     played: Curves, policy: str, person: str, goal: float, cost: Callable[[dict], float]
 ) -> list[float | None]:
-    """Return the cost of a goal per seed, None if missed."""
+    """Return the cost of reaching a recall goal per seed, None where it was not reached."""
     plays = [play for play in played if (play.policy, play.person) == (policy, person)]
     reached = [curves.find_goal_point(played[play], *find_goal_level(played, play, goal)) for play in plays]
     return [None if point is None else cost(point) for point in reached]
@@ -106,7 +107,7 @@ def compute_full_mean(values: Sequence[float | None], digits: int = 4) -> float 
 
 
 def ratios_by_seed(theirs: Sequence[float | None], ours: Sequence[float | None]) -> list[float | None]:
-    """Return the ratios per seed, None if missing."""
+    """Return theirs / ours per seed, None if either is missing."""
     return [a / b if a is not None and b else None for a, b in zip(theirs, ours, strict=True)]
 
 

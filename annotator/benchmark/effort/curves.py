@@ -1,4 +1,4 @@
-"""Recall and precision of a data set after each step, as curves with goals."""
+"""Curves of recall and precision against a person's effort, and their comparison."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,10 @@ SHORTFALL_STARTS = {"actions": 100.0, "seconds": 300.0}
 
 
 def measure_point(session: Session) -> dict:
-    """Return the current curve point.
+    """Return the effort so far, and recall, precision and F1 of the labels, as one curve point.
 
-    `decided` scores given labels. `filled` adds unknown cells above the threshold with the best expected F1.
+    `decided` scores answered and implied labels. `filled` also counts unanswered cells as present above the
+    probability threshold with the best expected F1.
     """
     labels, chances = session.load_labels(), session.load_chances()
     decided = labels == PRESENT
@@ -104,7 +105,7 @@ def replace_seconds(curve: Sequence[dict], time_model: TimeModel) -> list[dict]:
 
 
 def interpolate_parts(curve: Sequence[dict], seconds_: float) -> dict[str, float]:
-    """Return the interpolated part counts at this time."""
+    """Return the count of each time model part (click, tile, ...) after these seconds, interpolated."""
     places = [point_["seconds"] for point_ in curve]
     return {
         part: float(np.interp(seconds_, places, [point_["parts"][part] for point_ in curve]))
@@ -115,13 +116,13 @@ def interpolate_parts(curve: Sequence[dict], seconds_: float) -> dict[str, float
 def find_largest_shortfall(
     curve: Sequence[dict], other: Sequence[dict], cost: str = "actions"
 ) -> tuple[float, float | None]:
-    """Return the largest shortfall of a policy behind another at equal cost, after SHORTFALL_STARTS.
+    """Return the largest lag of `curve` behind `other` in micro F1 at equal cost, after SHORTFALL_STARTS.
 
     Args:
         cost: "actions" or "seconds".
 
     Returns:
-        Share of the other's micro F1, and its place. 0 and None if never behind.
+        (shortfall as a share of the other's micro F1, cost where it occurs), (0, None) if never behind.
     """
     last = min(curve[-1][cost], other[-1][cost]) if curve and other else 0
     places = {point_[cost] for point_ in (*curve, *other)} | {SHORTFALL_STARTS[cost]}

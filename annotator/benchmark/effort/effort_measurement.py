@@ -172,10 +172,10 @@ def embed_images(project: Path) -> None:
 
 
 def load_present_labels(db: Database, names: dict[str, int], truth: Path) -> list[TrueLabel]:
-    """Return the present labels of the truth, ignoring rejected files.
+    """Read the present labels of the truth file, without those of images that the project rejected.
 
     Args:
-        names: Name -> image id.
+        names: Image name -> image id.
 
     Raises:
         AnnotatorError: If the truth does not match or contradicts itself for duplicate images.

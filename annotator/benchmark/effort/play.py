@@ -1,4 +1,4 @@
-"""Plays: one policy working on a project copy, possibly many in parallel."""
+"""Plays: each is one policy, followed by one simulated annotator on a project copy."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ DONE_RECALL = 0.995  # recall at which work stops
 
 @dataclass(frozen=True)
 class Play:
-    """One play of a policy by a person.
+    """The parameters of one play: policy, annotator, seed and answer times.
 
     Attributes:
         person: PERFECT_PERSON or NOISY_PERSON.
@@ -44,12 +44,12 @@ class Play:
 def play_all(
     template: Path, folder: Path, truth: np.ndarray, plays: Sequence[Play], limit: float, jobs: int = 1
 ) -> dict[Play, list[dict]]:
-    """Return the curve of every play, independent of `jobs`.
+    """Run all plays, and return the curve of each, independent of `jobs`.
 
     Args:
         template: Project to copy into `folder`.
         truth: (N, C) bool.
-        limit: Actions per play.
+        limit: Maximum of actions per play.
     """
     one = partial(_run_numbered_play, template, folder, truth, limit)
     if jobs <= 1 or len(plays) < 2:

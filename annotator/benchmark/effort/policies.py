@@ -35,11 +35,11 @@ IMAGES_PER_ORDER = 10  # images taken from the order of a strategy before it is 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy for working through a project.
+    """A policy for working through a project, an entry of POLICIES.
 
     Attributes:
         follows: Each action depends on the newest answer. Otherwise the model updates only when measured.
-        settings: SETTING_POLICIES played instead, the best in hindsight counts.
+        settings: Names in SETTING_POLICIES that are played instead. The best of them in hindsight counts.
         on_request: Slow, so only played if named.
         depends_on_times: Its questions depend on answer times.
     """
@@ -55,9 +55,10 @@ class Policy:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The settings of a mixture: clicks on `first_share` of the images, then grids of `size` tiles.
+    """The settings of a policy that mixes grids, clicks and whole images.
 
-    Later clicks and whole images prefer images without a known positive.
+    Clicks on `first_share` of the images come first. Then `click_share` and `whole_share` of the questions are
+    clicks and whole images, preferably without a known positive. The others are grids of `size` tiles.
     """
 
     first_share: float
@@ -100,7 +101,7 @@ def _answer_best_grid(session: Session, size: int) -> bool:
 
 
 def _make_mixture_steps(mixture: Mixture) -> Callable[[Session], Iterator[None]]:
-    """Return mixture steps that always serve the share furthest behind."""
+    """Return steps that next ask the kind of question farthest below its share in the mixture."""
     shares = {
         "grid": 1 - mixture.click_share - mixture.whole_share,
         "click": mixture.click_share,
@@ -170,7 +171,7 @@ def _choose_expert_grid(session: Session) -> tuple[int, list[int], list[float | 
 
 
 def shift_to_total(chances: np.ndarray, total: int) -> np.ndarray:
-    """Shift the log odds of probabilities (n,) so that they sum to `total`."""
+    """Shift the log odds of probabilities (n,) by one constant so that the probabilities sum to `total`."""
     bounded = np.clip(chances.astype(np.float64), PROBABILITY_BOUND, 1 - PROBABILITY_BOUND)
     odds, low, high = np.log(bounded / (1 - bounded)), -40.0, 40.0
     for _ in range(50):

@@ -57,7 +57,10 @@ class ProjectCopy:
             self._updater.update(self.db, self._cache)
 
     def adapt_network(self) -> AdaptedNetwork | None:
-        """Adapt the backbone like `annotator adapt`, and use it if better, or return None if undecided."""
+        """Adapt the backbone like `annotator adapt`, and switch to it if it is better.
+
+        Returns None without labels to learn from.
+        """
         try:
             made = adapt_now(self.db.paths.project).network
         except NothingToLearn:
@@ -91,7 +94,7 @@ class ProjectCopy:
         return labels
 
     def load_chances(self) -> np.ndarray | None:
-        """Return current probabilities (N, C), nan without a class model, None without a run."""
+        """Return current probabilities (N, C), nan for classes without model, None before training."""
         predictions = read_predictions(self.db)
         if predictions is None:
             return None
@@ -110,7 +113,7 @@ class ProjectCopy:
         return int(find_positions([class_id], self.class_ids)[0][0])
 
     def shuffle_images(self) -> list[int]:
-        """Return all images in content hash order, from a random start."""
+        """Return all image ids in the order of content hashes, starting at a random hash."""
         return images.load_ids_from_hash(self.db, self.chance.bytes(8).hex(), len(self.image_ids))
 
     def close(self) -> None:

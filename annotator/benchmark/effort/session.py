@@ -23,7 +23,10 @@ NO_OTHERS: Mapping[int, Sequence[int]] = {}
 
 @dataclass
 class Spent:
-    """The effort of a person, where `actions` counts key and button presses."""
+    """The effort of a person so far.
+
+    `actions` counts key and button presses, `parts` the parts of the time model, such as tiles and changes.
+    """
 
     actions: int = 0
     parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(TIME_PARTS, 0.0))
@@ -39,8 +42,8 @@ class Session(ProjectCopy):
     Attributes:
         truth: (N, C) bool, by ascending ids.
         time_model: Mean seconds per part, unknown to the project.
-        relations: Implied answers need no press.
-        copied, miscopied: Answers copied within events, and wrong ones.
+        relations: Class relations. Answers that they imply need no press.
+        copied, miscopied: Number of answers copied within events, and how many of them are wrong.
     """
 
     def __init__(
@@ -73,10 +76,10 @@ class Session(ProjectCopy):
         source: str = "grid",
         others: Mapping[int, Sequence[int]] = NO_OTHERS,
     ) -> None:
-        """Answer cells of one class together.
+        """Answer a grid: one class on several images.
 
         Args:
-            chances, run: Shown probabilities and their run.
+            chances, run: Probabilities shown, and the id of the run that computed them.
             start: Tiles start as present.
             others: Image -> other images of its event, which get the same answer unless it contradicts the model.
         """
@@ -118,7 +121,7 @@ class Session(ProjectCopy):
         self._store_batch(source, ids, class_ids, answers, chances, run, presses + exceptions, copies, **parts)
 
     def click_image(self, image_id: int, open_ids: list[int] | None = None) -> None:
-        """Name one class of an image, or answer "nothing else here"."""
+        """Name one of the classes `open_ids` (None: all) that an image shows, or answer "nothing else here"."""
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
         named = self.person.name_one(self.find_row(image_id), open_)
         taken = self._draw_milliseconds(self._spend_actions(1, click=1))
@@ -161,7 +164,7 @@ class Session(ProjectCopy):
         self._spend_actions(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
 
     def _find_implied(self, class_ids: list[int], answers: np.ndarray) -> np.ndarray:
-        """Return which answers (n,) bool are implied by present ones."""
+        """Return which answers are already implied by present ones through class relations, (n,) bool."""
         states = dict(zip(class_ids, np.where(answers, PRESENT, ABSENT).tolist(), strict=True))
         present = [class_id for class_id in class_ids if states[class_id] == PRESENT]
         meant = {

@@ -20,7 +20,7 @@ Row = Mapping[str | Any, str | Any]  # as csv.DictReader yields them
 
 @dataclass(frozen=True)
 class TimeSet:
-    """The seconds of a person, with source and number of measured people."""
+    """A named set of answer times, with its source and the number of people measured."""
 
     name: str
     source: str

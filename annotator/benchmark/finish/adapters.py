@@ -32,7 +32,7 @@ GRACE_SECONDS = 5.0  # between the end of the requests and killing the process
 
 
 class ProcessTool:
-    """A tool in its own process, restarted per set and person."""
+    """A Tool that forwards all calls to a process, which is restarted per set and person."""
 
     certifies_by = ""
 
@@ -159,12 +159,12 @@ class ProcessTool:
 
 
 def make_class_command(spec: str) -> list[str]:
-    """Return the command that hosts FILE.py:CLASS or MODULE:CLASS."""
+    """Return the command that runs the class FILE.py:CLASS or MODULE:CLASS in a host process."""
     return [sys.executable, "-P", "-m", "annotator.benchmark.finish.host", spec]
 
 
 def find_installed_tools(taken_names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the command of each tool in installed packages."""
+    """Return the host command of each tool that an installed package offers as plug-in."""
     return {
         name: make_class_command(entry.value)
         for name, entry in plugins.find_plugins(PLUGIN_GROUP, tuple(taken_names)).items()

@@ -11,7 +11,7 @@ ASSUMED_SOURCE = "assumed"
 
 
 def count_answer_parts(question: Question, presses: int) -> tuple[int, dict[str, float]]:
-    """Return all presses, and the occurrences of each time model part.
+    """Return the presses of an answer, and how often each part of the time model occurs in it.
 
     In a check each answer is one press.
     """
@@ -27,7 +27,7 @@ def count_answer_parts(question: Question, presses: int) -> tuple[int, dict[str,
 
 @dataclass(frozen=True)
 class Clock:
-    """The time model of a benchmark, with factors and sources per kind of question."""
+    """The time model of a benchmark: seconds per part, with a factor and a source per kind of question."""
 
     model: TimeModel = DEFAULT_TIMES
     factors: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(QUESTION_KINDS, 1.0))
@@ -38,7 +38,7 @@ class Clock:
         return self.factors[kind] * sum(count * getattr(self.model, part) for part, count in parts.items())
 
     def compute_form_seconds(self, images: int, classes: int, positives: int) -> float:
-        """Return the seconds of one form per image."""
+        """Return the seconds to fill in one form per image for all images."""
         parts = {"look": images, "check": images * classes, "change": positives, "submit": images}
         return self.compute_seconds("image", parts)
 
@@ -48,7 +48,7 @@ class Clock:
 
 
 class Watch:
-    """The presses, parts and seconds of one person."""
+    """A running total of one person's presses, parts and seconds."""
 
     def __init__(self, clock: Clock):
         self.clock, self.spent, self.seconds = clock, Spent(), 0.0

@@ -16,9 +16,9 @@ class Recipe:
     """The drawing rules of a generated collection.
 
     Attributes:
-        frequency_exponent: Rank r has frequency 1 / r ** frequency_exponent.
-        sides: Object side range in pixels of 480.
-        clutter: Lines and blobs without a class.
+        frequency_exponent: The class of frequency rank r has frequency 1 / r ** frequency_exponent.
+        sides: Smallest and largest object side, in pixels of a 480-pixel image.
+        clutter: Number of lines and blobs without a class.
     """
 
     about: str

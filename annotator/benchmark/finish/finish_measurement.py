@@ -247,7 +247,7 @@ def describe_protocol(result: dict) -> list[str]:
 
 
 def iterate_tables(result: dict) -> Iterator[ReportTable]:
-    """Yield title and rows per set and person."""
+    """Yield one table per set and simulated person, with a row per tool."""
     for set_ in result["sets"]:
         rows = [row for row in result["rows"] if (row["set"], row["seed"]) == (set_["set"], set_["seed"])]
         size = f"{format_count(set_['images'], 'image')}, {format_count(set_['classes'], 'class', 'classes')}"

@@ -35,8 +35,8 @@ class Task:
     """The set that a tool must label, and the goal to certify.
 
     Attributes:
-        images, classes: Referred to by place from 0.
-        confidence: Required share of correct certificates.
+        images, classes: Questions and labels refer to them by index from 0.
+        confidence: Required share of certificates that are correct.
         work: Folder for data derived from images alone.
     """
 
@@ -54,7 +54,7 @@ class Task:
 class Question:
     """A question of one of QUESTION_KINDS to a person.
 
-    `images` and `classes` are places, `preset` has answers per grid image or class.
+    `images` and `classes` are indices in the task. `preset` has the initial answer per grid image or class.
     """
 
     kind: str
@@ -73,9 +73,9 @@ class Answer:
     """A person's answer to a question.
 
     Attributes:
-        present: True, False or None (unsaid) per cell. A click has True for the named class and None elsewhere,
-            or False everywhere.
-        seconds: Until the last press.
+        present: True, False or None (unanswered) per cell. A click has True for the named class and None
+            elsewhere, or False everywhere.
+        seconds: Time until the last press.
     """
 
     present: tuple[bool | None, ...]
@@ -83,7 +83,7 @@ class Answer:
 
 
 class Tool(Protocol):
-    """A tool under test, one object per set and person."""
+    """The interface of a tool under test. One object serves one set and person."""
 
     certifies_by: str
 
@@ -104,7 +104,7 @@ class Tool(Protocol):
         ...
 
     def certifies(self) -> bool:
-        """Return whether the tool claims the goal."""
+        """Return whether the tool claims that its labels reach the task's recall and precision."""
         ...
 
     def close(self) -> None:

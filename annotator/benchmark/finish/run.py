@@ -51,8 +51,8 @@ def play_tool(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: 
 
     Returns:
         {"ended", "why", "seconds", "actions", "claim", "true", "final", "person_seconds", "computing_seconds",
-        "slowest_seconds", "certifies_by", "curve"}. `seconds` and `actions` count until a correct claim. `claim`
-        and `true` are the times of the first claim and the true goal.
+        "slowest_seconds", "certifies_by", "curve"}. `seconds` and `actions` count until the tool correctly claims
+        the goal. `claim` is the time of its first claim, `true` the time at which the labels reach the goal.
     """
     played = _ToolRun(tool, task, truth, person, clock)
     ended, why = RUN_FAILED, ""
@@ -156,7 +156,7 @@ class _ToolRun:
 
 
 def answer_question(person: Person, question: Question) -> tuple[tuple[bool | None, ...], int]:
-    """Return a person's answers per cell, and the presses that change one."""
+    """Return a person's answers per cell, and the number of presses that change a preset answer."""
     rows, columns = np.array(question.cells).T
     if question.kind == "click":
         open_ = np.zeros(person.truth.shape[1], bool)

@@ -27,7 +27,7 @@ IMAGES_PER_MADE_UP_SET = 160  # of a made-up set
 
 @dataclass(frozen=True, eq=False)
 class TestSet:
-    """A set with its truth (N, C) bool and a folder for derived data."""
+    """A test set: images and classes, their truth (N, C) bool, and a folder for derived data."""
 
     __test__ = False  # not one of pytest
 

@@ -1,4 +1,4 @@
-"""One training of a comparison: its name, result and portability."""
+"""One training of a comparison: its parameters and its result."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ Tasks = dict[tuple[float, Naming], list[Task]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One training of a comparison: a "trial" judged by validation mAP, or a "result"."""
+    """The parameters of one training: a "trial" to choose settings by validation mAP, or a "result" to report."""
 
     kind: str
     method: str
@@ -46,16 +46,16 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Trainings:
-    """The training function of a comparison, and tasks per seed by (share, naming)."""
+    """The training function of a comparison with its label draws: tasks by (share, naming), one per seed."""
 
     train: Train
     tasks: Tasks
 
     def compute_result(self, cell: Cell, state: Path) -> dict:
-        """Train and return the figures, for a trial only those that judge it.
+        """Train and return the figures. A trial has only those needed to choose settings.
 
         Raises:
-            ValueError: From training, except that a refused trial scores 0.
+            ValueError: From training, except that trial settings that the method refuses score 0.
         """
         task = self.tasks[cell.share, cell.naming][cell.seed]
         try:

@@ -36,7 +36,10 @@ BATCH_SIZES = (8, 16)
 
 
 def make_grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
-    """Return the candidate settings, where Choice.lr multiplies the first of LEARNING_RATES."""
+    """Return all combinations of learning rate and batch size to try.
+
+    Choice.lr is a multiple of LEARNING_RATES[0].
+    """
     return [
         Choice(rate / LEARNING_RATES[0], batch=batch, parameters=dict(fixed or {}))
         for rate in LEARNING_RATES

@@ -28,7 +28,7 @@ from spmll.zero_shot.prompts import build_prompts, list_names
 
 
 class ComparedImages:
-    """The training, validation and test images, in this order, on a frozen backbone."""
+    """The embeddings of all training, validation and test images (in this order) by a frozen backbone."""
 
     def __init__(self, dataset: DataSet, options: Options):
         """Compute missing embeddings.
@@ -57,7 +57,7 @@ class ComparedImages:
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
-        """Return the codes of all images, on a basis from training images alone."""
+        """Return the region codes of all images, on a basis fitted to training images alone."""
         return self._region_codes
 
     def maps(self) -> "ComparedMaps":
@@ -65,7 +65,7 @@ class ComparedImages:
         return self._maps
 
     def name_scores(self) -> np.ndarray:
-        """Return class name scores of training images, (N, C) float32, nan for others."""
+        """Return each training image's similarity scores to class names, (N, C) float32, nan for other images."""
         return self._name_scores
 
     @cached_property
@@ -95,7 +95,7 @@ class ComparedImages:
 
 
 class ComparedMaps:
-    """The feature maps of all images: all views for training, plain maps for others."""
+    """A reader of feature maps: all augmented views of training images, unaugmented maps of others."""
 
     def __init__(self, files: MapFiles, paths: Sequence[Path]):
         self._files, self._paths = files, paths
@@ -111,7 +111,7 @@ class ComparedMaps:
         return np.ones(len(rows), bool), StoredMaps(self._files, rows.tolist())
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Yield the plain maps of all `rows` in one lazily read part.
+        """Yield the unaugmented maps of all `rows` in one lazily read part.
 
         Raises:
             AnnotatorError: Naming unreadable images.

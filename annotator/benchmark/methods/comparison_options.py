@@ -55,7 +55,7 @@ class Options:
 
     @property
     def namings(self) -> tuple[Naming, ...]:
-        """Return each naming at each strength, random first as the baseline."""
+        """Return all click models to compare: random first as baseline, then each kind at each strength."""
         others = (kind for kind in dict.fromkeys(self.clicks) if kind != "random")
         return RANDOM_NAMING, *(Naming(kind, strength) for kind in others for strength in self.strengths)
 
@@ -66,7 +66,7 @@ class Options:
 
     @property
     def supervision(self) -> Supervision:
-        """The supervision per image."""
+        """The labels per image that training receives."""
         return Supervision(self.labels, self.positives, self.negatives, self.validate)
 
     @property

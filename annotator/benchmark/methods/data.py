@@ -67,9 +67,9 @@ def read_dataset(
 
 
 def add_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
-    """Return the set with class areas on training images: summed boxes, in pixels.
+    """Return the set with object areas per training image and class: the sum of its boxes, in pixels.
 
-    A label without a box gets its class's median, or the overall one.
+    A label without a box gets the median of its class, or else of all classes.
 
     Raises:
         AnnotatorError: If boxes do not match.
@@ -109,7 +109,7 @@ def join_parts(dataset: DataSet) -> Part:
 
 
 def compute_fingerprint(dataset: DataSet) -> str:
-    """Return a short hash of files, dates, labels and parts."""
+    """Return a short hash of the data set's files, dates, labels and parts."""
     digest = hashlib.sha256()
     for name in PART_NAMES:
         part = getattr(dataset, name)

@@ -1,4 +1,4 @@
-"""Training by epoch with scores, best weights and the paper's early stopping.
+"""Training by epoch: validation scores, best weights and the paper's early stopping.
 
 Killed trainings resume after their last finished epoch.
 """
@@ -16,12 +16,12 @@ from spmll.trainers.base import Trainer
 
 
 def state_file(state: Path) -> Path:
-    """Return the training state file named `state`."""
+    """Return the file with the resumable training state, from the path prefix `state`."""
     return state.with_name(f"{state.name}.state")
 
 
 def best_file(state: Path) -> Path:
-    """Return the file of scores and best weights."""
+    """Return the file with scores and best weights, from the path prefix `state`."""
     return state.with_name(f"{state.name}.best")
 
 
@@ -32,14 +32,14 @@ def delete_files(state: Path) -> None:
 
 
 class Best:
-    """The scores of all epochs and the best one of the stage, in a file replaced every epoch.
+    """A record of all epochs' scores and of the best weights, kept in a file that is replaced every epoch.
 
-    Stages are scored separately, because frozen epochs only start the next one.
+    Training stages are scored separately, because epochs with a frozen backbone only prepare the next stage.
 
     Attributes:
         scores: Validation mAP per epoch.
-        first: Place in `scores` where the stage starts.
-        epoch: Best of the stage, 0 before any.
+        first: Index in `scores` where the current stage starts.
+        epoch: Number of its best epoch, 0 before any.
     """
 
     def __init__(self, path: Path | None):
@@ -90,9 +90,9 @@ class Best:
 
 
 def follow_training(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
-    """Train until the end or the paper's stop, and return to the best epoch.
+    """Train until the end or the paper's early stop, then load the weights of the best epoch.
 
-    Without candidates or validation the last epoch is kept.
+    Without validation images, or weights to score, the last epoch is kept.
 
     Raises:
         ValueError: From the trainer.

@@ -50,7 +50,7 @@ class Network:
 
 
 def make_network_recipe(name: str, choice: Choice, network: Network) -> TrainingRecipe:
-    """Return the paper's or shared settings, with changes."""
+    """Return the paper's training settings (or shared ones without a paper), changed by `choice` and `network`."""
     published = (METHODS[name].published or shared_protocol())[network.published_set]
     of_paper = "fp32" if torch.device(network.device).type == "cpu" else published.precision
     return replace(
@@ -67,7 +67,7 @@ def make_network_recipe(name: str, choice: Choice, network: Network) -> Training
 def build_network_trainer(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, resume: ResumePoint
 ) -> WholeNetworkTrainer:
-    """Return a whole-network trainer on labeled images, with linear start if asked."""
+    """Return a trainer of the whole network, after a linear stage if `network.linear_init`."""
     settings = make_network_recipe(name, choice, network)
     method = make_method(name, **settings.parameters)
     source = load_pretrained(network.backbone)

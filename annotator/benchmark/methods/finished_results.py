@@ -23,7 +23,7 @@ METHODS_PACKAGE = "annotator.benchmark.methods"
 
 
 class Work:
-    """A folder of finished results."""
+    """A folder that stores finished results for later calls."""
 
     def __init__(self, folder: Path, basis: dict[str, Any]):
         """Create the folder for results that depend on `basis` (JSON values).
@@ -36,7 +36,7 @@ class Work:
         folder.mkdir(parents=True, exist_ok=True)
 
     def load_result(self, kind: str, parameters: dict[str, Any]) -> dict | None:
-        """Return a stored result by its dependencies besides the basis, if any."""
+        """Return the stored result with these parameters and the basis, or None."""
         path = self.get_path(kind, parameters, ".json")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
@@ -55,7 +55,7 @@ class Work:
         return np.load(path, allow_pickle=False)
 
     def get_path(self, kind: str, parameters: dict[str, Any] | None = None, ending: str = "") -> Path:
-        """Return the path of data by parameters and basis."""
+        """Return the path of stored data, which depends on kind, parameters and basis."""
         parameters = parameters or {}
         sources = (
             {"sources": hash_sources(parameters["method"], self.basis["regime"], self.basis.get("protocol", "own"))}
@@ -76,7 +76,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @cache
 def hash_sources(name: str, regime: str, protocol: str = "own") -> str:
-    """Return a hash of the code behind a method's figures."""
+    """Return a hash of the source files that determine a method's figures."""
     digest = hashlib.sha256()
     for module, path in sorted(find_modules(name, regime, protocol).items()):
         digest.update(module.encode() + b"\0" + path.read_bytes())
@@ -84,7 +84,7 @@ def hash_sources(name: str, regime: str, protocol: str = "own") -> str:
 
 
 def find_modules(name: str, regime: str, protocol: str = "own") -> dict[str, Path]:
-    """Return the files behind a method's figures, including imports."""
+    """Return the source files that determine a method's figures by module, including imports."""
     frozen = get_trainer_class(METHODS[name].reads).__module__
     trainer = (
         [f"{METHODS_PACKAGE}.finetune"] if regime == "finetune" else [frozen, f"{METHODS_PACKAGE}.compared_images"]

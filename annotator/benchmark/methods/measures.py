@@ -32,7 +32,7 @@ def find_unknown_measures(names: tuple[str, ...]) -> list[str]:
 
 
 def list_notes(names: tuple[str, ...]) -> list[str]:
-    """Return a sentence per kind of measure."""
+    """Return an explanation per kind of measure that is among these names."""
     return [note for start, note in MEASURE_NOTES.items() if any(name.startswith(start) for name in names)]
 
 
@@ -46,14 +46,15 @@ def compute_at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.nd
 
 
 def compute_separation(probabilities: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> float:
-    """Return the Wasserstein distance between unseen positives and negatives, in [0, 1] or nan.
+    """Return the Wasserstein distance between probabilities of unseen positives and of negatives, in [0, 1].
 
     Args:
         probabilities: (n, C), nan columns are ignored.
         truth: (n, C) bool.
         observed: (n, C) bool, positives visible in training.
 
-    Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"), fig. 3.
+    It is nan if there are none. Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"),
+    fig. 3.
     """
     unseen = ~observed & np.isfinite(probabilities)
     return wasserstein_distance(probabilities[unseen & truth], probabilities[unseen & ~truth])

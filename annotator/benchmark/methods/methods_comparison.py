@@ -188,7 +188,7 @@ class Comparison:
             yield _make_row(name, share, naming, of_pair) | {"chosen": asdict(choice), "trial_scores": of_trials}
 
     def expect_trainings(self, trainings: int) -> None:
-        """Print progress out of `trainings`. Call it before `compute_results`."""
+        """Start a progress display for this number of trainings. Call it before `compute_results`."""
         self.clock = _ProgressClock(trainings)
 
     def compute_results(self, cells: Sequence[Cell]) -> list[dict]:
@@ -260,7 +260,7 @@ def _make_row(name: str, share: float, naming: Naming, results: Sequence[dict]) 
 
 
 def add_differences(rows: list[dict]) -> list[dict]:
-    """Return the rows, with gains over random clicks (`_over_random`) added."""
+    """Return the rows, with differences to the same method trained on random clicks (`_over_random`) added."""
     random = {(row["method"], row["share"]): row for row in rows if row["clicks"] == RANDOM_NAMING.label}
     return [
         row
@@ -381,7 +381,7 @@ def _build_share_table(result: dict, share: float, clicks: str) -> ReportTable:
 
 
 def _list_columns(result: dict) -> list[tuple[str, str, int]]:
-    """Return TABLE_COLUMNS and the measures that were asked for, without those that were not measured."""
+    """Return TABLE_COLUMNS and the requested measures, without those that were not measured."""
     asked = [(name, name, 1) for name in result["setting"]["measures"]]
     columns, measured = [*TABLE_COLUMNS[:-1], *asked, TABLE_COLUMNS[-1]], {key for row in result["rows"] for key in row}
     return [column for column in columns if column[0] in measured]
@@ -397,7 +397,7 @@ def _format_cell(row: dict, key: str, digits: int) -> str:
 
 
 def _build_clicks_tables(result: dict) -> list[ReportTable]:
-    """Return one table for each share and figure: each method by way of clicking; [] if all clicks are random."""
+    """Return one table per share and figure, methods by click model, or [] if all clicks are random."""
     if len(result["setting"]["named"]) < 2:
         return []
     shares = dict.fromkeys(row["share"] for row in result["rows"])

@@ -1,6 +1,6 @@
-"""Trainings on a Ray cluster, one call and core each, where a lost one costs only itself.
+"""Trainings on a Ray cluster: each is one call on one core, and losing a call loses only that training.
 
-Inputs are sent once. Results are stored here as they arrive, so the same command resumes.
+Inputs are sent once. Results are stored locally as they arrive, so the same command resumes.
 """
 
 import tempfile
@@ -18,7 +18,7 @@ from spmll.linear.training import one_thread
 
 
 class TrainingCluster:
-    """The cluster of --on, connected within the context. "local" means none."""
+    """A context manager that connects to the cluster of --on. "local" connects to none."""
 
     def __init__(self, cluster: str):
         self._use = ClusterUse(

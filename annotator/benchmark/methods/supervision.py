@@ -22,10 +22,10 @@ class Supervision:
     """The labels that every method receives.
 
     Attributes:
-        labels: "single" for some per image, or "full" for all.
-        positives, negatives: Labels per image, -1 (ALL_LABELS) for all.
-        validate: Validation labels that choose the epoch: "full", "observed" (training-like positives, others
-            absent) or "none" (last epoch).
+        labels: "single" for a few per image, or "full" for the complete truth.
+        positives, negatives: Number of labels per image, -1 (ALL_LABELS) for all.
+        validate: Validation labels that choose the epoch: "full", "observed" (positives drawn as in training,
+            others absent) or "none" (last epoch).
     """
 
     labels: str = "single"
@@ -35,7 +35,7 @@ class Supervision:
 
     @property
     def hides(self) -> bool:
-        """Return whether training labels stay hidden, so that finding them can be measured."""
+        """Return whether some training labels are withheld, so that finding them can be measured."""
         return self.labels == "single" and (self.positives, self.negatives) != (ALL_LABELS, ALL_LABELS)
 
 
@@ -93,7 +93,7 @@ def add_true_labels(
 
 
 def draw_validation_positives(dataset: DataSet, seed: int, positives: int = 1) -> np.ndarray:
-    """Return (n_val, C) bool, the positives that validation images would have in training."""
+    """Draw the positives of validation images as for training images, (n_val, C) bool."""
     if dataset.official_rows is not None:
         drawn = sample_single_positives(join_official_truth(dataset), positives, 0, PUBLISHED_SEED + seed)
         return drawn[dataset.official_rows[1]] == PRESENT

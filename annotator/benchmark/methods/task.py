@@ -1,7 +1,7 @@
 """A method's task in a comparison: its labels and the figures that judge it.
 
-Training images have one label each, or only a share of them. Others are fully labeled: validation mAP
-chooses epoch and constants, the test set is used once. Hidden training positives are ranked too, as
+Training images have one label each, or only a share of them. Others are fully labeled: validation mAP chooses
+epoch and constants, the test set is used once. Withheld positives of training images are ranked too, as
 suggestions.
 """
 
@@ -42,8 +42,8 @@ class Choice:
     """The training settings chosen by tuning, by default the method's own.
 
     Attributes:
-        lr, epochs: Factors on those of method or paper.
-        parameters: Changed constants.
+        lr, epochs: Factors on the values of the method or paper.
+        parameters: Changed method constants by name.
     """
 
     lr: float = 1.0
@@ -57,10 +57,10 @@ class Trained:
     """A trained method at its best validation epoch.
 
     Attributes:
-        probabilities: Rows (n,) -> (n, C) float32, nan without a model.
+        probabilities: Function from rows (n,) to (n, C) float32, nan for classes without a model.
         val_map: In [0, 1], nan without validation images.
         seconds: Mean per epoch.
-        separations: Per epoch, empty if not measured.
+        separations: `compute_separation` per epoch, empty if not measured.
     """
 
     probabilities: Callable[[np.ndarray], np.ndarray]
@@ -72,15 +72,15 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One draw of labels, where rows are all images in the order training, validation, test.
+    """One draw of training labels. Rows are all images in the order training, validation, test.
 
     Attributes:
         truth: (N, C) bool, complete.
         train, val, test: Rows of the parts.
         labels: (len(train), C) int8: 1 present, -1 absent, 0 unseen.
         empty_as_zero: Classes without positives count 0 in mAP, as in published code.
-        with_absences: Method.known_absences -> labels.
-        val_observed: (len(val), C) bool, training-like positives, None if unused.
+        with_absences: Training labels with added absences, by their number per image (Method.known_absences).
+        val_observed: (len(val), C) bool, positives drawn as in training, None if unused.
         measures: Additional measures.
     """
 
@@ -97,7 +97,7 @@ class Task:
 
     @property
     def labeled_places(self) -> np.ndarray:
-        """The labeled places (n,) in `train`."""
+        """The indices (n,) in `train` of labeled images."""
         return np.flatnonzero((self.labels != UNSEEN).any(1))
 
     @property
@@ -128,13 +128,13 @@ class Task:
         return mean_average_precision(probabilities, truth, empty_as_zero=self.empty_as_zero)
 
     def measure_separation(self, probabilities: np.ndarray) -> float | None:
-        """Return the validation separation of (len(val), C), or None if not requested."""
+        """Return `compute_separation` of validation probabilities (len(val), C), or None if not requested."""
         if "wasserstein" not in self.measures or self.val_observed is None:
             return None
         return compute_separation(probabilities, self.truth[self.val], self.val_observed)
 
     def compute_chance(self) -> float:
-        """Return the positive share of hidden cells, the AP of a random order."""
+        """Return the share of positives among unlabeled training cells, the average precision of a random order."""
         hidden = self.truth[self.train][self.labels == UNSEEN]
         return float(hidden.mean()) if len(hidden) else 0.0
 
@@ -174,13 +174,13 @@ def make_task(
     absences: Collection[int] = (),
     measures: tuple[str, ...] = (),
 ) -> Task:
-    """Return the task with the labels of one seed.
+    """Draw the training labels of one seed and return them as a task.
 
     Published sets with all labels drawn at random keep the published labels for every seed, as in the papers.
 
     Args:
         share: Labeled share of training images.
-        absences: Numbers of additional absences for single methods.
+        absences: Numbers of absences per image that some methods receive in addition.
 
     Raises:
         AnnotatorError: If the share has no image.

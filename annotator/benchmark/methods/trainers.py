@@ -39,9 +39,9 @@ def make_training_function(dataset: DataSet, options: Options) -> Train:
 def train_on_frozen(
     name: str, choice: Choice, task: Task, images: TrainingInputs, options: Options, seed: int, state: Path
 ) -> Trained:
-    """Train on labeled images and keep the best validation epoch.
+    """Train a method on frozen features and keep the best validation epoch.
 
-    Published sets also train classes without marks, like the authors.
+    On published sets, classes without a label are trained too, as in the authors' code.
 
     Args:
         options: `epochs` is scaled by the choice, `batch` is a fallback.

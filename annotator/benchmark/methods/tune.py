@@ -41,7 +41,7 @@ def choose_best(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Cho
 
 
 def list_candidates(name: str, options: Options) -> list[Choice]:
-    """Return the choices to validate for a method, [] if none."""
+    """Return the settings to try for a method by validation, [] if it is not tuned."""
     if options.protocol == "cole":
         return cole.make_grid(options.parameters.get(name))
     if options.trials < 2 or METHODS[name].skips_validation:

@@ -9,7 +9,7 @@ COMMANDS_BEGIN, COMMANDS_END = "<!-- commands: begin -->\n", "<!-- commands: end
 
 
 def replace_commands(page: str) -> str:
-    """Return the page with new commands between its marks."""
+    """Return the page with the commands between its two markers regenerated."""
     head, _, rest = page.partition(COMMANDS_BEGIN)
     _, _, foot = rest.partition(COMMANDS_END)
     return f"{head}{COMMANDS_BEGIN}\n{format_commands()}\n{COMMANDS_END}{foot}"

@@ -1,7 +1,7 @@
 """FiftyOneDataset: metadata.json, samples.json and data/ (https://docs.voxel51.com), version 1.0.
 
-Answers are in `positive_labels`, `negative_labels` and `unsure_labels`, probabilities in `predictions`. In
-other fields a label is present, or a score if it has a confidence.
+Answers are in `positive_labels`, `negative_labels` and `unsure_labels`, probabilities in `predictions`. A
+label in another field means present, or is a score if it has a confidence.
 """
 
 import json

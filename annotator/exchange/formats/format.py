@@ -15,10 +15,10 @@ class FormatLosses:
     """The data that a format cannot hold, for a warning before writing.
 
     Attributes:
-        unknown: Unanswered looks like absent.
-        unsure: Cannot hold unsure.
-        absent: Cannot hold absent.
-        provenance: Needs another file for provenance.
+        unknown: Unanswered labels look like absent ones.
+        unsure: Unsure labels are lost.
+        absent: Absent labels are lost.
+        provenance: Provenance needs another file.
     """
 
     unknown: bool = False

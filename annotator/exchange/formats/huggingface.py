@@ -61,7 +61,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the rows as `read_as` with default options."""
+    """Return the rows of all splits as items, with default options (see `read_as`)."""
     return read_as(path, problems, ReadingOptions())
 
 

@@ -37,11 +37,11 @@ _NON_CLASS_COLUMNS = {"id", "image_id", "width", "height", "index", "__index_lev
 
 
 class Leaf(NamedTuple):
-    """The place of classes in a column.
+    """A value in a column, possibly nested in objects, that names classes.
 
     Attributes:
         keys: Object keys from the outside in.
-        names: Class names by number, empty for texts.
+        names: Class names by number, empty if the values are texts.
     """
 
     column: str
@@ -52,10 +52,11 @@ class Leaf(NamedTuple):
 
 @dataclass
 class FeatureColumns:
-    """The columns of one data set, "" if missing.
+    """The columns of one data set by meaning ("" if missing), and the reader of its rows.
 
     Attributes:
-        flags: States of values by class column: {1: PRESENT, 0: ABSENT}.
+        leaves: Values that name classes.
+        flags: Class column -> value -> state, such as {1: PRESENT, 0: ABSENT}.
         scores: Column of probabilities in `classes` order.
         facts: Text columns that become fields.
     """
@@ -72,7 +73,7 @@ class FeatureColumns:
 
     @property
     def classes(self) -> list[str]:
-        """The classes in features and columns."""
+        """The class names declared in features, then the columns that are classes."""
         return list(dict.fromkeys([*(name for leaf in self.leaves for name in leaf.names), *self.flags]))
 
     @property
@@ -83,7 +84,7 @@ class FeatureColumns:
 
     @classmethod
     def from_tables(cls, path: Path, tables: list[DatasetTable]) -> "FeatureColumns":
-        """Return a data set's columns, or raise AnnotatorError without image or class."""
+        """Return a data set's columns, or raise AnnotatorError if no column holds images or classes."""
         first = list(islice(tables[0].rows(None), SAMPLE_ROWS)) if not tables[0].features else []
         features = tables[0].features or _derive_features(first)
         image = next((name for name in _IMAGE_COLUMN_NAMES if name in features), "")
@@ -220,7 +221,7 @@ def _find_class_name(value: Any, leaf: Leaf) -> str | None:
 def _find_flag_columns(
     table: DatasetTable, first: list[dict[str, Any]], features: dict[str, Any]
 ) -> tuple[dict[str, dict[Any, int]], list[str]]:
-    """Return the 0/1 (or -1) class columns, and the names of other number columns."""
+    """Return columns of 0/1 (or -1/1) as classes, and the names of other integer columns."""
     numbers = [
         name
         for name, feature in features.items()

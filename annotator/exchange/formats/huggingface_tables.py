@@ -40,7 +40,7 @@ class DatasetTable:
     Attributes:
         name: Path relative to the data set.
         folder: Base of its file names: "train/".
-        rows: Reads given or all columns.
+        rows: Function from column names (None for all) to rows.
         features: Hub JSON feature by column.
     """
 

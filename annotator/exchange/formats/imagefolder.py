@@ -30,7 +30,7 @@ _MAX_ENTRIES_SEEN = 200
 def recognize(path: Path) -> str | None:
     """Return why a folder has this format, or None.
 
-    At least two folders are classes, with an image in the first 20 and none next to them.
+    Requires two class folders, an image in one of the first 20, and no image next to them.
     """
     folders, images = _sample_folder(path)
     if (path / "project.db").exists():  # a project is not a data set, but its thumbnails are in folders too
@@ -89,7 +89,7 @@ def _are_splits(names: list[str]) -> bool:
 def read(path: Path, problems: Problems) -> Contents:
     """Return the images of all class folders, named by relative path.
 
-    AnnotatorError is raised without any.
+    Without class folders, AnnotatorError is raised.
     """
     paths = list_files(path, leave_out=path).list_images()
     tops = sorted({name.split("/", 1)[0] for name in paths if "/" in name})

@@ -67,7 +67,7 @@ def _read_first_record(path: Path) -> dict[str, Any] | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels as `read_as` with default options."""
+    """Return the labels of the records with default options (see `read_as`)."""
     return read_as(path, problems, ReadingOptions())
 
 

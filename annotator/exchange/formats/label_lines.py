@@ -19,7 +19,7 @@ from annotator.records import ABSENT, PRESENT, STATES
 
 
 class OriginRecord(msgspec.Struct, gc=False):
-    """Provenance of an imported answer in its file."""
+    """JSON record: a label's provenance in the file from which it had been imported."""
 
     source: str | None = None
     annotator: str | None = None
@@ -27,7 +27,7 @@ class OriginRecord(msgspec.Struct, gc=False):
 
 
 class ProvenanceRecord(msgspec.Struct, gc=False):
-    """The state and origin of a cell."""
+    """JSON record: state and provenance of one class on an image."""
 
     state: str = ""
     source: str | None = None

@@ -1,8 +1,8 @@
 """Label Studio JSON 1.x and 2.x (https://labelstud.io/guide/task_format).
 
-Written: results for the Choices controls `present`, `absent` and `unsure`, in this order, so that programs
-reading only the first read nothing false. `meta` keeps annotators and probabilities. No `completed_by`, as
-imports fail for unknown users.
+Written: results for the Choices controls `present`, `absent` and `unsure`, in this order, because some
+programs read only the first. `meta` keeps annotators and probabilities. No `completed_by`, as imports fail
+for unknown users.
 
 Read: choices, region labels and taxonomy leaves are present, except in controls `absent` and `unsure`.
 Predictions are scores.
@@ -100,7 +100,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the tasks as `read`, with controls as label and class columns.
+    """Return the tasks as items. The options select controls in place of columns.
 
     Files are read twice, because all choices determine the meaning of controls.
     """

@@ -1,7 +1,7 @@
 """Label Studio's JSON-MIN, CSV and TSV, with one row per annotation.
 
 Format: https://labelstud.io/guide/export. In JSON-MIN, controls stand between `id` and `annotator`. CSV
-columns are sorted, so content decides.
+columns are sorted, so controls are recognized by their content.
 """
 
 import csv
@@ -69,7 +69,7 @@ def _read_header(path: Path) -> tuple[list[str], str]:
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the annotations as items, after a pass to interpret controls."""
+    """Return the annotations as items. A first pass over the file determines the meaning of controls."""
     is_table = read_start(path, 1) not in (b"[", b"{")
     rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))
     place = "line" if is_table else "entry"
@@ -129,7 +129,7 @@ def _find_controls(row: Mapping[str, Any], is_table: bool) -> tuple[list[str], b
 
 
 def parse_control_value(value: Any) -> tuple[list[str], list[str], bool]:
-    """Return (choices, region labels, whether certainly choices) of a control."""
+    """Return a control's choices, its region labels, and whether the choices cannot be free text."""
     if isinstance(value, str):
         return ([value] if value else []), [], False
     words: list[str] = []
@@ -200,7 +200,7 @@ def format_annotator(by: Any, username: Any) -> str:
 
 
 def find_image_name(data: Mapping[str, Any]) -> str:
-    """Return the field `image`, else an image-like or only text, or ""."""
+    """Return the image name in a task's data: field `image`, else a URL, else the only text, else ""."""
     texts = {key: value for key, value in data.items() if isinstance(value, str) and value}
     fields = [key for key in IMAGE_FIELDS if key in texts]
     fields += [key for key, value in texts.items() if is_image_address(value)]

@@ -1,8 +1,8 @@
 """LabelMe: one JSON file per image, with image flags and shape labels.
 
 Format: https://github.com/wkentaro/labelme (`labelme --flags`). Every file lists all flags, so false is
-absent. Shape labels are present, but with a `score` predictions until `checked`. `__ignore__` excludes
-images.
+absent. Shape labels are present, but those with a `score` are predictions until the file is `checked`.
+`__ignore__` excludes images.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the images as `read`, with "false" as absent or unanswered."""
+    """Return the images. The options decide whether the flag value false is absent or unanswered."""
     root = path if path.is_dir() else path.parent
     listing = list_files(path, leave_out=path) if path.is_dir() else None
     names = [name for name in listing.paths if name.lower().endswith(FILE_SUFFIX)] if listing else [path.name]
@@ -86,7 +86,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 class _Reader:
-    """A reader of all files, with remarks complete at the end."""
+    """The reader of all files of a source. Its remarks are complete after the last item."""
 
     def __init__(self, root: Path, images: ImageFiles, problems: Problems, reading: ReadingOptions):
         self._root, self._images, self._problems = root, images, problems

@@ -1,9 +1,9 @@
-"""MegaDetector results 1.0 to 1.6, with confidences of detector and species classifier as scores.
+"""MegaDetector results 1.0 to 1.6: confidences of the detector and species classifier, as scores.
 
 Format: https://lila.science/megadetector-output-format, or only its list of images.
 
-A class gets the confidence of its best box, a species that of the classifier. A processed file without a box
-scores 0, because the detector looked for all classes. Failures give no score.
+A detector class scores the confidence of its best box, a species that of the classifier. A processed file
+without a box scores 0, because the detector looked for all classes. Failures give no score.
 """
 
 from collections import Counter
@@ -115,7 +115,7 @@ def _parse_categories(path: Path, key: str, text: bytes) -> dict[str, str]:
 
 
 class _Reader:
-    """A reader of the entries with counts for final remarks."""
+    """A reader of the entries, which counts special cases for its final remarks."""
 
     def __init__(
         self, detected: Mapping[str, str], species: Mapping[str, str], said: list[str], dispensable: list[str]
@@ -159,7 +159,7 @@ class _Reader:
         self._add_sentences()
 
     def _read_video(self, file: str, place: str, detections: Sequence[Detection]) -> Iterator[Item]:
-        """Yield an item per frame with boxes. Files omit most boxes, so other frames are unknown."""
+        """Yield an item per frame with boxes. Other frames get no score, as files omit most boxes."""
         self._videos += 1
         frames: dict[int, list[Detection]] = {}
         for detection in detections:

@@ -85,7 +85,7 @@ def _read_items(path: Path, names: dict[str, str], problems: Problems) -> Iterat
 
 
 def _add_row(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
-    """Add one row to its item, or return why not. `has_provenance`: another file has exact sources."""
+    """Add a row to its item, or return the error. `has_provenance`: sidecar files hold its source."""
     try:
         confidence = float(text)
     except ValueError:

@@ -50,11 +50,11 @@ _INVALID_VALUE = -2  # stands for a value that is none of 1, 0, -1
 
 @dataclass(frozen=True)
 class ParquetColumns:
-    """Column names by meaning, "" if missing.
+    """The column names of a table by meaning, "" if missing.
 
     Attributes:
-        classes: One column per class, empty for a table of answers.
-        class_, state: Columns of a table of answers.
+        classes: One column per class, empty for a table with one row per answer.
+        class_, state: Columns of the latter.
     """
 
     image: str
@@ -68,7 +68,7 @@ class ParquetColumns:
     state: str = ""
 
     def list_needed(self, names: Sequence[str]) -> list[str]:
-        """Return the `names` to read, in order."""
+        """Return those of a table's column names that are read, in table order."""
         single = (self.image, self.sha256, self.split, self.provenance, self.attributes, self.notes)
         who = PROVENANCE_COLUMNS if self.class_ else ()
         wanted = {*single, *self.classes, self.class_, self.state, *who}
@@ -79,7 +79,7 @@ PROVENANCE_COLUMNS = ("source", "annotator", "decided_at", *ORIGIN_COLUMNS)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is such a table, or None."""
+    """Return why a file is a Parquet table with images, or None."""
     if not path.is_file() or not _is_parquet(path):
         return None
     try:
@@ -109,7 +109,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels as `read_as` with default options."""
+    """Return a table's labels with default options (see `read_as`)."""
     return read_as(path, problems, ReadingOptions())
 
 
@@ -128,7 +128,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 def _make_table(path: Path, schema: "pa.Schema") -> RawTable:
-    """Return another tool's table without pictures, with rows named as in sources/image_tables.py."""
+    """Return another tool's table without its picture columns, with rows keyed as in image_tables.py."""
     pictures = _find_picture_columns(schema)
     names = [name for name in schema.names if name not in pictures]
     image = None
@@ -310,7 +310,7 @@ def _read_provenance(
 def _check_consistency(
     values: np.ndarray, states: np.ndarray, columns: ParquetColumns, first: int, problems: Problems
 ) -> None:
-    """Report values that contradict their provenance because another tool changed one."""
+    """Report class values that contradict the provenance column, because another tool changed one."""
     expected = np.array([-1, 0, -1, 1], np.int8)[states]  # nothing, absent, unsure, present
     for row, column in np.argwhere((states != 0) & (values != expected) & (values != _INVALID_VALUE)).tolist():
         said = {1: "absent", 2: "unsure", 3: "present"}[int(states[row, column])]

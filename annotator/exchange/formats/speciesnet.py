@@ -1,8 +1,8 @@
 """SpeciesNet predictions: scores of a camera trap classifier and its detector's boxes.
 
 Format: https://github.com/google/cameratrapai. A class is named by its common name, else the last taxon. Its
-score is the maximum over classifier, ensemble and detector, 0 if a part that was run omits it. The best box
-is the classified crop and so the evidence.
+score is the maximum over classifier, ensemble and detector, 0 if a part that was run omits it. The classifier
+saw the crop of the best box, so that box is kept with its scores.
 """
 
 import re
@@ -105,11 +105,7 @@ def parse_class_name(taxonomy: str) -> str:
 
 
 class _ClassNames:
-    """The classes of a file.
-
-    Attributes:
-        classified, detected: Descriptions by name, from classifier or ensemble, and from the detector.
-    """
+    """The classes of a file by name, from classifier or ensemble (`classified`) and detector."""
 
     def __init__(self) -> None:
         self.classified: dict[str, str] = {}
@@ -145,7 +141,7 @@ class _ClassNames:
 
 
 def find_detection_class(detection: Detection) -> str:
-    """Return a box's class, or "" for a foreign category."""
+    """Return a box's class, or "" for an unknown category without label."""
     return detection.label.strip() or DETECTOR_CATEGORIES.get(str(detection.category), "")
 
 
@@ -213,7 +209,7 @@ def _read_items(path: Path, names: _ClassNames, said: list[str], problems: Probl
 
 
 def _find_crop(entry: Entry) -> list[float] | None:
-    """Return the classified (best) box, or None without boxes or for whole-image models."""
+    """Return the box whose crop was classified (the best), or None if the whole image was."""
     if not entry.detections or (entry.model_version or "").endswith(WHOLE_IMAGE_VERSION_END):
         return None
     return max(entry.detections, key=lambda detection: detection.conf).bbox

@@ -1,8 +1,8 @@
 """Timelapse databases (TimelapseData.ddb) with labels of camera trap images.
 
-Format: SQLite, https://timelapse.ucalgary.ca. Choices name classes, counters from 1 and set flags make their
-class present. Default values mean nothing, because Timelapse writes them into new rows. Untrusted files are
-opened read-only.
+Format: SQLite, https://timelapse.ucalgary.ca. Values of choices name classes. Counters above 0 and set flags
+make the class of their column present. Default values mean nothing, because Timelapse writes them into new
+rows. Untrusted files are opened read-only.
 """
 
 import re
@@ -94,7 +94,7 @@ def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) 
 
 @dataclass(frozen=True)
 class _ColumnMeanings:
-    """Label columns, class columns, and words for absent and empty."""
+    """Columns with class names, columns that are classes, and words for absent and "no class"."""
 
     columns: dict[str, Column]
     labels: Sequence[str]

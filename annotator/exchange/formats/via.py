@@ -1,7 +1,7 @@
 """VGG Image Annotator 1 and 2: attributes of files and regions, as project, JSON or CSV.
 
-Format: https://www.robots.ox.ac.uk/~vgg/software/via/. Class attributes are found like controls. Regions are
-not kept.
+Format: https://www.robots.ox.ac.uk/~vgg/software/via/. Attributes become classes by shared/controls.py.
+Regions are not kept.
 """
 
 import csv
@@ -62,7 +62,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the files as `read`, with attributes as columns."""
+    """Return the project's files as items. The options select attributes in place of columns."""
     is_table = read_start(path, 1) != b"{"
     rows: Callable[[Problems], Iterator[tuple[str, str, AttributeChoices]]]
     rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))

@@ -2,7 +2,7 @@
 
 Format: http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf, sections 3.3 and 4.1.
 
-Read: objects make a class present, only difficult ones (0 in lists) unsure, -1 absent.
+Read: objects make a class present, or unsure if all are difficult. In lists, 0 is unsure and -1 absent.
 
 Written: objects have no bndbox, so that detectors stop instead of learning false boxes. Class lists omit
 unanswered images. Own elements are source/image, sha256, split, absent, `source`.
@@ -150,10 +150,7 @@ def _name_if_exists(images: Path | None, file: str) -> str:
 
 
 def _find_class_lists(folder: Path) -> list[tuple[Path, str, str]]:
-    """Return (file, class, set) per class list, trainval only for classes without train and val.
-
-    Names <class>_<set> may hold underscores, so the lists without class determine the sets.
-    """
+    """Return (file, class, set) per class list, without trainval if the class has train and val."""
     paths = sorted(folder.glob("*.txt")) if folder.is_dir() else []
     stems = {path.stem: path for path in paths if not path.is_symlink()}
     sets = sorted((stem for stem in stems if _is_set_list(stems[stem])), key=len, reverse=True)
@@ -268,7 +265,7 @@ def _escape_xml(text: str) -> str:
 
 
 class _ListWriter:
-    """ImageSets/Main lists, written in turns because open files are limited."""
+    """The writer of ImageSets/Main. It buffers texts, because few files can be open at once."""
 
     def __init__(self, output: Output):
         self._output = output

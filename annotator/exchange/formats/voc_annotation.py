@@ -36,8 +36,8 @@ def parse_annotation(path: Path, place: str, problems: Problems) -> dict[str, An
     """Return an XML file's content, or None and report the problem.
 
     Returns:
-        Texts "filename", "image", "sha256", "split". "objects": (all difficult, source) by class. "absent":
-        (class, source) pairs. "ours": whether it is an own export.
+        "filename", "image", "sha256", "split": texts. "objects": class -> (whether all are difficult, source).
+        "absent": (class, source) pairs. "ours": whether it is an own export.
     """
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import ParseError, fromstring

@@ -85,7 +85,11 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the images as `read`. With score_column NONE, boxes with a confidence are answers."""
+    """Return the images as items.
+
+    Args:
+        reading: If `score_column` is NONE_VALUE, boxes with a confidence are labels instead of scores.
+    """
     root = path if path.is_dir() else path.parent
     yaml = path if path.is_file() else _find_usual_yaml(root) or find_described_yaml(root)
     described = read_description(yaml) if yaml else {}
@@ -141,7 +145,7 @@ def _read_items(
     is_whole: bool,
     said: list[str],
 ) -> Iterator[Item]:
-    """Yield the images. `is_whole`: images without label file are empty, as in Ultralytics."""
+    """Yield the images as items. `is_whole`: those without label file have no class, as in Ultralytics."""
     splits = _SplitFinder(root, described, images)
     for path in images:
         split = splits.find_split(path)
@@ -181,12 +185,7 @@ def _read_label_files(
 
 
 class _SplitFinder:
-    """The split of each file, by described folders and lists, else by folder name.
-
-    Args:
-        described: Content of the YAML file or obj.data.
-        files: Images, or label files without them.
-    """
+    """The lookup of a file's split, by folders and lists of the description, else by folder name."""
 
     def __init__(self, root: Path, described: Mapping[str, Any], files: Sequence[str]):
         self._folders: list[tuple[str, str]] = []

@@ -22,7 +22,7 @@ IMAGES_FOLDER, LABELS_FOLDER = "images", "labels"
 
 
 class LabelFileContent(NamedTuple):
-    """Classes with boxes, and maximum confidences, of a label file."""
+    """The content of a label file: classes with boxes, and the maximum confidence per class."""
 
     present: Sequence[str] = ()
     scores: Mapping[str, float] = MappingProxyType({})
@@ -57,7 +57,7 @@ class LabelFileReader:
     """A reader of label files: labels/a.txt for images/a.jpg, else a.txt next to it.
 
     Args:
-        are_answers: Boxes with a confidence are answers.
+        are_answers: Boxes with a confidence are labels instead of scores.
     """
 
     def __init__(self, root: Path, names: ClassNames, problems: Problems, are_answers: bool):

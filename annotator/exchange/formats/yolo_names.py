@@ -29,7 +29,7 @@ def has_names(yaml: Path) -> bool:
 
 
 def is_regular_file(path: Path) -> bool:
-    """Return whether a path is a file without link."""
+    """Return whether a path is a file and not a symbolic link."""
     try:
         return path.is_file() and not path.is_symlink()
     except (OSError, ValueError):  # a name too long, or with a zero byte

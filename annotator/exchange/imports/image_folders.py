@@ -27,10 +27,10 @@ class ListedFolder:
 
     Attributes:
         new: Unregistered images.
-        missing: Missing registered files.
+        missing: Registered files that no longer exist.
         changed: Registered files with another size, time or disk location.
         returning: Number of files of images that an undo had removed.
-        duplicates: Image id by unregistered copy, not added.
+        duplicates: New file -> id of the image with equal content, not added.
     """
 
     path: Path
@@ -79,12 +79,12 @@ def list_folders(
     *,
     copies: bool = False,
 ) -> list[ListedFolder]:
-    """List folders and compare them with the project, files of equal size by content.
+    """List folders and compare them with the project. New files of a known size are compared by content.
 
     Args:
         db: None for a new project.
         images_only: Do not count other files as skipped.
-        copies: Register copies as further files.
+        copies: Register copies as further files of their image.
     """
     shown = (lambda done, of: progress("Comparing images", done, of)) if progress else None
     return [_list_folder(db, path, wanted, project, images_only, shown, copies) for path, wanted in folders]

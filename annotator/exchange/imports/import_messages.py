@@ -17,7 +17,7 @@ _MATCH_REASONS = {"synonym": "a synonym", "alike": "but for case and blanks", "m
 
 @dataclass(frozen=True)
 class PreviewLine:
-    """A number of a preview with title and first examples."""
+    """One line of an import preview: title, number of cases and first examples."""
 
     title: str
     count: int
@@ -35,7 +35,7 @@ def describe_format(plan: ImportPlan) -> str:
 
 
 def list_preview_lines(preview: ImportPreview, conflicts: str) -> list[PreviewLine]:
-    """Return the nonzero numbers of a preview."""
+    """Return one line per nonzero count of a preview."""
     stay = "kept" if conflicts == "keep" else "replaced"
     all_: list[tuple[str, int | Tally]] = [
         ("images in the project", preview.images_known),
@@ -69,7 +69,7 @@ def describe_classes(preview: ImportPreview) -> str:
 
 
 def describe_class(class_: StagedClass) -> str:
-    """Describe how a class that is not simply known is imported."""
+    """Describe how a source class is imported: unclear, new, restored, left out or matched."""
     answers = format_count(class_.answers, "answer")
     if class_.how == "unclear":
         return f"{class_.name}: needs a choice, by a class map ({answers})"
@@ -130,12 +130,12 @@ def describe_unapplied_plan(plan: ImportPlan) -> str:
 
 
 def describe_undone_import(undone: ImportUndo) -> list[str]:
-    """Describe an undone import and its remains."""
+    """Describe what the undo of an import removed and kept."""
     return [f"Import {undone.id} taken back: {_describe_removed(undone)}.", *_describe_kept(undone)]
 
 
 def describe_undo(undone: ImportUndo) -> list[str]:
-    """Describe the future removals and remains of an undo."""
+    """Describe what the undo of an import would remove and keep."""
     return [f"Would be taken back: {_describe_removed(undone)}.", *_describe_kept(undone)]
 
 

@@ -62,11 +62,11 @@ class ImportOptions:
     """The options of an import.
 
     Attributes:
-        format: None recognizes it.
+        format: Format name. None recognizes it.
         images: Image folder. None selects images of source or project.
         class_map: Project class by source name ("" omits it), or a file.
         conflicts: "keep" or "replace" the project's answers.
-        exhaustive: Classes not named are absent.
+        exhaustive: Classes that an image's labels do not name are absent.
         may_be_own: Allow URLs of this machine and network.
     """
 
@@ -92,7 +92,7 @@ class ImportPlan:
 
     Attributes:
         format, why: Source format and its reason.
-        interpretations: Decisions about meaning, to resolve if unsure.
+        interpretations: Decisions about meaning. Unsure ones must be resolved before `apply`.
         samples: First items as labels, such as "a.jpg: fox present".
         interpretation_by_field: All decisions, including the user's.
         preview: Pending changes.
@@ -157,7 +157,7 @@ class ImportPlan:
 
     @property
     def kept_folders(self) -> Sequence[Path]:
-        """Project folders with fetched files that await import. The same import finds them again."""
+        """Folders with fetched files of an unapplied import, which the same import will use again."""
         fetched = self._origin.fetched
         waits = fetched and (fetched.changed or any(folder.new for folder in self._folders))
         return fetched.fetch_folders if fetched and waits and self.done is None else ()
@@ -220,7 +220,7 @@ class ImportPlan:
         return bool(facts)
 
     def _find_folders(self, contents: Contents) -> FolderPaths:
-        """Return the image folders. Files of items are relative to the first, after `_prefix`."""
+        """Return the image folders. Item files are relative to the first one, after `_prefix` is added."""
         fetched = self._origin.fetched
         if self._choices.images:
             return [(self._choices.images, None)]
@@ -356,7 +356,7 @@ def _load_class_map(choices: ImportOptions) -> Mapping[str, str]:
 
 
 class _NotAppliedError(Exception):
-    """Error that discards a new project that was only previewed."""
+    """Internal error that rolls back the creation of a project whose import was only previewed."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ def join_contents(files: Sequence[Path], each: Sequence[Contents], folder: Path 
     """Return the contents of all files as one.
 
     Args:
-        folder: Image folder. A name first means the image next to its file.
+        folder: Image folder. An image name is first looked up next to its label file.
     """
     classes = {name: about for contents in reversed(each) for name, about in contents.classes}
     ordered = dict.fromkeys(name for contents in each for name, _ in contents.classes)

@@ -63,7 +63,7 @@ _PLACE_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class FoundLabelFiles:
-    """The label file `path`, and `other_paths` of the same format."""
+    """Result of the search: the label file `path`, and `other_paths` of the same format."""
 
     path: Path
     format: Format
@@ -126,7 +126,7 @@ def _find_requested(folder: Path, name: str | None, labels: str) -> FoundLabelFi
 
 
 def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> FoundLabelFiles:
-    """Return a folder of known formats. Label files per image are reliable, folder names are not."""
+    """Return a folder that fits a format. Label files per image take precedence over folder names."""
     others = [one for one in found if one[0] is not IMAGEFOLDER]
     chosen = FoundLabelFiles(folder, *_require_one_format(folder, others or found))
     if chosen.format is IMAGEFOLDER:
@@ -198,7 +198,7 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
 
 
 def _find_predictor(found: Sequence[tuple[Format, str]]) -> str:
-    """Return what predicts a file's whole content, such as "a detector", or ""."""
+    """Return what made the scores of a predictions-only format, such as "a detector", or ""."""
     return next((format_.predicted_by for format_, _ in found if format_.predicted_by), "")
 
 
@@ -359,7 +359,7 @@ def read_label_file(format_: Format, path: Path, problems: Problems, reading: Re
 
 
 def find_predictor(source: Path, name: str | None) -> str:
-    """Return the predictor of a file's whole content, such as "a detector", or "".
+    """Return what made the scores of a file without answers, such as "a detector", or "".
 
     Args:
         name: Format name. None recognizes it.
@@ -370,7 +370,7 @@ def find_predictor(source: Path, name: str | None) -> str:
 
 
 def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
-    """Return the format and its reason, or raise AnnotatorError unless one fits."""
+    """Return the format and why it fits, or raise AnnotatorError unless exactly one does."""
     if name is not None:
         return find_format(name, "read"), "as you say"
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}

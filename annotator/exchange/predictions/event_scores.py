@@ -1,4 +1,4 @@
-"""Event labels as scores, as classes are uncertain per image."""
+"""Labels of events as scores of their images, as no label says which images show the class."""
 
 from collections.abc import Iterator
 

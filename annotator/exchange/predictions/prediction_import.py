@@ -91,14 +91,14 @@ def prepare_predictions(
 
     Args:
         db: The project's database.
-        path: The file of predictions.
-        name: The name of the source that the scores are added to.
-        choices: How the file is read, and what becomes of the scores.
-        by: The person who adds the scores.
-        progress: Called with (images read, 0); an exception raised by it ends the reading.
+        path: File of predictions.
+        name: Prediction source that gets the scores.
+        choices: Options of the import.
+        by: Annotator for the history.
+        progress: Receives (images read, 0). An exception cancels.
 
     Raises:
-        AnnotatorError: The file has problems; lists all.
+        AnnotatorError: Lists all problems of the file.
     """
     db.check_writable()
     _check_source_name(name)
@@ -129,7 +129,7 @@ def store_scores(
     by: str,
     subject: str = "The request",
 ) -> tuple[PredictionSource, ResolvedScores]:
-    """Check and store scores without a file. Errors name `subject`."""
+    """Check and store scores that do not come from a file. Errors name `subject` as their source."""
     _check_source_name(name)
     problems = Problems()
     with StagedScores(db, choices.scale, problems.add, "image") as staged:

@@ -50,7 +50,7 @@ class ScoreBlock:
         images: Image name or file sha256 per row.
         places: Place in the file per row.
         scores: (n, C) float, NaN for none.
-        boxes: Evidence for scores, if known.
+        boxes: Detector boxes that gave the scores, if known.
     """
 
     images: Sequence[str]
@@ -68,6 +68,7 @@ class ScoreFile:
         place: Noun for ScoreBlock.places, such as "row".
         sentences: Remarks, complete after reading.
         blocks: Readable once.
+        dispensable: Classes to omit if the project lacks them.
     """
 
     format: str
@@ -92,7 +93,7 @@ def read_scores(
     Args:
         format_name: None recognizes it.
         images_file: Row names of a .npy array, one per line.
-        classes_file: Column names likewise.
+        classes_file: Column names of a .npy array, one per line.
     """
     if not path.exists():
         raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?")
@@ -352,7 +353,7 @@ def _to_texts(column: "pa.Array") -> list[str]:
 
 
 def _to_numbers(column: "pa.Array", name: str, places: Sequence[int], problems: Problems) -> np.ndarray:
-    """Return a column's numbers, (n,) float64, NaN for empty cells and reported other values."""
+    """Return a column as (n,) float64, NaN for empty cells. Other texts are reported and NaN."""
     import pyarrow as pa
     import pyarrow.compute
 

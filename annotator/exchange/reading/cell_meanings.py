@@ -1,4 +1,4 @@
-"""Interpretation of label cells: separators, words for nothing, ids, and -1."""
+"""Interpretation of label cells: separators, words for "no class", numeric class ids, and -1."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _MIN_SCORED_SHARE = 0.5  # share of labels with a number behind them that makes 
 
 
 def decide_labels(sample: TableSample, found: ColumnMeanings) -> None:
-    """Decide on label separators, words for nothing, and ids."""
+    """Decide which separators, words for "no class" and class ids the label cells use."""
     if not found.labels:
         return
     named = ", ".join(f"`{sample.names[place]}`" for place in found.labels)

@@ -76,6 +76,6 @@ def compute_image_share(cells: Sequence[Cell]) -> float:
 
 
 def is_fact_column(name: str) -> bool:
-    """Return whether a column of this name always is a field."""
+    """Return whether a column's name marks it as a metadata field, never as labels or a class."""
     word = normalize_word(name)
     return not word or word in FACT_COLUMN_NAMES or (word.endswith("id") and name.lower().endswith(("_id", " id")))

@@ -7,7 +7,7 @@ ADD_SCORES_COMMAND = "annotator predictions PROJECT FILE --name MODEL"
 
 
 def format_option(one: Interpretation, value: str) -> str:
-    """Return an option with value as typed: "--separator comma"."""
+    """Return a decision as the command line option that sets it: "--separator comma"."""
     value = format_value(one, value)
     return (
         f'{format_option_name(one.field)} "{value}"'

@@ -97,7 +97,7 @@ def merge_interpretations(reading: ReadingOptions, decided: Sequence[Interpretat
 
 
 def format_reading_options(decided: Sequence[Interpretation], reading: ReadingOptions) -> list[str]:
-    """Return the command line words that repeat a reading."""
+    """Return the command line words that repeat these decisions in another import."""
     words: list[str] = []
     for name, value in asdict(merge_interpretations(reading, decided)).items():
         if value is not None:

@@ -64,5 +64,5 @@ class Interpretation(NamedTuple):
 
 
 def has_facts_only(reading: ReadingOptions) -> bool:
-    """Return whether the user declared a table to hold only fields."""
+    """Return whether the user's options leave a table no label or class columns, only fields."""
     return reading.class_columns in ((), (NONE_VALUE,)) or reading.label_columns in ((), (NONE_VALUE,))

@@ -35,13 +35,13 @@ MAX_COUNT = 1000  # of a count; larger numbers are something else
 
 
 class TableInterpreter(TableSample):
-    """The decisions about one table.
+    """The interpreter of one table, which decides what each column means.
 
     Args:
         rows: First rows, as `to_cell` returns cells.
         source_name: For messages.
         class_names: Class names by number.
-        is_our_class: Whether a data card lists a column as class.
+        is_our_class: Returns whether a data card lists a column name as class.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class TableInterpreter(TableSample):
     # Classes ---------------------------------------------------------------------------------------------------------
 
     def _find_answer_columns(self, free: Sequence[int]) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return the columns of labels, classes, class scores, and counts."""
+        """Return the columns of class names, answers per class, scores per class, and counts."""
         reading = self.reading
         if reading.label_columns is not None or reading.class_columns is not None:
             labels = [column_names.lookup(name, self.names, "--label-column") for name in reading.label_columns or ()]
@@ -386,7 +386,7 @@ class TableInterpreter(TableSample):
     def _choose_labels_or_classes(
         self, labels: list[int], answers: list[int]
     ) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return label columns, or class columns if both exist and agree."""
+        """Return the label columns, or the class columns if these repeat the same classes."""
         answers = [
             place
             for place in answers
@@ -404,7 +404,7 @@ class TableInterpreter(TableSample):
         return labels, [], [], []
 
     def _guess_label_column(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
-        """Return a text column with repeated cells as a question, if any."""
+        """Return the first column whose texts may name classes, and ask the user about it."""
         likely = [
             place
             for place in free

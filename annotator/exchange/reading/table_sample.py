@@ -49,7 +49,7 @@ class ColumnMeanings:
 
 
 class TableSample:
-    """The first rows of a table.
+    """The first rows of a table, with the decisions about them.
 
     Args:
         rows: Cells as from `to_cell`.
@@ -57,7 +57,7 @@ class TableSample:
         class_names: Class names by number.
 
     Attributes:
-        cells: Per column.
+        cells: Cells of each column.
         sentences: Remarks that need no decision.
     """
 
@@ -84,10 +84,10 @@ class TableSample:
     def add_interpretation(
         self, field_: str, value: str, why: str, is_sure: bool = True, others: Sequence[str] = ()
     ) -> None:
-        """Keep a decision that the user has not made."""
+        """Record a decision of the reader, unless the user's options set its field."""
         if getattr(self.reading, field_) is None:
             self.interpretations.append(Interpretation(field_, value, why, is_sure, others))
 
     def is_text_column(self, place: int) -> bool:
-        """Return whether a column has no list."""
+        """Return whether all cells of a column are texts, none a list."""
         return all(isinstance(cell, str) for cell in self.cells[place])

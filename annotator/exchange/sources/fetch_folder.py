@@ -1,7 +1,8 @@
 """Resumable unpacking or download of images and label files into <project>/imported/<name>/.
 
-Only complete files get their names. A manifest names the source, another one of that name gets ~2. Changed
-images wait in .changed/ until the import, because the project may use the old files.
+Files get their names only when complete. A manifest in the folder records its source. Another source of equal
+name gets a folder with ~2. Changed images wait in .changed/ until the import, because the project may use the
+old files.
 """
 
 import os
@@ -88,7 +89,7 @@ def _safe_part(part: str) -> str:
 
 
 class FetchFolder:
-    """The folder of one source being filled. With `problems`, nothing of it is registered."""
+    """The folder that one source is fetched into. If `problems` has entries, nothing is registered."""
 
     def __init__(self, folder: Path, manifest: Manifest, address: str, progress: StepCallback | None):
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
@@ -114,7 +115,7 @@ class FetchFolder:
     def register_entry(self, key: str, name: str, size: int, stamp: str) -> Entry | None:
         """Record an entry of the source, and return it if it must be fetched, else None.
 
-        A `size` of -1 is unknown. Raises UnsafeNameError.
+        A `size` of -1 is unknown. `stamp` changes with the content. Raises UnsafeNameError.
         """
         known = self.manifest.get_entry(key)
         named = PurePosixPath(name.replace("\\", "/")).as_posix()
@@ -143,7 +144,7 @@ class FetchFolder:
         return entry
 
     def skip_entry(self, name: str) -> None:
-        """Count a skipped entry."""
+        """Count an entry of the source that is not fetched."""
         if self.left_out.count_if_skipped(name):
             return
         self.skipped, self.example = self.skipped + 1, self.example or name
@@ -315,7 +316,12 @@ def _remove_empty_folders(project: Path, folder: Path) -> None:
 
 
 def build_fetched(place: FetchFolder, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> FetchedFiles:
-    """Return the fetched files, with labels from `labels` first, or raise AnnotatorError without any."""
+    """Return the result of a fetch, or raise AnnotatorError without any file.
+
+    Args:
+        labels: Likely label files.
+        said: First remarks.
+    """
     if not place.manifest.count_seen()[0]:
         others = f" ({format_count(place.skipped, 'other')}, such as {place.example!a})" if place.skipped else ""
         raise combine_problems(
@@ -345,7 +351,7 @@ def apply_changed_images(folder: Path) -> None:
 
 
 def _find_root(place: FetchFolder) -> Path:
-    """Return the innermost folder with everything, recorded for later passes."""
+    """Return the innermost folder that holds all files, and record it for later passes."""
     kept = place.manifest.get_fact("root")
     if kept:
         return place.folder / kept
@@ -360,7 +366,7 @@ def _find_root(place: FetchFolder) -> Path:
 
 
 def make_path_finder(folder: Path, root: Path) -> Callable[[str], str]:
-    """Return a function from entry key to path below `root` or ""."""
+    """Return a function from an entry's key to its path below `root`, or "" if not fetched there."""
     manifest: list[Manifest] = []
 
     def path(key: str) -> str:

@@ -17,10 +17,10 @@ class FetchedFiles:
         folders: Image folders with selected paths. None selects all.
         labels: Possible label files or folders, most likely first.
         sentences: Remarks.
-        find_path: Returns the file of an item's place, or "". None if items name files.
+        find_path: Function from an item's place to its file, or "". None if items name files.
         fetch_folders: Fetched folders. Apply their changed images before registration.
-        changed: Number of these images.
-        renamed: Path in the first folder by source name, for impossible names.
+        changed: Number of changed images to apply.
+        renamed: Source name -> path in the first folder, for names not possible on disk.
     """
 
     folders: FolderPaths

@@ -119,7 +119,7 @@ def _should_unpack(member: tarfile.TarInfo, place: FetchFolder, images_only: boo
 
 
 def _unpack_member(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, place: FetchFolder) -> None:
-    """Write a member if new, by an own checksum if small, as tar has none."""
+    """Write a new or changed member. Small ones are compared by CRC-32, larger ones by time and size."""
     opened = archive.extractfile(member)
     assert opened is not None  # _should_unpack has checked isreg
     chunks: Iterable[bytes] = _read_chunks(opened, member.size)

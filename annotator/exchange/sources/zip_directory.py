@@ -61,7 +61,10 @@ def find_directory(file: IO[bytes]) -> Directory:
 
 
 def open_parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFile]:
-    """Yield the archive repeatedly with the next members. Raises zipfile.BadZipFile."""
+    """Yield archives that each list only the next members of the file.
+
+    Raises zipfile.BadZipFile.
+    """
     at, last = directory.start, directory.start + directory.size
     while at < last:
         file.seek(at)
@@ -80,7 +83,7 @@ def open_parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFil
 
 
 class _Part(io.RawIOBase):
-    """The archive up to its directory, then a partial directory."""
+    """A file object: the archive's member data, followed by a directory of some of its members."""
 
     def __init__(self, file: IO[bytes], directory: Directory, entries: bytes, count: int):
         self._file, self._start, self._at = file, directory.start, 0

@@ -1,7 +1,7 @@
 """Prelabeling: a model sees every image, and its answers become a prediction source.
 
-Answers are stored every few seconds, and the next run asks only about unscored images. `auto` trusts the
-source as far as annotators confirm it.
+Answers are stored every few seconds, and the next run asks only about unscored images. The training method
+`auto` weights the source by its agreement with annotators.
 """
 
 import base64
@@ -95,7 +95,7 @@ class TaggingResult:
 
     Attributes:
         images: Newly scored images.
-        without: Unanswered questions.
+        without: Questions without a valid answer.
         unread: Unreadable images.
         had: Images scored before.
         is_stopped: Stopped on request.
@@ -200,7 +200,7 @@ class _TaggingRun:
         return [(int(image_ids[row]), [groups[place] for place in np.flatnonzero(lacks[row]).tolist()]) for row in rows]
 
     def _find_request_form(self, group: ClassGroup) -> RequestForm:
-        """Test server and model, and return the request form, or raise AnnotatorError."""
+        """Test what the server and model support, or raise AnnotatorError if they are unusable."""
         names = tuple(TEST_COLORS)
         colors = random.Random(time.time_ns()).sample(names, TEST_PICTURES)
         asked = ClassGroup(tuple(range(len(names))), names, ("",) * len(names))

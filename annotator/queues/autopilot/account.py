@@ -1,7 +1,7 @@
 """Autopilot's account of expected and found positives, which corrects later expectations.
 
-Training calibrates all classes together, which fails for rare ones. So expectations are compared
-with labels per class and probability band:
+Training calibrates all classes together, which fails for rare ones. So positives that the model promised are
+compared with those found, per class c and probability band b, and probabilities multiplied by rho:
 
     rho(c, b) = (found(c, b) + CLASS_PRIOR_POSITIVES g(b) k(c)) / (promised(c, b) + CLASS_PRIOR_POSITIVES)
     k(c) = (found(c) + CLASS_PRIOR_POSITIVES) / (sum over b of g(b) promised(c, b) + CLASS_PRIOR_POSITIVES)
@@ -37,7 +37,7 @@ class PromiseRecord:
     """Expected and found positives of one kind of action.
 
     Attributes:
-        promised, found: (B,) per band, older ones fading.
+        promised, found: (B,) sums per probability band. Older cells count less.
     """
 
     promised: np.ndarray
@@ -49,7 +49,7 @@ class PromiseRecord:
         return (self.found + OVERALL_PRIOR_POSITIVES) / (self.promised + OVERALL_PRIOR_POSITIVES)
 
     def with_later_cells(self, band: np.ndarray, worth: np.ndarray, present: np.ndarray) -> "PromiseRecord":
-        """Return the record extended by cells (n,)."""
+        """Return the record extended by n cells: bands, corrected probabilities and answers, (n,) each."""
         fades = 0.5 ** (worth.sum() / PROMISE_HALF_LIFE_POSITIVES)
         promised, found = np.bincount(band, worth, BAND_COUNT), np.bincount(band, present, BAND_COUNT)
         return PromiseRecord(self.promised * fades + promised, self.found * fades + found)
@@ -64,7 +64,7 @@ class Account:
 
     Attributes:
         newest: Last included decision.
-        ratios: (K + 1, B) found over promised per class, last row overall.
+        ratios: (K + 1, B) found over promised, for K classes and B bands, last row overall.
         tiles_without_positive: Class id -> newest tiles in a row without positive.
         answered_tiles: Class id -> answered grid tiles.
         relabels: Earlier state -> (relabels, changes).

@@ -50,11 +50,11 @@ class Candidate:
         kind: grid, image, click, search (grid of a class without example) or relabel.
         class_id: 0 unless a grid.
         cells: (image id, probability or None), one image unless a grid.
-        expected_presses: Besides Enter.
-        learning_value: In labels.
-        reason: "random", "exploration", "leftover", or "" if selected by value. Of a search "random" for
-            random images, "" for unusual ones.
-        start_present: The labels to check are "present".
+        expected_presses: Key presses besides Enter.
+        learning_value: Gain for the model, in units of labels.
+        reason: "random", "exploration", "leftover", or "" if selected by value. For a search, "random" means
+            random images and "" unusual ones.
+        start_present: For relabel, whether the checked labels are "present".
         implied_positives: Expected positives implied by class relations.
         event_images: Image id -> other images of its event, with probabilities in grids.
     """
@@ -113,9 +113,9 @@ def propose_grids(
 
     Args:
         open_share: Fraction of undecided cells, which scales the learning value.
-        answers: Class id -> answered cells. Larger grids wait for a better model.
+        answers: Class id -> answered cells. Few answers limit the grid size.
         max_tiles: None allows all GRID_SIZES.
-        event_tiles: Set if tiles stand for events.
+        event_tiles: Set if a tile can stand for all images of its event.
         count_implied: None without class relations.
     """
     sizes = choose_sizes(max_tiles)
@@ -157,8 +157,9 @@ def build_grid_candidate(
     """Return the grid candidate of cells (image id, probability).
 
     Args:
-        event_images: Cost no time and teach nothing. Unlikely ones get only absent labels.
-        implied: (n,), open classes settled as present per positive.
+        event_images: Tile image -> other images of its event, which cost no time and teach nothing. Unlikely ones
+            get only absent labels.
+        implied: (n,), number of open classes that each cell implies if present.
     """
     tile_of = {image_id: chance for image_id, chance in cells if image_id in event_images}
     event_images = {image_id: event_images[image_id] for image_id in tile_of}
@@ -259,9 +260,9 @@ def propose_images(
 
     Args:
         unavailable_image_ids: Leased, current or skipped images.
-        unlabeled: Images without known positive, also tried.
-        prior: P(class) for them.
-        in_events: Images are answered with their event.
+        unlabeled: Images without known positive, tried besides the likeliest.
+        prior: Probability that such an image has an open class.
+        in_events: An image's answers also apply to its event.
     """
     rows = snapshot.rankings.by_image[:MAX_IMAGES_TRIED]
     likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
@@ -407,7 +408,7 @@ def build_click_candidate(
     *,
     min_positives: float = 0.0,
 ) -> Candidate:
-    """Return the candidate of naming one class of an image without known positives."""
+    """Return the candidate of clicking one present class on an image without known positives."""
     values = np.array(list(probabilities.values()))
     positives = max(float(1 - np.prod(1 - values)), min_positives)
     learning = _estimate_learning_value(values, open_share) / len(values)

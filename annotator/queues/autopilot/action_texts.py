@@ -1,4 +1,4 @@
-"""Texts of the Autopilot page, per action or for its absence."""
+"""Texts of the Autopilot page: what an action asks and why, or why there is none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ REASON_TEXTS = {
 
 @dataclass(frozen=True)
 class CandidateEvidence:
-    """The facts behind candidate texts.
+    """Data that the texts about candidate actions quote.
 
     Attributes:
         random_absent: Class id -> random images labeled absent.
@@ -105,12 +105,12 @@ def _format_search_reason(candidate: Candidate, evidence: CandidateEvidence) -> 
 
 
 def format_max_share(absent: int) -> str:
-    """Return the maximum share of a class that no random image showed, in words."""
+    """Return in words the maximum share of images with a class, after `absent` random ones without it."""
     return f"at most {100 * rule_out.compute_max_share(absent):.1f} % of all do (95 %)"
 
 
 def format_reading_line(seconds: float) -> str:
-    """Return the line of an image answered blind."""
+    """Return the line of an action that answers an image in all classes, blind."""
     return _format_mark_everything("this image", _format_seconds(seconds))
 
 
@@ -167,7 +167,7 @@ def format_complete_line(complete: CompleteProject) -> str:
 
 
 def format_doubted_line(doubted: PairOffer | None) -> str:
-    """Return the effort of checking labels that the model contradicts."""
+    """Return how many labels the model contradicts and the time to check them, in one line."""
     if doubted is None:
         return "There is no model to compare the answers with."
     if not doubted.pairs:

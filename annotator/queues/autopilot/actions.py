@@ -68,7 +68,7 @@ class Action:
         preset: Image classes that start present.
         scores: (class id, probability) per open class, logged with the answer.
         models: (class id, name, score) of external predictions.
-        alternatives: A line per other kind.
+        alternatives: A line per other kind of action available.
     """
 
     id: str
@@ -89,7 +89,7 @@ class Action:
 
 
 class ActionLeaser:
-    """The builder of one request's actions. Leased cells are not offered twice.
+    """The builder of the actions for one page request. It offers no leased cell twice.
 
     Attributes:
         preset_threshold: Image classes from this probability on start present. None disables.
@@ -136,7 +136,7 @@ class ActionLeaser:
         return Action(tiles.id, "audit", "audit", line, 0.0, size, seconds, grid=tiles)
 
     def lease_reading(self, image_id: int, source: str = OVERLAP_SOURCE) -> Action | None:
-        """Lease an image for blind answers in all classes, None if held or unreadable."""
+        """Lease an image for blind answers in all classes. Returns None if it is leased or unreadable."""
         if not leases.lease_overlap_image(self.db, self.wanted.holder, self.wanted.annotator, image_id):
             return None
         self.passed.add(image_id)
@@ -253,7 +253,7 @@ class ActionLeaser:
         hide_predictions: bool = False,
         event_images: acquisition.EventImages | None = None,
     ) -> Grid | None:
-        """Lease tiles (image id, probability or None) as a grid, None if all are held."""
+        """Lease images (id, probability or None) as a grid of one class, None if none is free."""
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
         tiles = grid_queue.lease_tiles(self.db, asked, class_id, wanted)
         if event_images:

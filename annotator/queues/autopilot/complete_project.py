@@ -1,4 +1,4 @@
-"""The end of Autopilot, when no pair is open: label checks and audits become offers."""
+"""The end of Autopilot, when no pair of image and class is open: it offers label checks and audits."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ AUDIT_GRID_TILES = 24  # of a grid of an audit
 
 @dataclass(frozen=True)
 class PairOffer:
-    """Pairs to ask about, and the annotator's seconds."""
+    """An offered task: the number of cells to answer, and the estimated seconds."""
 
     pairs: int
     seconds: float
@@ -29,12 +29,12 @@ class PairOffer:
 
 @dataclass(frozen=True)
 class CompleteProject:
-    """A project without open pairs.
+    """A project without open pairs of image and class, with offers of further work.
 
     Attributes:
-        progress: Accepted and unreadable pairs count as unanswered.
+        progress: Auto-accepted and unreadable pairs count as unanswered.
         labels: (class, images labeled present), most frequent first.
-        doubted_answers: Labels that the model contradicts, each checked once. None without model.
+        doubted_answers: Check of labels that the model contradicts, each once. None without model.
         open_audit: Unanswered audit cells.
         audit_finds: "missing" labels, or "wrong" ones if every pair is answered.
     """
@@ -48,7 +48,7 @@ class CompleteProject:
 
 
 def has_no_open_pair(db: Database, have: Collection[tuple[int, int]] = ()) -> bool:
-    """Return whether no pair is open, ignoring those the page has."""
+    """Return whether no pair of image and class is open, except those in `have`."""
     open_pairs = project_counts.count_open_cells(db)
     if open_pairs <= 0 or open_pairs > len(have) * classes.count_classes(db):
         return open_pairs <= 0
@@ -81,7 +81,7 @@ def load_complete_project(db: Database, wanted: WantedActions) -> CompleteProjec
 
 
 def _count_open_among(db: Database, have: Collection[tuple[int, int]]) -> int:
-    """Count open pairs among these cells. Class 0 means the whole image."""
+    """Count the open cells among these. Class 0 means all classes of the image."""
     image_ids = list({image_id for image_id, _ in have})
     answered = label_cells.load_answered_cells(db, image_ids)
     accepted = auto_accepted.load_accepted_class_ids(db, image_ids)
@@ -102,7 +102,7 @@ def _offer_doubted_answers(db: Database, wanted: WantedActions, time_model: Time
 
 
 def _split_into_grids(pairs_of_classes: Iterable[int]) -> list[int]:
-    """Return grid sizes for these pairs per class."""
+    """Return the sizes of the grids that these cells per class fill."""
     return [
         min(AUDIT_GRID_TILES, pairs - start)
         for pairs in pairs_of_classes

@@ -167,7 +167,7 @@ class _Planner:
         return drawn < RANDOM_SHARE * min(1.0, of_time)
 
     def _lease_reference_image(self) -> Action | None:
-        """Lease an unanswered reference image, which looks like blind work."""
+        """Lease a reference image (known answers) that this annotator lacks. It looks like blind work."""
         for image_id in reference_answers.find_next_images(
             self.db, self.annotator, self.leaser.passed, MAX_IMAGES_TRIED
         ):
@@ -185,7 +185,7 @@ class _Planner:
         return None
 
     def _choose_exploration_kind(self) -> str:
-        """Return "click", "image" or "" while examples or sharpness are low. Clicks give most labels."""
+        """Return "click" while examples are few, "image" while the model is unsure, else ""."""
         if not self.whole_images:
             return ""
         sharp = (
@@ -209,7 +209,7 @@ class _Planner:
 
     @cached_property
     def _event_tiles_factory(self) -> EventTilesFactory | None:
-        """Return how tiles stand for events, or None."""
+        """Return a function that groups a class's tiles by event, or None."""
         if self.snapshot is None or not stored_events.has_multi_image_events(self.db):
             return None
         predictions = self.snapshot.predictions
@@ -219,7 +219,7 @@ class _Planner:
 
     @cached_property
     def _implied_counter(self) -> acquisition.ImpliedCounter | None:
-        """Return a counter of implied open classes, or None."""
+        """Return a function that counts the open classes a positive implies, or None without relations."""
         declared = declared_relations.load_relations(self.db)
         if not declared.parents:
             return None
@@ -241,7 +241,7 @@ class _Planner:
         return None if actions < YIELD_ACTIONS or not seconds else found / seconds
 
     def _rank_candidates(self) -> list[Candidate]:
-        """Rank candidates by value per second, or by positives if recent yield falls 5% below the best."""
+        """Rank candidates by value per second, or by positives per second if recent yield is low."""
         if self.snapshot is None:
             return []
         open_share = 1 - self.answered_cells / max(1, self.image_count * self.class_count)
@@ -355,7 +355,7 @@ class _Planner:
         return None
 
     def _lease_leftover(self) -> Action | None:
-        """Lease an image whose open class has no model and no random coverage."""
+        """Lease a remaining image of a class with open cells that no other action covers."""
         for class_id, counts in self.counts.items():
             if sum(counts) < self.image_count:
                 for image_id in self._find_open_images(class_id):

@@ -1,6 +1,6 @@
 """Relabel: grids of probably wrong labels, each checked once.
 
-P(wrong) learns from earlier relabels, so accurate annotators soon get no more.
+Results of earlier checks correct the probability of a mistake, so accurate annotators soon get no more.
 """
 
 from collections.abc import Iterator
@@ -32,11 +32,11 @@ def propose_grids(
     *,
     ask_once: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield grids of likely mistakes per class and state, most probable first.
+    """Yield a grid of probable mistakes per class and state, most probable first.
 
     Args:
         max_tiles: None selects GRID_TILES.
-        ask_once: Skip every relabeled cell.
+        ask_once: Skip every cell that was relabeled before.
     """
     size = GRID_TILES if max_tiles is None else min(GRID_TILES, max_tiles)
     for (class_id, state), group in _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=ask_once).items():
@@ -58,7 +58,7 @@ def propose_grids(
 
 
 def compute_grid_sizes(db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells) -> list[int]:
-    """Return the sizes of all relabel grids."""
+    """Return the sizes of the grids that check all likely mistakes."""
     groups = _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=True).values()
     return [len(group[start : start + GRID_TILES]) for group in groups for start in range(0, len(group), GRID_TILES)]
 

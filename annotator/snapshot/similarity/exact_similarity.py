@@ -22,10 +22,10 @@ def signed_sqrt(features: np.ndarray) -> np.ndarray:
 
 
 class ExactFeatures:
-    """The embeddings of coded images, in rows of ascending image ids."""
+    """A reader of the original embeddings of images that have codes, by row of ascending image ids."""
 
     def __init__(self, features: ShardedRows, places: np.ndarray):
-        """Store embeddings (n, D) and the row per image, -1 if none."""
+        """Store embeddings (n, D), and each image's row in them, -1 if none."""
         self._features, self._places = features, places
         self._mean = self._read_roots(np.flatnonzero(places >= 0)[:MEAN_SAMPLE_IMAGES]).mean(0)
 
@@ -56,13 +56,13 @@ class ExactFeatures:
         return signed_sqrt(features) - self._mean
 
     def correct_similarities(self, values: np.ndarray, direction: np.ndarray | None) -> None:
-        """Make the highest similarities exact and rescale the others to match.
+        """Replace the highest similarities by exact cosines, and scale the others down to match.
 
-        Codes omit directions, so their cosines are too large.
+        Cosines of codes are too large, because codes omit directions.
 
         Args:
             values: (N,) float32, changed in place.
-            direction: (D,), None changes nothing.
+            direction: (D,) of the example, None changes nothing.
         """
         if direction is None or len(values) <= RECOMPARED_IMAGES:
             return

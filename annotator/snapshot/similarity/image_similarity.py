@@ -1,9 +1,9 @@
 """Similarity of images to examples, by the current backbone's embeddings.
 
-It is the cosine between centered signed roots. Without centering, nonnegative embeddings make all images
-similar. Roots keep single large values from deciding. Above MAX_EXACT_IMAGES it uses int8 codes, exact only
-at the top. Several examples are averaged (Rocchio, "Relevance feedback in information retrieval", in: The
-SMART Retrieval System, 1971).
+It is the cosine between signed square roots of the embeddings, minus their mean. Without subtracting the
+mean, nonnegative embeddings make all images similar. Roots limit the effect of single large values. Above
+MAX_EXACT_IMAGES it uses int8 codes, exact only at the top. Several examples are averaged (Rocchio,
+"Relevance feedback in information retrieval", in: The SMART Retrieval System, 1971).
 """
 
 import threading
@@ -44,7 +44,7 @@ class _LockedFeatures:
 
 
 def get_change_key(db: Database) -> tuple[str, int]:
-    """Return the current backbone and its number of embedding files."""
+    """Return a cache key of similarities: the current backbone and its number of embedding files."""
     name = configuration.get_backbone(db)
     return name, len(list_shards(db.paths.features(name)))
 
@@ -248,7 +248,7 @@ class _VectorSpace:
 
 
 class _SignedRootRows:
-    """Embedding rows (N, D), read as signed roots."""
+    """Embeddings (N, D) on disk, of which rows are read as signed square roots."""
 
     def __init__(self, features: ShardedRows):
         self._features = features

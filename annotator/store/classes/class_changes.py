@@ -100,7 +100,7 @@ def preview_merge(db: Database, from_ids: Sequence[int], into_id: int, same: boo
 def merge(
     db: Database, by: str, from_ids: Sequence[int], into_id: int, *, same: bool, uuid: str | None = None
 ) -> ClassChange:
-    """Merge classes into another, whose synonyms they become, and archive them.
+    """Merge classes into another: archive them, copy their answers, and add their names as synonyms.
 
     Present answers always count, unsure ones only where the remaining class is unanswered.
 
@@ -214,7 +214,7 @@ def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
 
 
 def _find_own_names(states: dict[int, ClassState], class_id: int, before: ClassState) -> set[str]:
-    """Return a class's synonyms before its merge and the names merged into it."""
+    """Return the synonyms to keep: the class's own before its merge, and names of classes merged into it."""
     names = {state["name"] for state in states.values()}
     merged = {state["name"] for other, state in states.items() if class_id in follow_merges(states, other)}
     return merged | (set(before.get("synonyms", ())) - names)

@@ -68,7 +68,7 @@ def apply_facts(db: Database, by: str, facts: Mapping[int, ClassFacts]) -> None:
 
 
 def _choose_keys(facts: Mapping[int, ClassFacts], taken: set[str]) -> dict[int, str]:
-    """Return each class's key, or a free one if it is invalid or taken."""
+    """Return a keyboard key per class: its own, or a free one if its own is invalid or taken."""
     keys: dict[int, str] = {}
     for class_id, fact in facts.items():
         if not fact.key or (len(fact.key) == 1 and fact.key.isalnum() and fact.key.lower() not in taken):

@@ -35,13 +35,14 @@ _SELECT_CHANGES_SQL = """SELECT c.*,
 
 @dataclass(frozen=True)
 class ClassChange:
-    """A stored change of classes.
+    """A stored change of classes, which can be undone.
 
     Attributes:
         kind: "add", "edit", "merge", "split", "archive", "restore" or "undo".
         before, after: Class id -> changed fields.
-        decisions: Cells answered by a merge.
-        undoes: The change that this undo reverts.
+        decisions: Number of cells answered by a merge.
+        undoes: Id of the change that this undo reverts.
+        undone_by: Id of its undo, or None.
         is_first: It added the project's first classes.
     """
 
@@ -65,9 +66,10 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """The planned result of a class change.
+    """The planned result of a class change, stored by `make_change`.
 
     Attributes:
+        states: Class id -> new fields.
         finish: Called between writing the classes and updating labels.
         undoes: The change that this undo reverts.
     """

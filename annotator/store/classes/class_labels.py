@@ -167,7 +167,7 @@ def update_stages(sql: sqlite_utils.Database) -> None:
 
 
 def find_merged_images(sql: sqlite_utils.Database, archive: ClassArchive, class_ids: Collection[int]) -> set[int]:
-    """Return the images with decisions that these merges count for another class."""
+    """Return images with decisions about merged classes that now count for one of these classes."""
     image_ids = set[int]()
     for source, after in archive.find_merged_sources(class_ids):
         rows = sql.execute(

@@ -1,4 +1,4 @@
-"""Class names that may be lists ("fox, deer" against "Fox, red")."""
+"""Detection of class names that may be lists: "fox, deer" is one, "Fox, red" is not."""
 
 import re
 from collections.abc import Container, Iterable, Sequence

@@ -42,11 +42,12 @@ class Wording:
 
 @dataclass(frozen=True)
 class NameGuess:
-    """The newest prediction from names.
+    """A record of the newest prediction from class names.
 
     Attributes:
         wording: Key of its Wording.
-        patches: Images also compared by patches.
+        images: Number of images predicted.
+        patches: Number of images also compared by patches.
         at: Unix seconds.
         error: Why it failed, or "".
     """
@@ -82,7 +83,7 @@ def load_texts(db: Database) -> dict[int, tuple[str, ...]]:
 
 
 def get_default_texts(class_: Class) -> tuple[str, ...]:
-    """Return the texts of a class without chosen ones."""
+    """Return the prompt texts of a class for which no user chose texts."""
     return list_names(class_.name, class_.synonyms, class_.description)
 
 

@@ -1,4 +1,4 @@
-"""Scores of image patches for class names, in a folder of files per wording.
+"""Scores of image patches for class names, in a folder of files per wording (set of prompts).
 
     predictions/names/<wording>/<first image>-<random>.npz
         image_ids (n,), contents (n, 8), scores (n, C) float16
@@ -21,7 +21,7 @@ from annotator.store.features.project_contents import HASH_BYTES, ProjectContent
 
 
 class PatchScores:
-    """The patch scores of one wording."""
+    """The stored patch scores of one wording, read at once and extended by `add`."""
 
     def __init__(self, db: Database, wording: str, classes: int):
         """Read the scores of images with unchanged content, and delete unreadable files."""

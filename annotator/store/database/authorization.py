@@ -30,13 +30,13 @@ def get_acting_member_id() -> int | None:
 
 
 def check(sql: sqlite_utils.Database, right: Right) -> None:
-    """Raise Forbidden if the acting member lacks this right."""
+    """Raise Forbidden if the member for whom this thread acts lacks this right."""
     if text := explain_denial(sql, right):
         raise Forbidden(text)
 
 
 def explain_denial(sql: sqlite_utils.Database, right: Right) -> str | None:
-    """Return why the acting member lacks this right, or None."""
+    """Return why the member for whom this thread acts lacks this right, or None."""
     id_ = get_acting_member_id()
     if id_ is None:
         return None

@@ -115,7 +115,7 @@ class Database:
 
     @contextmanager
     def lend(self) -> Generator["Database"]:
-        """Yield this database, and replace the thread's connection after an error."""
+        """Yield this database, and after an error close this thread's connection so that a new one opens."""
         try:
             yield self
         except BaseException:
@@ -219,7 +219,7 @@ class Database:
             raise _translate_error(error, self.paths.database) from error
 
     def require(self, right: Right) -> None:
-        """Raise Forbidden if the acting member lacks this right."""
+        """Raise Forbidden if the member for whom this thread acts lacks this right."""
         authorization.check(self.sql, right)
 
     def check_writable(self) -> None:
@@ -251,7 +251,12 @@ class Database:
         return default if text is None else json.loads(text)
 
     def set_setting(self, key: str, value: Any, right: Right = Right.OWN, *, durable: bool = True) -> None:
-        """Store a setting of the project, as JSON; whoever writes needs the given right. `durable` as in `writing`."""
+        """Store a project setting as JSON.
+
+        Args:
+            right: Right that the acting member needs.
+            durable: As in `writing`.
+        """
         with self.writing(durable=durable, right=right) as sql:
             sql.execute(
                 "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

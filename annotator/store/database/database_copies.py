@@ -49,7 +49,7 @@ def copy_database(source: Path, target: Path, progress: ProgressCallback | None 
 
 
 def query_copy(database: Path, queries: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of queries to a copy of a database of any version; the file itself does not change.
+    """Return the rows of queries to a temporary copy of a database of any version, by query name.
 
     Raises:
         AnnotatorError: The file is damaged.

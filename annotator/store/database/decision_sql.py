@@ -1,4 +1,4 @@
-"""The SQL of two questions about decisions that many queries ask: which one is the newest, and was this one undone.
+"""SQL fragments for two common conditions: a decision is the newest, and a decision was not undone.
 
 Decisions are appended and never deleted, so the newest one has the largest id.
 """
@@ -7,7 +7,7 @@ NEWEST_DECISION_ID_SQL = "(SELECT coalesce(max(id), 0) FROM decision)"  # 0 with
 
 
 def build_not_undone_sql(column: str, table: str = "decision") -> str:
-    """Return the condition that no row of a table undoes the row whose id is in a column, such as `d.id`."""
+    """Return the SQL condition that no row of `table` undoes the row whose id is `column`, such as `d.id`."""
     return f"NOT EXISTS (SELECT 1 FROM {table} u WHERE u.undoes = {column})"
 
 

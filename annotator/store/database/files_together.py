@@ -1,7 +1,7 @@
 """Atomic replacement of several files of one folder.
 
-A note lists the names of the synced temporary files, so that `finish_renaming` can complete the renames
-of a killed process.
+A note file lists the synced temporary files, so that `finish_renaming` can complete the renames of a killed
+process.
 """
 
 import glob
@@ -22,7 +22,7 @@ MAX_NOTE_BYTES = 1 << 20  # bytes of a note
 
 
 class FileGroup:
-    """The files written by one `replace_files_together` block.
+    """A collector of the files written by one `replace_files_together` block.
 
     Attributes:
         parts: Final path -> temporary path.
@@ -79,7 +79,7 @@ def replace_files_together(target: Path) -> Generator[FileGroup]:
 def finish_renaming(target: Path) -> None:
     """Finish the renames that a killed process started next to `target`.
 
-    If a file changed since, delete the new files instead.
+    If a file changed since, delete the temporary files instead.
     """
     for note in target.parent.glob(f".{glob.escape(target.name)}.*.{NOTE_SUFFIX}.part"):
         with suppress(OSError):

@@ -89,7 +89,7 @@ def fail(db: Database, job: Job, error: str) -> None:
 
 
 def requeue_interrupted(db: Database) -> None:
-    """Requeue the running jobs of a killed worker, and fail those with MAX_ATTEMPTS attempts."""
+    """Requeue jobs that a killed worker was running, or fail them after MAX_ATTEMPTS attempts."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE job SET state = 'waiting' WHERE state = 'running' AND attempts < ?",

@@ -1,7 +1,7 @@
-"""Claims to work that one process at a time does, such as embedding the images of a project. Each claim is one setting.
+"""Claims to work that one process at a time does, such as embedding a project's images.
 
-A claim ends with its process. On this machine that is seen at once, and for another machine by its heartbeats
-(disk/processes.py).
+Each claim is a project setting and ends with its process. On this machine the end is seen at once, for
+another machine by missing heartbeats (disk/processes.py).
 """
 
 import os
@@ -21,7 +21,7 @@ State = TypeVar("State", bound=Claim)
 
 
 class ProcessClaim(Generic[State]):
-    """The claim to one kind of work, with the state of the process that holds it."""
+    """The claim of one process to one kind of work, with that process's stored state."""
 
     def __init__(self, setting: str, state_type: type[State]):
         self._setting, self._state_type = setting, state_type
@@ -31,8 +31,8 @@ class ProcessClaim(Generic[State]):
 
         Args:
             db: The project.
-            describe_running: Builds the error message from the state of the process that holds the claim.
-            facts: The fields of the state that do not name the process.
+            describe_running: Return the error message for the state of the process that holds the claim.
+            facts: The state's fields besides process and times.
 
         Raises:
             AlreadyRunning: Another process holds the claim.
@@ -66,7 +66,7 @@ class ProcessClaim(Generic[State]):
                 db.set_setting(self._setting, None)
 
     def get_running(self, db: Database) -> State | None:
-        """Return the state of the process that does the work now; None without one."""
+        """Return the state of the process that is doing the work, or None."""
         state = self._read_state(db)
         return None if state is None or has_claimant_ended(state, CLAIM_TIMEOUT_SECONDS) else state
 

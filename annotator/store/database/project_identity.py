@@ -19,7 +19,7 @@ _open_projects: dict[
 
 
 def remember(project: Path, database: Path) -> None:
-    """Record the identity of an opened project."""
+    """Record the file identity of an opened project's database, which `check` compares."""
     _open_projects[project] = database, _read_file_identity(database)
 
 

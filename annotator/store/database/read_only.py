@@ -37,7 +37,7 @@ def can_write(path: Path) -> bool:
 
 
 def build_write_error(paths: Paths) -> AnnotatorError:
-    """Return the error to raise instead of writing."""
+    """Return the error to raise when a read-only project would be written."""
     return AnnotatorError(
         f"The project {paths.project} may not be written: it is on read-only media, or belongs to somebody else. "
         f"Nothing was changed.\n    {COPY_ADVICE}"

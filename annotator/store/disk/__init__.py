@@ -1,1 +1,1 @@
-"""Durable writes, private folders and unresponsive files, without a database. Start with durable.py."""
+"""Durable writes, private folders and reads from unresponsive disks, without a database."""

@@ -1,4 +1,4 @@
-"""Durable file and folder names, which need their parent folder synced."""
+"""Creation and syncing of files and folders so that their names survive a power cut."""
 
 import errno
 import os

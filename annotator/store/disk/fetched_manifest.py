@@ -1,6 +1,7 @@
-"""A manifest of entries fetched into a project folder, so that fetching can resume.
+"""A manifest of files fetched from an archive or remote source, so that fetching can resume.
 
-New versions of files are kept aside until the import runs, because the old ones may be project images.
+A new version of a file is stored under another name ("aside") until the import runs, because the old one may
+be a project image.
 """
 
 import os
@@ -37,9 +38,11 @@ CREATE INDEX IF NOT EXISTS entry_aside ON entry (key) WHERE state = 2;
 
 
 class Entry(NamedTuple):
-    """An entry of an archive or remote source.
+    """One manifest entry: a file of an archive or remote source.
 
     Attributes:
+        key: Name in the source.
+        path: Path in the folder.
         bytes: -1 if unknown.
         stamp: Changes with the content, such as a checksum.
         state: One of the STATE constants.
@@ -58,7 +61,10 @@ class Entry(NamedTuple):
 
 
 class Manifest:
-    """The manifest of one folder, for one thread."""
+    """A reader and writer of one folder's manifest, for one thread.
+
+    A pass is one listing of the source.
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -82,7 +88,7 @@ class Manifest:
         self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
 
     def begin_pass(self) -> None:
-        """Start a new pass over the source entries."""
+        """Start a new pass over the source, in which no entry has been seen."""
         self._pass += 1
         self.set_fact("pass", str(self._pass))
 
@@ -158,16 +164,16 @@ class Manifest:
         return [Entry(*row) for row in rows]
 
     def list_aside(self, limit: int) -> list[Entry]:
-        """Return the first entries, by key, whose file is kept aside."""
+        """Return the first entries, by key, whose new file is stored aside."""
         query = "SELECT key, path, bytes, stamp, state FROM entry WHERE state = 2 ORDER BY key LIMIT ?"
         return [Entry(*row) for row in self._sql.execute(query, [limit])]
 
     def count_aside(self) -> int:
-        """Return the number of files kept aside."""
+        """Return the number of files stored aside."""
         return self._sql.execute("SELECT count(*) FROM entry WHERE state = 2").fetchone()[0]
 
     def mark_present(self, entries: Sequence[Entry]) -> None:
-        """Record that the files of these entries have their own names."""
+        """Record that the files of these entries are now stored under their own paths."""
         self._sql.execute("BEGIN")
         self._sql.executemany("UPDATE entry SET state = 1 WHERE key = ?", [[entry.key] for entry in entries])
         self._sql.execute("COMMIT")

@@ -56,13 +56,13 @@ def has_process_ended(name: str) -> bool | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A process's claim to something for itself; subclasses add the progress of its work.
+    """A process's claim to exclusive work. Subclasses add the progress of the work.
 
     Attributes:
-        pid, host: The number and the machine of the process.
-        process: The name of the process (`get_process_name`); "" from older versions.
-        started_at: The time of the claim, in unix seconds.
-        heartbeat_at: The time of its last heartbeat, in unix seconds.
+        pid, host: Process id and machine name.
+        process: Unique name of the process (`get_process_name`), or "" from older versions.
+        started_at: Unix seconds of the claim.
+        heartbeat_at: Unix seconds of the last heartbeat.
     """
 
     pid: int

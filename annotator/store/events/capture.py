@@ -38,7 +38,7 @@ class Captures:
         image_ids: (N,) int64.
         times: (N,) float64, Unix seconds by the camera's clock, nan if unknown.
         places: (N,) int64 place numbers from 0.
-        sequences: (N,) int64 event numbers from sources, or -1.
+        sequences: (N,) int64 number of the event named by the image source, or -1.
         folders: (N,) int64 indices into `folder_names`.
     """
 

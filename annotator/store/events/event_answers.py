@@ -1,4 +1,4 @@
-"""Answers to an event, copied from its front image to other images of the event."""
+"""Answers to an event, copied from its front image (the one shown) to its other images."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def build_copy_decisions(batch: Batch) -> list[EventAnswer]:
 
 
 def extract_copies(decisions: Sequence[Decision]) -> list[tuple[int, int, int, int]]:
-    """Return the `EventBatch.copies` of decisions."""
+    """Return the copied answers among decisions, as in `EventBatch.copies`."""
     return [
         (decision.image_id or 0, decision.class_id or 0, decision.state or 0, decision.front_id)
         for decision in decisions
@@ -64,7 +64,7 @@ def extract_copies(decisions: Sequence[Decision]) -> list[tuple[int, int, int, i
 
 
 def find_problem(decision: Decision) -> str | None:
-    """Return why a decision's source and front image do not match, or None."""
+    """Return why a decision is invalid: only "event" decisions name a front image, and all do. Else None."""
     if decision.action != "label" or (decision.source == EVENT_SOURCE) == isinstance(decision, EventAnswer):
         return None
     return f"only an answer of the source {EVENT_SOURCE!r} names an image in front, and each of them does"

@@ -15,13 +15,13 @@ MAX_CLOCK_SECONDS = 200 * 366 * 86400.0  # a clock is never wrong by more
 
 @dataclass(frozen=True)
 class EventChange:
-    """A change of events.
+    """A user's change of how images are grouped into events.
 
     Attributes:
         action: GAP, SPLIT, MERGE or SHIFT.
-        before_id, image_id: Images around the split or merged boundary.
-        folder: Of a shift, "" for all.
-        seconds: Gap, clock correction, or distance of merged images.
+        before_id, image_id: Images before and after the split or merged boundary.
+        folder: Folder whose clock is shifted, "" for all.
+        seconds: New gap, clock correction, or time between the merged images.
     """
 
     action: str

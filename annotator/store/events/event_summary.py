@@ -65,7 +65,7 @@ def summarize_events(events: Events) -> EventSummary:
 
 @dataclass(frozen=True)
 class NeighborPair:
-    """Two neighboring images, `gap` seconds apart."""
+    """Two neighboring images, `gap` seconds apart, and whether they are in one event."""
 
     before: int
     after: int
@@ -74,7 +74,10 @@ class NeighborPair:
 
 
 def find_doubtful_pairs(events: Events, limit: int) -> list[NeighborPair]:
-    """Return unedited pairs with gaps within MAX_DOUBTFUL_RATIO of the event gap, nearest first."""
+    """Return unedited neighboring images that may be grouped wrongly, most doubtful first.
+
+    Their gaps are within MAX_DOUBTFUL_RATIO of the event gap.
+    """
     gaps = events.arrangement.gaps
     finite = np.flatnonzero(np.isfinite(gaps))
     doubt = np.abs(np.log((gaps[finite] + 1) / (events.gap + 1)))

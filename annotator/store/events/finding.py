@@ -36,11 +36,12 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Boundary:
-    """A user's edit between two neighboring images.
+    """A user's split or merge between two neighboring images.
 
     Attributes:
         is_split: False for a merge.
-        seconds: Distance then, or None. A merge is void if a clock correction increased it.
+        seconds: Time between the images at the edit, or None. A merge is void if a clock correction increased
+            it.
     """
 
     before: int
@@ -99,7 +100,7 @@ def find_event_starts(arrangement: Arrangement, gap: float, boundaries: Sequence
 
     Args:
         gap: Minimum seconds between events.
-        boundaries: The last one wins.
+        boundaries: User edits, applied in order.
     """
     starts = arrangement.gaps > gap
     for boundary in boundaries:

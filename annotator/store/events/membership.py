@@ -35,7 +35,7 @@ def load_event_ids(db: Database, image_ids: np.ndarray) -> np.ndarray | None:
 
 
 def load_split_groups(db: Database, image_ids: np.ndarray) -> np.ndarray:
-    """Return the groups that a split keeps together (events or images), (N,) int64."""
+    """Return the group of each image that a data split must not divide (its event or itself), (N,) int64."""
     events = load_event_ids(db, image_ids)
     return np.asarray(image_ids, np.int64) if events is None else events
 

@@ -34,9 +34,9 @@ class Events:
     """The events of all images, with rows as in `captures`.
 
     Attributes:
-        starts: (N,) bool in this order.
-        events: (N,) int64 event per row, its smallest image id.
-        frames: (N,) int64 index in the event, from 0.
+        starts: (N,) bool, whether an image starts an event, in the order of `arrangement`.
+        events: (N,) int64 event id per row, its smallest image id.
+        frames: (N,) int64 index of the image in its event, from 0.
     """
 
     captures: Captures
@@ -121,7 +121,7 @@ def find_invalid_rows(db: Database) -> list[str]:
 
 
 def repair(db: Database) -> None:
-    """Store the events again, or delete them if never requested."""
+    """Derive and store the events again, or delete stored ones if events were never requested."""
     if have_been_found(db):
         find_and_save(db)
     else:
@@ -285,7 +285,7 @@ def _find_boundaries(captures: Captures, made: Sequence[EventEdit]) -> list[Boun
 
 
 def _store_events(db: Database, sql: sqlite_utils.Database, stored: Events | None) -> Events:
-    """Write changed rows of `image_event`, compared with `stored` or the table."""
+    """Derive events and update changed rows of `image_event`, whose old rows are `stored` or read if None."""
     now = _derive_events(db, sql, event_edits.load_active(sql))
     image_ids = now.captures.image_ids
     rows = np.stack([image_ids, now.events, now.frames], 1)

@@ -13,11 +13,12 @@ IDS_PER_QUERY = 10_000  # ids in one SELECT
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """An event, or the part of a long one around an image.
+    """An event, or the part of a long event around one image.
 
     Attributes:
         id: Its smallest image id.
-        first: Frame of the first of `image_ids`.
+        images: Number of images of the whole event.
+        first: Index in the event of the first of `image_ids`.
     """
 
     id: int
@@ -58,9 +59,9 @@ def load_event(db: Database, image_id: int, max_images: int) -> StoredEvent | No
 
 
 def find_open_images(db: Database, image_ids: Sequence[int], class_id: int, max_images: int) -> dict[int, list[int]]:
-    """Return event -> its images where a class is open, for the events of these images.
+    """Return event id -> its images where this class is unanswered, for the events of these images.
 
-    Single-image and larger events are omitted.
+    Events of one image or of more than `max_images` are omitted.
     """
     found: dict[int, list[int]] = {}
     for event_id, image_id in db.tuples(
@@ -79,7 +80,7 @@ def find_open_images(db: Database, image_ids: Sequence[int], class_id: int, max_
 
 
 def find_open_siblings(db: Database, image_ids: Sequence[int], max_images: int) -> dict[int, list[int]]:
-    """Return image -> its event's other images with an open class."""
+    """Return image id -> the other incomplete images of its event, for events of at most `max_images`."""
     members = db.tuples(
         f"""SELECT e.event_id, e.image_id FROM image_event e JOIN image i ON i.id = e.image_id
             AND i.problem = '' AND i.stage < {COMPLETE}

@@ -28,24 +28,23 @@ OTHER_IMAGES_REASON = (
 
 
 class FeatureCache:
-    """All features of one backbone; image ids are in memory, everything else stays on the disk (sharded_rows.py).
+    """A reader of all features of one backbone, with image ids in memory and arrays on disk.
 
     Attributes:
-        image_ids: (N,) int64, in the order of the rows, which keep their places when more come.
+        image_ids: (N,) int64, in row order. Rows keep their places when images are added.
         features: Rows (N, D) float16.
-        regions: Rows (N, R, D) float16; an image that has codes has none.
-        codes: Rows (N, R, K) int8; an image that has regions has none.
+        regions: Rows (N, R, D) float16, for images without codes.
+        codes: Rows (N, R, K) int8, for images without regions.
         lengths: Rows (N, R) float16, the lengths of the codes.
-        basis: The basis of the codes; None while no axes are settled.
-        left_out: The shards and images that were left out, one sentence each.
+        basis: The basis of the codes, or None before one is published.
+        left_out: One sentence per omitted shard or group of images.
 
-    `refresh` replaces these objects: a caller that keeps an old one keeps the images of that moment.
+    `refresh` replaces these objects, so old ones keep the images of their time.
 
-    An image in two shards is taken from the one that was read first: codes before regions, then by name. Shards coded
-    along other axes stay on the disk and are not counted: their images have yet to be embedded. Images whose features
-    are not finite are not counted either, nor are rows that were made of another content than their image id stands for
-    in this project (project_contents.py). Rows of ids that no image has count as soon as an image of that content gets
-    the id. Their files stay.
+    An image in two shards is taken from the first: codes before regions, then by name. It omits shards coded in
+    another basis (their images must be embedded again), images with features that are not finite, and rows
+    whose image content differs from the project's (project_contents.py). Rows with unknown image ids count once
+    the project has such an image. Omitted files are kept.
     """
 
     def __init__(self, folder: Path, contents: ImageContents):
@@ -121,7 +120,7 @@ class FeatureCache:
         return self.image_ids[start : start + len(part)], contents, features, regions
 
     def replace(self, part: ShardPart, path: Path) -> None:
-        """Read a part from another shard of the same images, and delete an unused old file."""
+        """Let a part read from another shard of the same images, and delete the old file if unused."""
         shard = read_shard(path)
         if len(shard.rows) != len(part):
             raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
@@ -154,7 +153,7 @@ class FeatureCache:
         return False
 
     def _requeue_waiting_shards(self) -> None:
-        """Read shards again whose unknown image ids now exist."""
+        """Mark shards as unread if image ids in them that were unknown now exist."""
         newest = self.contents.get_newest_id() if self._waiting else 0
         for path in [path for path, lowest in self._waiting.items() if lowest <= newest]:
             self._seen.discard(path.name)
@@ -286,7 +285,7 @@ def _get_known_facts(folder: Path, caches: Caches, contents: ImageContents) -> d
 
 
 def _read_shard_facts(shards: list[Path], contents: ImageContents) -> dict[Path, _ShardFacts]:
-    """Return the counting data of all readable shards."""
+    """Return the `_ShardFacts` of all readable shards."""
     read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
     bases: dict[Path, str | None] = {}
     for path in shards:

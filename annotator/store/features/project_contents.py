@@ -21,14 +21,14 @@ DENSE_RANGE_FACTOR = 4  # with one wanted id in so many or more, a whole range o
 
 
 class ImageContents(Protocol):
-    """The image ids and contents that shards need."""
+    """An interface: the image ids and content hashes by which shards are checked."""
 
     def get_newest_id(self) -> int:
         """Return the highest image id, or 0. Ids are never reused."""
         ...
 
     def count_changes(self) -> int:
-        """Return how often contents of existing images changed."""
+        """Return a counter of content changes of existing images."""
         ...
 
     def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ class ProjectContents:
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
 
     def count_changes(self) -> int:
-        """Return how often contents of existing images changed."""
+        """Return a counter of content changes of existing images."""
         return self._db.get_setting(CHANGES_SETTING, 0)
 
     def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
@@ -97,12 +97,12 @@ class ProjectContents:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Shard rows compared with the project's images.
+    """The result of comparing a shard's rows with the project's images.
 
     Attributes:
         right: (n,) bool, whether the content matches.
         others: Number of mismatching rows.
-        lowest: Lowest unassigned id in the shard, or None.
+        lowest: Lowest image id in the shard that the project has not yet assigned, or None.
     """
 
     right: np.ndarray

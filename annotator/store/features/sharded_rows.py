@@ -14,7 +14,7 @@ from annotator.store.features.shards import ArrayLocation
 
 
 class ShardPart:
-    """Some rows of one shard, in file order.
+    """A reader of some rows of one shard file, in file order.
 
     Args:
         kept: (n,) int64, ascending row numbers.
@@ -40,7 +40,7 @@ class ShardPart:
         return self._place[1][name].shape[1:]
 
     def move(self, path: Path, arrays: dict[str, ArrayLocation], kept: np.ndarray) -> None:
-        """Read the same images from another file."""
+        """Switch to another file that holds the same images."""
         self._place = (path, arrays, kept)  # one step: other threads may be reading
 
     def get_slice(self, start: int, stop: int) -> "ShardPart":
@@ -64,7 +64,7 @@ class ShardPart:
 
 
 class ShardedRows:
-    """One array (N, ...) of all images, safe to share between threads.
+    """A lazy array (N, ...) over all images, stored in many shard files, safe to share between threads.
 
     `array[rows]` reads rows (numbers, mask, slice), or raises IndexError or AnnotatorError.
     """

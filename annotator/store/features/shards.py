@@ -1,13 +1,13 @@
-"""One shard of features: a safetensors file whose name is the sha256 of its content.
+"""One shard of features: a safetensors file named by the sha256 of its content.
 
-It holds image_ids (n,) int64, contents (n, 8) uint8: the beginning of the sha256 of each image (project_contents.py),
-features (n, D) float16, and of the R regions of each image either
+It holds image_ids (n,) int64, contents (n, 8) uint8 (sha256 prefix of each image, project_contents.py),
+features (n, D) float16, and for the R regions of each image either
 
-    regions (n, R, D) float16       their features as the network gave them, 23 KB an image, or
-    codes (n, R, K) int8            their coordinates along the axes of a basis (stored_basis.py), whose name is in the
-    lengths (n, R) float16          metadata, and their exact distance from its centre: 2.3 KB an image
+    regions (n, R, D) float16       backbone features, 23 KB per image, or
+    codes (n, R, K) int8            coordinates in a basis (stored_basis.py) named in the metadata, with
+    lengths (n, R) float16          exact distances from its center, 2.3 KB per image
 
-The first images of a project have regions, because the axes are learned from them; afterwards all have codes.
+The first images of a project have regions, because the basis is learned from them. Afterwards all have codes.
 """
 
 import hashlib
@@ -77,16 +77,16 @@ class ArrayLocation:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """The usable rows of a shard.
+    """The usable rows of a shard file, and where its arrays are.
 
     Attributes:
         image_ids: (n,) int64.
-        contents: (n, 8) uint8.
-        rows: (n,) int64, ascending: the places of these images in the file.
-        size: (R, D) of the regions of an image.
-        basis: The name of the basis of its codes; None: it has regions.
-        arrays: Where each array lies in the file, by name.
-        not_finite: The number of images left out because their features are not finite.
+        contents: (n, 8) uint8, sha256 prefixes.
+        rows: (n,) int64, ascending row of each image in the file.
+        size: (R, D): number of regions per image and feature size.
+        basis: Name of the basis of its codes, or None if it holds regions.
+        arrays: Array name -> location in the file.
+        not_finite: Number of images omitted because their features are not finite.
     """
 
     path: Path
@@ -110,12 +110,12 @@ def pack_shard(
 
     Args:
         image_ids: (n,) int64.
-        contents: (n, 8) uint8 (project_contents.py).
+        contents: (n, 8) uint8 sha256 prefixes (project_contents.py).
         features: (n, D) float16.
-        regions: (n, R, D) float16, of the regions of each image; or their codes.
+        regions: (n, R, D) float16 features of each image's regions, or their codes.
 
     Raises:
-        ValueError: The shapes do not fit together.
+        ValueError: The shapes do not match.
     """
     arrays: dict[str, np.ndarray] = {
         "image_ids": np.ascontiguousarray(image_ids, np.int64),
@@ -165,10 +165,10 @@ def list_shards(folder: Path) -> list[Path]:
 
 
 def read_shard(path: Path) -> Shard:
-    """Read and check a shard; return its usable rows.
+    """Read and check a shard, and return its usable rows.
 
     Raises:
-        DamagedShard: The content is not the one that was written, or its parts do not fit together.
+        DamagedShard: The content has changed, or its arrays do not match.
         OSError: It cannot be read.
     """
     with path.open("rb") as file:
@@ -212,7 +212,7 @@ def locate_arrays(path: Path) -> tuple[dict[str, ArrayLocation], str | None]:
 
 
 def read_ids(path: Path, arrays: dict[str, ArrayLocation]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the image ids of a shard, (n,) int64, and their contents (n, 8) uint8. Raises OSError."""
+    """Return the image ids (n,) int64 and contents (n, 8) uint8 of a shard. Raises OSError."""
     ids, contents = arrays["image_ids"], arrays["contents"]
     return (
         _read_array(path, ids, 0, ids.shape[0]).astype(np.int64),

@@ -31,12 +31,13 @@ HASH_CHUNK_BYTES = 1 << 24  # bytes at once
 
 @dataclass(frozen=True, eq=False)
 class StoredCodes:
-    """The stored codes of images and their inputs.
+    """The stored codes of whole images, and the data from which they were computed.
 
     Attributes:
         image_ids: (N,) int64.
+        shards: Shard file names.
         shard_of: (N,) int32 index into `shards`.
-        codes: (N, K) int8, mapped.
+        codes: (N, K) int8, memory-mapped.
     """
 
     basis: StoredBasis
@@ -46,10 +47,11 @@ class StoredCodes:
     codes: np.ndarray
 
     def find_rows(self, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray) -> np.ndarray:
-        """Return the row of each image, (n,) int64, or -1 if its shard differs.
+        """Return each image's row in `codes`, (n,) int64, or -1 if it has none or its shard has changed.
 
         Args:
-            shard_of: (n,), current index into `shards`.
+            shards: Current shard file names.
+            shard_of: (n,), index of each image into `shards`.
         """
         rows, known = find_positions(image_ids, self.image_ids, np.argsort(self.image_ids, kind="stable"))
         numbers = {name: number for number, name in enumerate(self.shards)}
@@ -105,7 +107,10 @@ def read_codes(folder: Path) -> StoredCodes | None:
 
 
 def read_features(folder: Path, kept: StoredCodes) -> tuple[ShardedRows, np.ndarray]:
-    """Return features (n, D) float16 on disk, and each coded image's row (N,) int64 or -1."""
+    """Return the original features of coded images, (n, D) float16 on disk.
+
+    Also return each coded image's row in them, (N,) int64, -1 if unreadable.
+    """
     parts: list[ShardPart] = []
     places, begin = np.full(len(kept.image_ids), -1, np.int64), 0
     by_shard = np.argsort(kept.shard_of, kind="stable")

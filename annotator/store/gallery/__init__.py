@@ -1,1 +1,1 @@
-"""In-memory image columns that the Gallery filters and sorts. Start with image_columns.py."""
+"""In-memory columns of image data, which the Gallery filters and sorts."""

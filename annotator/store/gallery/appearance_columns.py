@@ -23,7 +23,7 @@ class AppearanceColumns:
         return self._values[name]
 
     def read(self, sql: sqlite_utils.Database, image_ids: np.ndarray, after: int) -> None:
-        """Read rows newer than `after` for images (N,) int64."""
+        """Read rows of the table `appearance` with ids above `after`, for images (N,) int64."""
         for name, values in self._values.items():
             self._values[name] = extend_array(values, len(image_ids), np.nan)
         cursor = sql.execute(

@@ -29,7 +29,7 @@ class ClassStates:
         return np.unpackbits(low & high, count=self._count).view(bool)
 
     def set_state(self, rows: np.ndarray, state: int) -> None:
-        """Set the state of open images."""
+        """Set one state for rows that have no label yet."""
         is_row = np.zeros(self._count, bool)
         is_row[rows] = True
         bits = np.packbits(is_row)
@@ -38,14 +38,14 @@ class ClassStates:
                 plane |= bits
 
     def set_states(self, rows: np.ndarray, states: np.ndarray) -> None:
-        """Set the states (n,) of a few open images."""
+        """Set the states (n,) of a few rows that have no label yet."""
         for row, state in zip(rows.tolist(), states.tolist(), strict=True):
             for bit, plane in enumerate(self._planes):
                 if _STATE_CODES[state] >> bit & 1:
                     plane[row >> 3] |= 128 >> (row & 7)
 
     def clear(self, where: tuple[np.ndarray, np.ndarray]) -> None:
-        """Make the images of `locate_bits` open again."""
+        """Remove the labels of the images that `locate_bits` returned."""
         places, others = where
         self._planes[:, places] &= others
 

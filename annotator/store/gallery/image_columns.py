@@ -37,9 +37,10 @@ MAX_CACHED_CLASSES = 200  # of which the states are kept: two bits an image each
 
 
 class ColumnsStamp(NamedTuple):
-    """The newest changes that were read.
+    """A version stamp: the newest changes that the columns include.
 
     Attributes:
+        decision, image, appearance, twin: Highest row ids read.
         classes: Number of class changes.
         change: Newest change of an image's name or capture time.
     """

@@ -9,14 +9,14 @@ from annotator.store.runs.prediction_sources import load_logged_scores
 
 @dataclass(frozen=True)
 class DecisionRecord:
-    """One decision about an image.
+    """One decision about an image, as the image's history shows it.
 
     Attributes:
         at: Unix seconds.
         merged_into: Class that the answer now counts for, or "".
         covered: Classes answered by "nothing else here".
         score: Displayed probability, or None.
-        origin: Annotator, method and time in the source of an import.
+        origin: For imports, the annotator, method and time named in the source, or None.
         models: (name, score) of external models.
         undone_by, undone_at: Annotator and time of the undo, or None.
         is_opinion: It could not resolve a disagreement.

@@ -99,13 +99,13 @@ class TextBlock:
         return self._filter_matches(_encode_pattern(part), self.starts[:-1], rows)
 
     def find_ending_with(self, part: str) -> np.ndarray:
-        """Return the rows that end with a part, (k,) int64, ascending."""
+        """Return the rows whose text ends with `part`, (k,) int64, ascending."""
         pattern = _encode_pattern(part)
         places = self.starts[1:] - 1 - len(pattern)
         return self._filter_matches(pattern, places, np.flatnonzero(places >= self.starts[:-1]))
 
     def get_following_bytes(self, rows: np.ndarray, part: str) -> np.ndarray:
-        """Return the byte after this start of rows, (k,) uint8, or 0."""
+        """Return the byte that follows the prefix `part` in each of these rows, (k,) uint8, or 0."""
         return self.block[self.starts[rows] + len(_encode_pattern(part))]
 
     def _filter_matches(self, pattern: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -248,7 +248,7 @@ class ImageNames:
 
     @property
     def rank(self) -> np.ndarray:
-        """Return each row's place in `order`, (N,) int32."""
+        """Return each row's position in `order`, (N,) int32."""
         if self._rank is None:
             self._rank = np.empty(len(self.order), np.int32)
             self._rank[self.order] = np.arange(len(self.order), dtype=np.int32)

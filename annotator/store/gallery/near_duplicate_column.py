@@ -7,12 +7,12 @@ from annotator.store.gallery.values import extend_array
 
 
 class NearDuplicateColumn:
-    """The near-duplicate groups.
+    """In-memory columns of the near-duplicate groups.
 
     Attributes:
         has: (N,) bool, the image has near-duplicates.
-        further: (N,) bool, and is not the first of its group.
-        order: (n,) int32, such rows by group.
+        further: (N,) bool, the image has near-duplicates and is not the first of its group.
+        order: (n,) int32, rows of images with near-duplicates, by group.
     """
 
     def __init__(self):
@@ -20,7 +20,7 @@ class NearDuplicateColumn:
         self.has, self.further, self.order = np.zeros(0, bool), np.zeros(0, bool), np.zeros(0, np.int32)
 
     def read(self, sql: sqlite_utils.Database, image_ids: np.ndarray, after: int) -> None:
-        """Read rows newer than `after` for images (N,) int64, ascending."""
+        """Read rows of the table `twin` with ids above `after`, for images (N,) int64, ascending."""
         self._firsts = extend_array(self._firsts, len(image_ids), 0)
         rows = sql.execute("SELECT image_id, first_id FROM twin WHERE id > ?", [after]).fetchall()
         changed = np.array(rows, np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""In-memory columns with a set of names or one text per image."""
+"""In-memory columns with one text, or a set of names, per image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -97,7 +97,7 @@ def build_copy_name(location: Location, kind: str, bands: str) -> str:
 
 
 def save_missing_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
-    """Store the facts of images registered by checksum alone."""
+    """Store size, bands and capture data of images that were registered by checksum alone."""
     rows = [(*to_fact_values(fact), image_id) for image_id, fact in facts]
     if not rows or db.read_only:
         return

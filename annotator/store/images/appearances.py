@@ -26,7 +26,7 @@ def save(db: Database, measured: Iterable[tuple[int, Appearance]]) -> None:
 
 
 def delete(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
-    """Delete measures of pixels that are no longer displayed."""
+    """Delete the measures of images whose displayed pixels have changed."""
     sql.conn.executemany("DELETE FROM appearance WHERE image_id = ?", [(image_id,) for image_id in image_ids])
 
 

@@ -1,4 +1,4 @@
-"""The choice of displayed bands for multi-band images, and the data it invalidates."""
+"""Storing which bands of multi-band images are displayed, and deleting data that this invalidates."""
 
 import contextlib
 from collections import Counter
@@ -87,7 +87,7 @@ def _delete_file(path: Any) -> None:
 
 
 def find_waiting_folders(db: Database) -> list[str]:
-    """Return the folders or URLs, escaped, with files that need a band choice."""
+    """Return the folders or URLs, escaped, with files rejected until bands are chosen."""
     rows = db.tuples(
         """SELECT DISTINCT d.path FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE f.image_id IS NULL AND (f.reason LIKE ? OR f.reason LIKE ?) ORDER BY d.path""",

@@ -22,11 +22,11 @@ MAX_SIDE_PIXELS = 65_000  # a JPEG has at most 65,535 pixels a side
 
 @dataclass(frozen=True)
 class CopyKind:
-    """A size in which images are sent.
+    """One size in which images are sent to browsers.
 
     Attributes:
         pixels: Longest side, or None for the original.
-        bytes: Size limit for sending originals, or None.
+        bytes: Largest original file that is sent as is, or None for no limit.
     """
 
     name: str
@@ -152,7 +152,7 @@ def _make_remote_copy(db: Database, image_id: int, location: Location, kind: Cop
 
 
 def _find_old_copy(db: Database, image_id: int, kind: CopyKind, source: Path) -> Path | None:
-    """Return an older decoder's copy if all decoders agree, or None."""
+    """Return an older decoder version's copy if the browser can show the original, or None."""
     copy = next((old for old in db.paths.old_image_copies(image_id, kind.name) if old.exists()), None)
     return copy if copy and browser_formats.find_media_type(source) else None
 

@@ -1,4 +1,4 @@
-"""Locations of image files, for reading without the project."""
+"""Locations of image files, with which other processes read images without the project."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from annotator.store.pictures.files import GONE_PROBLEM, UNREAD_STATE, FileState
 
 
 class ImageFiles(NamedTuple):
-    """The files of one image, local ones first."""
+    """The locations of one image's files, local ones first."""
 
     image_id: int
     places: tuple[Location, ...]
@@ -56,7 +56,7 @@ def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.By
 
 
 def start_reading_image(files: ImageFiles, *, patient: bool = False) -> PendingRead:
-    """Return a call of `open_image_file`, which already reads remote images in a thread."""
+    """Return a function that returns `open_image_file`. Remote images are read ahead in a thread."""
     read = partial(open_image_file, files, patient=patient)
     return submit_read(read) if files.places and files.places[0].is_remote else read
 

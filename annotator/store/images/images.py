@@ -53,7 +53,7 @@ def load_images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
 
 
 def load_ids_in_working_order(db: Database) -> np.ndarray:
-    """Return the readable images, (n,) int64: labeled ones, then in display order."""
+    """Return the readable images, (n,) int64, in processing order: labeled ones first."""
     query = "SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256"
     return db.integer_rows(query)[:, 0]
 
@@ -66,7 +66,7 @@ def load_ids_labeled_since(db: Database, decision_id: int) -> np.ndarray:
 
 
 def load_ids_only_at_address(db: Database, address: str) -> np.ndarray:
-    """Return the images with files only at this URL, (n,) int64."""
+    """Return the images whose files are all at this URL, (n,) int64."""
     query = """SELECT f.image_id FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE f.image_id NOT NULL GROUP BY f.image_id HAVING min(d.path = ?)"""
     return db.integer_rows(query, [address])[:, 0]
@@ -265,7 +265,7 @@ def _load_files(db: Database, image_id: int) -> list[tuple[int, Location]]:
 
 
 def recheck_addresses(db: Database) -> int:
-    """Read samples of unresponsive remote images, and return how many are readable again.
+    """Read samples of unresponsive remote images, and return how many images are marked readable again.
 
     A bucket may respond but refuse its objects.
     """
@@ -374,7 +374,7 @@ def _record_file_state(db: Database, file_id: int, state: FileState) -> None:
 
 
 def record_hard_links(db: Database, links: np.ndarray) -> None:
-    """Record the states of files whose ctime changed by a hard link.
+    """Update the stored ctime of files to which a hard link was added.
 
     Args:
         links: (n, 4) int64: image id, inode, old and new ctime in ns.

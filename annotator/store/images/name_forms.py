@@ -141,7 +141,7 @@ def _find_named_folder(folder: str) -> str:
 
 
 def differs_in_ending(name: str, other: str) -> bool:
-    """Return whether one name is the end of the other, apart from the extension."""
+    """Return whether two names match as paths except for the extension or leading folders."""
     stem, whole = strip_ending(to_path(other)), to_path(name)
     return any(
         f"/{stem}".endswith(f"/{ours}") or f"/{ours}".endswith(f"/{stem}") for ours in (whole, strip_ending(whole))
@@ -182,7 +182,7 @@ NAME_FORMS: Mapping[str, Callable[[str], str]] = {
 
 
 def to_loose_form(name: str) -> str:
-    """Return the file name in the loosest form, which all matches share."""
+    """Return the file name without folder, extension and case, which is equal for all kinds of matches."""
     if name.isascii() and "%" not in name and "\\" not in name:  # the same in a third of the time
         last = name[name.rfind("/") + 1 :].strip().lower()
         dot = last.rfind(".")
@@ -191,7 +191,7 @@ def to_loose_form(name: str) -> str:
 
 
 def to_loose_whole_form(name: str) -> str:
-    """Return the loosest file name form with extension."""
+    """Return the file name with extension, without folder and case."""
     return get_file_name(_to_address_path(name)).casefold()
 
 

@@ -1,6 +1,6 @@
-"""The looser kinds of name matching, used where no image has exactly a name.
+"""Inexact kinds of name matching, for names that no image has exactly.
 
-Each kind counts only if it selects one image:
+A kind matches only if it selects exactly one image:
 
     tail    the end of a path, or a longer path: "a/1.jpg" for "train/a/1.jpg" or the reverse
     stem    without extension: "1" or "1.png" for "1.jpg"
@@ -153,7 +153,7 @@ def _collect_similar_names(sql: sqlite_utils.Database, schema: str, root_id: int
 def _run_pass(
     sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]], *, is_whole: bool = False
 ) -> None:
-    """Try one kind: equal paths first, then (unless `is_whole`) the longest common path end."""
+    """Match by one kind: equal forms first, then, unless `is_whole`, the longest common path end."""
     if not _fill_compared_forms(sql, pairs):
         return
     same = "JOIN temp.known k ON k.pair = t.pair AND k.form = "
@@ -211,7 +211,7 @@ def _record_hits(sql: sqlite_utils.Database, kind: str) -> None:
 
 
 def _find_by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) -> None:
-    """Find names by their unique last part, unless folders suggest another image."""
+    """Match names by a unique file name, unless the folders suggest another image."""
     sql.execute("UPDATE temp.sought SET path = iif(depth(form('ap', name)) = 0, '', name) WHERE image_id IS NULL")
     for pairs in _FILE_NAME_PAIRS:
         if not _fill_compared_forms(sql, pairs, "file_name({})"):
@@ -253,7 +253,7 @@ def _find_by_file_name(sql: sqlite_utils.Database, schema: str, match: str | Non
 
 
 def define_functions(sql: sqlite_utils.Database) -> None:
-    """Make the name form functions callable in SQL."""
+    """Make the functions of name_forms.py callable in SQL."""
     for name, function in _SQL_FUNCTIONS.items():
         sql.conn.create_function(name, function.__code__.co_argcount, function, deterministic=True)
 

@@ -52,10 +52,11 @@ class NameOrigin:
 
 
 class NameMatch(NamedTuple):
-    """The image of a name.
+    """The result of matching one name to an image.
 
     Attributes:
         image_id: None if unknown or ambiguous.
+        kind: Kind of match, "" without an image.
         reason: Why no image was found.
     """
 
@@ -65,7 +66,7 @@ class NameMatch(NamedTuple):
 
 
 def find_images_by_name(db: Database, names: Iterable[str], match: str | None = None) -> dict[str, NameMatch]:
-    """Return the image per name and the kind of match, at most as loose as `match`."""
+    """Return each name's match with an image, by kinds at most as loose as `match`."""
     wanted = {name: escape_path(name) for name in names if name}
     sql = db.sql
     for statement in _CREATE_TABLES_SQL:
@@ -85,7 +86,7 @@ def find_images_by_name(db: Database, names: Iterable[str], match: str | None = 
 
 
 def _drop_rivals(found: dict[str, NameMatch]) -> dict[str, NameMatch]:
-    """Remove inexact matches to an image that another name matches."""
+    """Reject an inexact match if another name matches the same image."""
     first: dict[int, str] = {}
     rivals: dict[str, str] = {}
     for name, one in sorted(found.items(), key=lambda pair: MATCH_KINDS.index(pair[1].kind or "name")):
@@ -113,13 +114,13 @@ def match_names(
     where: str = "1",
     loosely: str = "1",
 ) -> None:
-    """Find the images of a table `item`, and set its image_id, kind, found and reason.
+    """Find the image per row of a table `item`, and set its image_id, kind, found and reason.
 
-    Tables `coming` (path, number) and `original` (name, path) list files to register and renamed files.
+    Tables `coming` (path, number) and `original` (name, path) list files still to register and renamed files.
 
     Args:
-        where: Condition on the rows to match.
-        loosely: Condition on rows for looser kinds.
+        where: SQL condition on the rows to match.
+        loosely: SQL condition on rows that inexact kinds may match.
     """
     check_match_kind(match)
     define_functions(sql)
@@ -155,7 +156,7 @@ def build_unicode_forms(name: str) -> list[tuple[str, str]]:
 
 
 def _find_containing_folders(folders: list[tuple[int, str]], origin: NameOrigin) -> list[tuple[int, str]]:
-    """Return the image folders around the naming file, and its folder's path in them."""
+    """Return the registered folders that contain the label folder, and its path below each."""
     own = f"{escape_path(str(origin.label_folder))}/" if origin.label_folder else ""
     around = [(folder_id, path.rstrip("/") + "/") for folder_id, path in folders]
     return [(folder_id, own[len(prefix) :]) for folder_id, prefix in around if own.startswith(prefix)]
@@ -169,7 +170,7 @@ def _match_by_origin(
     below: list[tuple[int, str]],
     origin: NameOrigin,
 ) -> None:
-    """Match names of neighboring and renamed files, before all others."""
+    """Match names by the renamed files of their source, then relative to the label folder."""
     item, inside, slashed = f"{schema}.item", origin.path_in_root, "replace(item.name, '\\', '/')"
     if sql.execute(f"SELECT 1 FROM {schema}.original LIMIT 1").fetchone():
         values = {"folder": _find_folder_id(folders, origin.root), "inside": inside or ""}

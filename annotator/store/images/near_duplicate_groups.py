@@ -33,7 +33,7 @@ def save_groups(db: Database, image_ids: np.ndarray, firsts: np.ndarray) -> int:
 
 
 def find_invalid_groups(db: Database) -> list[int]:
-    """Return images whose group has a wrong first image."""
+    """Return the images whose stored first image is not the first of its own group."""
     if db.get_setting(GROUPED_SETTING, 0) != db.value("SELECT coalesce(max(id), 0) FROM appearance"):
         return []
     rows = db.tuples(

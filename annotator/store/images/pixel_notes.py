@@ -10,7 +10,7 @@ from annotator.store.pictures.decoding import ImageFacts
 
 @dataclass(frozen=True)
 class StretchedImages:
-    """The stretched images of one bit depth.
+    """A count of images of one bit depth whose values were stretched to 8 bits.
 
     Attributes:
         low, high: Values mapped to black and white.

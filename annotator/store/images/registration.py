@@ -78,9 +78,10 @@ def register_folder(
     kept_out: Sequence[BadFile] = (),
     threads: int | None = None,
 ) -> RegistrationResult:
-    """Register the files of a folder, resuming after a kill.
+    """Register the files of a folder as images, resuming after a kill.
 
     Args:
+        paths: Files in the folder, sorted.
         progress: Called with (files checked, total). Its exceptions end the scan.
 
     Raises:
@@ -319,7 +320,7 @@ def _remove_file(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
 
 
 def _find_misnamed_images(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
-    """Return images named after none of their files, with a better file."""
+    """Return images whose name is no path of their files, each with the file to name it after."""
     rows = db.tuples(
         """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id
@@ -347,7 +348,7 @@ def _rename_images(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) 
 
 
 def _find_moved_images(db: Database, folder_id: int) -> list[tuple[str, int]]:
-    """Return (new key, image id) of images whose sort key has a folder without them."""
+    """Return (new sort key, image id) of images that left the folder named in their sort key."""
     rows = db.tuples(
         """SELECT i.id, f.path FROM file f JOIN image i ON i.id = f.image_id
         WHERE f.folder_id = ? AND NOT EXISTS (SELECT 1 FROM file held WHERE held.image_id = i.id

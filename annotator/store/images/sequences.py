@@ -1,4 +1,4 @@
-"""Images ordered by name or capture time: next open ones, neighbors and progress.
+"""Images in order of name or capture time: next incomplete ones, neighbors, annotators' progress.
 
 Images without capture time come last, by name.
 """

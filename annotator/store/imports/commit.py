@@ -1,7 +1,7 @@
 """Storing a staged import in one transaction of set-based statements.
 
-The result equals deciding row by row. Tallies are updated by counts with triggers dropped, which is three
-times faster.
+The result equals deciding row by row. Tallies (stored counts) are updated with triggers dropped, which is
+three times faster.
 """
 
 import json
@@ -60,8 +60,8 @@ class ImportResult:
     Attributes:
         images: Added images.
         classes: Names of added classes.
-        answers: Decided cells.
-        replaced: Those that replaced an answer.
+        answers: Number of cells that got an answer.
+        replaced: Those answers that replaced another one.
         completed: Images with "nothing else here".
         attributes, remarks: Number of fields, and of flags and comments.
         event_labels: Labels of events, not of single images.
@@ -325,7 +325,7 @@ def add_decisions_to_tallies(sql: sqlite_utils.Database, low: int, high: int, si
 
 
 def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, object, object, int]]) -> None:
-    """Add (kind, one, two, amount) to the tallies."""
+    """Add amounts to the project's stored counts, given as (kind, one, two, amount)."""
     sql.conn.executemany(
         "INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT (kind, one, two) DO UPDATE SET n = n + excluded.n",
         [change for change in changes if change[3]],

@@ -1,4 +1,4 @@
-"""The rows of an import, one per decision, computed before the project is locked.
+"""The changes of an import, one row per decision, computed before the project is locked.
 
 Under the lock, only images decided since are recomputed.
 """
@@ -23,10 +23,10 @@ _COUNT_ACTIVE_CLASSES_SQL = f"""({COUNT_ACTIVE_CLASSES_SQL}) + (SELECT count(*) 
 
 @dataclass
 class ImportChanges:
-    """Totals of the rows in staged.change.
+    """Totals of the rows in staged.change, which are the decisions that an import will add.
 
     Attributes:
-        over: SQL condition on replaceable decisions `d`.
+        over: SQL condition on existing decisions `d` that may be replaced.
         version: The class_version of the rows.
         newest: The newest decision considered.
         is_whole: The source names every class.
@@ -81,7 +81,7 @@ def recompute_touched(sql: sqlite_utils.Database, changes: ImportChanges) -> Non
 
 
 def _insert_changes(sql: sqlite_utils.Database, changes: ImportChanges, only: str) -> None:
-    """Append the rows of images matching `only`: explicit, implied absent, "nothing else here"."""
+    """Append rows for images matching `only`: explicit answers, implied absences, "nothing else here"."""
     over = changes.over
     add = "INSERT INTO staged.change (image_id, target, state, held, given)"
     sql.execute(

@@ -54,13 +54,13 @@ class Import:
 
 @dataclass(frozen=True)
 class ImportUndo:
-    """The effects of an import's undo.
+    """The effects of undoing an import.
 
     Attributes:
-        decisions: Appended decisions.
-        images: Withdrawn images.
+        decisions: Appended undo decisions.
+        images, images_kept: Numbers of images withdrawn, and kept because of other decisions.
         archived: Archived classes.
-        kept: Classes that others use.
+        kept: Classes kept because of other uses.
         attributes: Removed or restored fields.
         event_labels: Removed event labels.
     """
@@ -95,7 +95,7 @@ def find_undone_files(db: Database, folder: Path) -> set[str]:
 
 
 class _PreviewRollbackError(Exception):
-    """An exception that rolls back an undo and holds its effects."""
+    """An exception that rolls back a previewed undo and carries its effects."""
 
     def __init__(self, undone: ImportUndo):
         super().__init__()
@@ -193,7 +193,7 @@ def _append_undos(sql: sqlite_utils.Database, by: str, low: int, high: int, name
 
 
 def _update_derived_tables(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list[tuple[int, int]]:
-    """Update derived tables after undos, and return (image id, newest undo) to rebuild singly."""
+    """Update derived tables after undos. Return (image id, newest undo) of images still to rebuild."""
     sql.execute(
         """CREATE TEMP TABLE touched AS SELECT d.image_id, max(u.id) AS newest, EXISTS (
             SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.id NOT BETWEEN :low AND :high
@@ -233,7 +233,7 @@ def _update_derived_tables(sql: sqlite_utils.Database, first: int, low: int, hig
 
 
 def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
-    """Derive the labels of touched simple images from the newest answer per cell."""
+    """Derive the labels of images that need no rebuild from the newest remaining answer per cell."""
     sql.execute(
         """DELETE FROM label WHERE decision_id BETWEEN ? AND ?
         AND image_id IN (SELECT image_id FROM temp.touched WHERE NOT is_alone)""",
@@ -250,7 +250,7 @@ def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
 
 
 def _withdraw_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
-    """Withdraw an import's undecided images, and return their number and that of the others."""
+    """Withdraw an import's images without decisions, and return how many were withdrawn and kept."""
     came = "id IN (SELECT image_id FROM import_image WHERE import_id = ?)"
     count = sql.execute(f"SELECT count(*) FROM image WHERE {came}", [import_id]).fetchone()[0]
     taken = sql.execute(

@@ -35,7 +35,7 @@ IS_BY_PERSON_SQL = "d.source NOT IN ('import')"
 
 @dataclass(frozen=True)
 class Tally:
-    """A count with its first cases as texts."""
+    """A count with its first cases as example texts."""
 
     count: int = 0
     examples: Sequence[str] = ()
@@ -43,7 +43,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class StagedClass:
-    """A class of the source.
+    """A class of the source, and the project class it is matched to.
 
     Attributes:
         target: Name of the project's class, or "" if omitted.
@@ -62,13 +62,13 @@ class ImportPreview:
 
     Attributes:
         images_new: Images to add.
-        images_unknown: Images in neither source nor project.
+        images_unknown: Images whose files are in neither source nor project.
         images_skipped: Images rejected at registration.
         copies: Source files with the content of a project image.
-        conflicts_with_people, conflicts_with_imports: Answers that conflict with labels.
-        completed: Images with all present classes named.
+        conflicts_with_people, conflicts_with_imports: Answers that contradict labels of annotators or imports.
+        completed: Images whose present classes are all named by the source.
         left_out: Omitted answers.
-        filled: Cells filled by a model or assumption, which are omitted.
+        filled: Omitted cells, filled by a model or assumption in the source.
         attributes_other: Fields with another value in the project.
         found_by: Inexact match kind -> image names.
         unclear: Name -> reason, of classes to be mapped first. Their answers are omitted.
@@ -161,7 +161,7 @@ def _overrule_side_files(sql: sqlite_utils.Database) -> int:
 
 
 def _iterate_clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of each cell with conflicting answers."""
+    """Yield, for each cell with conflicting answers in the source, the rows of these answers."""
     rows = sql.query(
         """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, i.answered, x.image_id,
             x.target
@@ -174,7 +174,7 @@ def _iterate_clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]
 
 
 def _iterate_implied_clashes(sql: sqlite_utils.Database) -> Iterator[dict[str, Any]]:
-    """Yield cells answered by one item but implied absent by another exhaustive one."""
+    """Yield cells that one item answers but another, exhaustive item of the image implies absent."""
     for table in _TEMP_TABLES:
         sql.execute(f"DROP TABLE IF EXISTS temp.{table}")
     sql.execute(
@@ -221,7 +221,7 @@ _TEMP_TABLES = ("several", "named", "implied")
 
 
 def _choose_winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return a conflicting cell's valid answer: source before side files, newest, present, or None."""
+    """Return the row that decides a conflicting cell, or None if its answers cannot be reconciled."""
     said = [row for row in cell if row["answered"]]
     if 0 < len(said) < len(cell) and len({row["state"] for row in said}) == 1:
         return said[0]
@@ -326,7 +326,7 @@ IS_KNOWN_REMARK_SQL = f"""EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.
 
 
 def count_names_by_kind(staging: Staging, sql: sqlite_utils.Database) -> dict[str, Tally]:
-    """Return match kind -> number of image names with examples, except exact matches."""
+    """Return kind of inexact match -> image names matched by it."""
     query = "SELECT kind, count(DISTINCT name) FROM staged.item WHERE kind != '' AND image_id NOT NULL GROUP BY kind"
     counts: dict[str, int] = dict(sql.execute(query).fetchall())
     examples = """SELECT place, name, found FROM staged.item WHERE kind = ? AND image_id NOT NULL GROUP BY name

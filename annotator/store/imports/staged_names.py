@@ -1,7 +1,7 @@
-"""Resolution of image and class names in a staged source.
+"""Matching of a staged source's image and class names to those of the project.
 
-Images match by sha256, else name. Classes match by name or synonym, class map, then name without case and
-spaces.
+Images match by sha256, else name. Classes match by class map, else name or synonym, else name without case
+and spaces.
 """
 
 import json
@@ -43,12 +43,12 @@ UNCLEAR = "unclear"  # not usable as it is: left out until a class map maps it
 
 @dataclass(frozen=True)
 class NameRules:
-    """The rules by which names are resolved.
+    """The rules by which names of a source are matched to those of the project.
 
     Attributes:
         class_map: Source name -> project class, possibly new, or "" to omit.
         strict: Unknown names are errors.
-        folder: Base folder of item files, or None without images.
+        folder: Base folder of the items' image files, or None without images.
         match: The loosest kind of match allowed, or None for all.
     """
 
@@ -229,7 +229,7 @@ def _resolve_classes(
 
 
 def _find_map_warnings(rules: NameRules, names: Collection[str], named: Collection[str]) -> list[str]:
-    """Return warnings about unused names and new classes in the class map."""
+    """Return warnings about class map names that match nothing or create a class."""
     unused = [
         f"The class map names {name!r}, which is not in the source." for name in rules.class_map if name not in names
     ]
@@ -258,7 +258,7 @@ def find_undone_classes(sql: sqlite_utils.Database) -> set[int]:
 def _find_target(
     name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]], rules: NameRules
 ) -> tuple[str, str]:
-    """Return the project class of a source name, and how it was found."""
+    """Return the project class for a source name, and how it was matched."""
     if name in rules.class_map:
         wanted = rules.class_map[name]
         return (named[wanted].name if wanted in named else wanted), MAPPED if wanted else LEFT_OUT

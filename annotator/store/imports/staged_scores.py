@@ -23,7 +23,7 @@ MAX_REPORTED_CELLS = 50  # largest number of invalid cells of a block that are d
 
 
 class IncomingScores(Protocol):
-    """A block of scores of some images."""
+    """An interface of what score readers yield: a block of scores of some images."""
 
     @property
     def images(self) -> Sequence[str]:
@@ -53,7 +53,7 @@ class IncomingScores(Protocol):
 
 @dataclass(slots=True)
 class _NamedImage:
-    """An image as `Staging` item."""
+    """An image name with scores, in the form of a `Staging` item."""
 
     image: str
     place: int | str
@@ -101,7 +101,7 @@ class ResolvedScores:
 
 
 class StagedScores:
-    """The staged scores of one source."""
+    """The writer of one score source's staged blocks, then their matching and storage."""
 
     def __init__(self, db: Database, scale: str, note: Callable[[str], None], place_word: str):
         """Create the temporary files."""
@@ -226,7 +226,7 @@ class StagedScores:
     def store(
         self, name: str, by: str, *, replace: bool = False, progress: ProgressCallback = ignore_progress
     ) -> PredictionSource:
-        """Add the known scores to the source `name`."""
+        """Add the scores of known images and classes to the external model `name`."""
         ids = np.unique(self._image_ids[self._image_ids > 0])
         class_ids = sorted(set(self._class_ids.values()))
         return prediction_sources.add(

@@ -34,7 +34,7 @@ _VALID_STATES = (PRESENT, ABSENT, UNSURE)
 
 
 class IncomingItem(Protocol):
-    """A source's data about one image."""
+    """An interface of what import readers yield: a source's data about one image."""
 
     @property
     def image(self) -> str:
@@ -217,7 +217,7 @@ class Staging:
             self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
 
     def set_coming_files(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Replace the files to register, except `held` (path -> image id)."""
+        """Set the image files still to register, and `held`, path -> image id of those already registered."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM coming")
         self._file.executemany(
@@ -227,7 +227,7 @@ class Staging:
         self._file.execute("COMMIT")
 
     def set_original_names(self, names: Mapping[str, str]) -> None:
-        """Set the differing source names of files, name -> path."""
+        """Set the names that the source uses for renamed image files, as name -> path."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM original")
         known = ((name, path) for name, path in names.items() if is_text(name))
@@ -235,11 +235,11 @@ class Staging:
         self._file.execute("COMMIT")
 
     def add(self, items: Iterable[IncomingItem], progress: ProgressCallback | None = None) -> None:
-        """Read all items into the file; items that cannot be stored are noted and left out.
+        """Read all items into the file. Items that cannot be stored are reported and omitted.
 
         Args:
             items: The items of the source.
-            progress: Called with (items read, 0); an exception that it raises ends the reading.
+            progress: Called with (items read, 0). Its exceptions end the reading.
         """
         rest = iter(items)
         while batch := list(islice(rest, ITEMS_PER_TRANSACTION)):
@@ -350,7 +350,7 @@ def is_staging_file(name: str) -> bool:
 
 
 def remove_stale_files(folder: Path) -> bool:
-    """Remove files of killed imports, and return whether an import is running."""
+    """Remove staging files of killed imports, and return whether another import is running."""
     is_running = False
     for path in folder.glob(f"{STAGING_PREFIX}*{STAGING_SUFFIX}"):
         lock = FileLock(path.with_suffix(LOCK_SUFFIX))

@@ -34,7 +34,7 @@ def begin(db: Database, folders: Sequence[Path]) -> None:
 
 
 def end(db: Database) -> None:
-    """Record that the import is stored."""
+    """Record that the running import is stored."""
     db.set_setting(_BEGUN_SETTING, None)
 
 
@@ -63,6 +63,6 @@ def withdraw(db: Database) -> None:
 
 
 def recover(db: Database) -> None:
-    """Clean up after killed imports."""
+    """Withdraw the images of killed imports, unless an import is running."""
     if not remove_stale_files(db.paths.project):
         withdraw(db)

@@ -1,4 +1,4 @@
-"""Decisions and their derived data: labels, tallies, audits and disagreements.
+"""Decisions and the data derived from them: labels, tallies (counts), audits and disagreements.
 
-Decisions are appended and never changed. Start with decisions.py.
+Decisions are appended and never changed.
 """

@@ -1,7 +1,7 @@
-"""Record of annotators who have seen known labels of blind images.
+"""Record of which annotators have seen the labels of blind images.
 
-An image is blind for an annotator until they answer it, or view it once it no longer waits for them. Records
-are permanent, so later answers are not blind.
+Blind images are reference images and those that several annotators answer. An image stays blind for an
+annotator until they answer it or, once it no longer waits for them, view its labels. Records are permanent.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ _BLIND_IMAGES_SQL = "SELECT image_id FROM reading UNION ALL SELECT image_id FROM
 
 
 def record_answering(sql: sqlite_utils.Database, annotator: str, image_ids: Collection[int]) -> None:
-    """Record that the annotator answered these images, if they are blind."""
+    """Record the blind ones of these images as no longer blind for the annotator who answered them."""
     sql.execute(
         f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
         SELECT id, ?, ? FROM image WHERE id IN ({",".join("?" * len(image_ids))})
@@ -31,7 +31,7 @@ def record_answering(sql: sqlite_utils.Database, annotator: str, image_ids: Coll
 
 
 def record_looking(db: Database, annotator: str, image_ids: Collection[int]) -> None:
-    """Record that the annotator sees the labels of these images."""
+    """Record the blind ones of these images as no longer blind for the annotator who sees their labels."""
     ids = [int(image_id) for image_id in image_ids]
     if db.read_only or not db.value(f"SELECT EXISTS ({_BLIND_IMAGES_SQL})"):
         return
@@ -52,7 +52,11 @@ def record_looking(db: Database, annotator: str, image_ids: Collection[int]) -> 
 
 
 def record_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
-    """Record that earlier annotators of these newly chosen images have seen them."""
+    """Record that newly chosen images are not blind for annotators who answered them earlier.
+
+    Args:
+        chosen: SQL that selects image ids.
+    """
     sql.execute(
         f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
         SELECT DISTINCT image_id, annotator, ? FROM decision WHERE image_id IN ({chosen})

@@ -17,13 +17,14 @@ MAX_ANSWER_MILLISECONDS = 600_000  # milliseconds; after a longer time the perso
 
 @dataclass(frozen=True)
 class TimedAnswer:
-    """A timed answer to one or several cells.
+    """The measured time of one answer to one or several cells.
 
     Attributes:
         kind: "grid", "image" (several classes at once) or "click".
         cells: Number of decided cells.
         changes: Estimated clicks besides the saving one.
         seconds: From display to answer.
+        at: Unix seconds.
         class_id: None for several classes.
     """
 
@@ -85,14 +86,14 @@ def load_newest_answers(
 
 
 def get_newest_own_decision_id(db: Database, annotator: str) -> int:
-    """Return the id of this person's newest decision (of everybody's for annotator ""), or 0 without decisions."""
+    """Return the id of this annotator's newest decision (of all annotators for ""), or 0."""
     if not annotator:
         return db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
     return db.value("SELECT coalesce(max(id), 0) FROM decision WHERE annotator = ?", [annotator])
 
 
 def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
-    """Return (classes answered, any present) of images answered in one batch, newest first."""
+    """Return (classes answered, any present) of images whose classes were answered together, newest first."""
     counted = (
         format_source_list(timed="image")
         if blind_visibility.can_see_all(db)
@@ -110,9 +111,9 @@ def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bo
 
 
 def load_positive_flags(db: Database, classes: int, decisions: int, images: int) -> list[bool]:
-    """Return whether the newest answered images have a present label, newest first.
+    """Return for the newest answered images whether they have a present label, newest first.
 
-    Hidden images are omitted.
+    Answers that must stay hidden are omitted.
     """
     whole = (
         format_source_list(timed="image")
@@ -132,9 +133,9 @@ def load_positive_flags(db: Database, classes: int, decisions: int, images: int)
 
 
 def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> tuple[int, float, int]:
-    """Return (positives, seconds, actions) of an annotator's newest timed actions.
+    """Return (positives found, seconds, actions) summed over an annotator's newest timed actions.
 
-    First clicks and exploration are omitted.
+    Clicks on single classes and exploration are omitted.
     """
     rows = db.tuples(
         f"""SELECT sum(CASE WHEN source != 'relabel' THEN state = 1 ELSE state != (
@@ -154,7 +155,11 @@ def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: 
 def find_cells_answered_twice(
     db: Database, cells: list[tuple[int, int]], *, relabels: bool = False
 ) -> set[tuple[int, int]]:
-    """Return the cells (image id, class id) that were answered singly more than once."""
+    """Return those cells (image id, class id) that have several answers, apart from imports.
+
+    Args:
+        relabels: Include cells that were asked again.
+    """
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM decision

@@ -1,6 +1,7 @@
 """The class for which a decision about an archived class counts, if any.
 
-Open pages may answer a merged class. Decisions newer than the merge count for the class it became.
+Pages opened before a merge may still answer the merged class. Such decisions count for the class that it was
+merged into.
 """
 
 from collections.abc import Collection
@@ -29,11 +30,12 @@ class DecisionTarget:
     same: bool = True
 
     def compute_effect(self, state: int | None, is_open: bool, is_merged: bool) -> tuple[bool, int | None]:
-        """Return whether the decision changes the cell, and the new state (None: cleared).
+        """Return whether the decision changes the target's cell, and the new state (None: cleared).
 
         Args:
-            state: None clears the cell.
-            is_merged: Its answer came from a merged class.
+            state: State of the decision, None clears the cell.
+            is_open: The cell has no answer.
+            is_merged: The cell's answer came from a merged class.
         """
         if self.is_other and state == ABSENT and not self.same:
             state = None  # "no sparrow" says nothing about birds
@@ -43,7 +45,7 @@ class DecisionTarget:
 
 
 class ClassArchive:
-    """The archived classes: class id -> (archived since, merged into, same meaning)."""
+    """A lookup of the archived classes: when each was archived, and what it was merged into."""
 
     def __init__(self, sql: sqlite_utils.Database):
         rows = sql.execute("SELECT id, archived_since, merged_into, merged_same FROM class WHERE archived = 1")
@@ -65,9 +67,9 @@ class ClassArchive:
         return None
 
     def find_merged_sources(self, class_ids: Collection[int]) -> list[tuple[int, int]]:
-        """Return merged classes that depend on these classes, as (class id, decision id).
+        """Return the classes merged into these, directly or not, as (class id, newest decision at the merge).
 
-        Only their decisions newer than the decision id count.
+        Only their later decisions count for these classes.
         """
         return [
             (class_id, since)

@@ -1,4 +1,4 @@
-"""Audits: random samples of cells, and arrays of strata of the population.
+"""Audits: random samples of cells for the quality report, and arrays of the population sampled from.
 
 Arrays are written before the rows, so an audit is stored completely or not at all.
 """
@@ -28,14 +28,14 @@ OPEN = 2  # in a matrix of labels: no answer
 
 @dataclass(frozen=True)
 class Audit:
-    """A random sample of cells.
+    """A random sample of cells that annotators answer blind.
 
     Attributes:
-        run_id: Run of the sampling probabilities, or None.
+        run_id: Run whose probabilities guided the sampling, or None.
         last_decision_id: Newest decision in the population.
         drawn_at: Unix seconds.
         people: Number of blind annotators per cell.
-        by_event: Whole events were drawn.
+        by_event: Whole events were sampled.
     """
 
     id: int
@@ -53,10 +53,10 @@ class Audit:
 
 @dataclass(frozen=True, eq=False)
 class AuditCells:
-    """The cells of an audit, (n,) each, by class in random order.
+    """The sampled cells of an audit, (n,) each, by class in random order.
 
     Attributes:
-        state: 1, -1, 0 for unsure, or OPEN without a newer answer.
+        state: 1, -1, 0 for unsure, or OPEN without an answer since the audit.
         in_audit: bool, answered in the audit grid or resolved after it.
         shown: bool, the image is readable.
     """
@@ -135,7 +135,7 @@ def describe_damage(db: Database) -> list[str]:
 
 
 def load_population(db: Database, audit_id: int) -> Population:
-    """Return the mapped arrays of an audit.
+    """Return the memory-mapped population of an audit.
 
     Raises:
         FileNotFoundError, ValueError: Missing or damaged.
@@ -165,7 +165,7 @@ def load_cells(db: Database, audit: Audit) -> AuditCells:
 
 
 def load_annotators_by_cell(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
-    """Return (class id, image id) -> annotators in the audit grid."""
+    """Return (class id, image id) -> annotators who answered the cell in the audit grid."""
     rows = db.tuples(
         f"""SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
         JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id

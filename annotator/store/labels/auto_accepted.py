@@ -1,7 +1,8 @@
-"""Auto-accepted cells, stored apart from the labels.
+"""Cells (image, class) accepted without an answer, stored apart from the labels.
 
 A model accepts cells under a precision guarantee, or an annotator marks a class absent everywhere, which a
-model never replaces. A trigger removes answered cells. After an undo they stay open until the next check.
+model never replaces. A trigger removes cells once they are answered. After an undo of the answer they stay
+open until the guarantee is checked again.
 """
 
 import time
@@ -19,12 +20,12 @@ from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Cells of one class accepted with one state, based on an audit sample.
+    """The stored record of cells of one class accepted with one state, based on an audit sample.
 
     Attributes:
         threshold: Minimum probability (maximum for absent).
         precision, confidence: The guarantee.
-        audited, wrong: Audit answers behind it, and the wrong ones.
+        audited, wrong: Numbers of audit answers used, and of wrong cells among them.
         withdrawn: Reason, or "".
         annotator: "" for a model.
     """
@@ -77,7 +78,7 @@ class NewAcceptance:
 
 
 def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
-    """Replace the acceptance of a class and state, without answered cells, in one transaction.
+    """Replace the acceptance of a class and state in one transaction, leaving out answered cells.
 
     Returns False without changes if it is identical or not allowed.
     """
@@ -113,7 +114,7 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 
 
 def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
-    """Withdraw a model's acceptance of a class and state, or return False."""
+    """Withdraw a model's acceptance of a class and state. Return False if there is none."""
     with db.writing(right=Right.REVIEW) as sql:
         return class_id not in _find_ruled_out_classes(sql) and withdraw(sql, class_id, state, reason, time.time())
 
@@ -150,13 +151,13 @@ def find_ruled_out_classes(db: Database) -> set[int]:
 
 
 def load_accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]]:
-    """Return (image id, class id) -> (state, acceptance id, probability)."""
+    """Return accepted and implied cells: (image id, class id) -> (state, acceptance id, probability)."""
     rows = db.tuples("SELECT image_id, class_id, state, acceptance_id, score FROM accepted")
     return {(image_id, class_id): (state, made, score) for image_id, class_id, state, made, score in rows}
 
 
 def load_class_cells(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a class's accepted image ids (n,) int64 and states (n,) int8."""
+    """Return the accepted and implied cells of a class: image ids (n,) int64 and states (n,) int8."""
     rows = db.tuples(
         f"SELECT image_id, state FROM accepted WHERE class_id = ? AND state {VALID_ACCEPTED_STATES_SQL}", [class_id]
     )
@@ -165,7 +166,7 @@ def load_class_cells(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarra
 
 
 def load_accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
-    """Return image id -> accepted class ids, for these images."""
+    """Return image id -> ids of its accepted or implied classes, for these images."""
     result: dict[int, set[int]] = {}
     marks = ",".join("?" * len(image_ids))
     for image_id, class_id in db.tuples(
@@ -188,7 +189,7 @@ def count_ruled_out(db: Database) -> int:
 
 
 def _count_by_state(db: Database) -> dict[tuple[int, bool], int]:
-    """Return (state, class marked absent everywhere) -> number of cells."""
+    """Return (state, whether the class is marked absent everywhere) -> number of accepted cells."""
     with db.reading() as sql:
         ruled = _find_ruled_out_classes(sql)
         rows = sql.execute("SELECT one, two, n FROM tally WHERE kind = 'accepted'").fetchall()

@@ -1,7 +1,7 @@
-"""Tallies that hide blind images from members without the right to review.
+"""Counts for members without the right to review, which must not reveal blind answers.
 
-Differences of counts would reveal blind answers. Counts therefore omit waiting images and labels of reference
-images.
+Differences between counts would reveal answers that others gave blind. Counts therefore omit labels of
+reference images and of images that wait for overlap answers.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,7 @@ def build_visible_condition(db: Database) -> str:
 
 
 def find_hidden_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return the images omitted from the current member's counts."""
+    """Return those of `image_ids` that the current member's counts omit."""
     if can_see_all(db):
         return set()
     marks = ",".join("?" * len(image_ids))
@@ -48,17 +48,17 @@ def find_hidden_images(db: Database, image_ids: Collection[int]) -> set[int]:
 
 
 def load_hidden_label_counts(db: Database) -> dict[tuple[int, int], int]:
-    """Return (class id, state) -> number of labels to subtract."""
+    """Return (class id, state) -> number of labels to subtract from an annotator's counts."""
     rows = db.tuples("SELECT one, two, n FROM tally WHERE kind = 'apart'")
     return {(class_id, state): n for class_id, state, n in rows}
 
 
 def load_hidden_stage_counts(db: Database) -> dict[int, int]:
-    """Return stage -> number of waiting images."""
+    """Return stage -> number of images in it that wait for overlap answers."""
     return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'apart stage'"))
 
 
 def recount_hidden(sql: sqlite_utils.Database) -> None:
-    """Recount the tallies, after writes without triggers."""
+    """Recount the tallies of hidden labels and images, after writes without triggers."""
     sql.execute("DELETE FROM tally WHERE kind IN ('apart', 'apart stage')")
     sql.execute(f"INSERT INTO tally (kind, one, two, n) {HIDDEN_TALLIES_SQL}")

@@ -1,4 +1,4 @@
-"""The data of calibration: logged probabilities with later answers."""
+"""Logged probabilities and the answers given to them later, from which calibrations are fitted."""
 
 import json
 
@@ -16,9 +16,10 @@ NO_IMAGE_IDS = np.zeros(0, np.int64)
 def load_scored_answers(
     db: Database, method: str, backbone: str, excluded_image_ids: np.ndarray = NO_IMAGE_IDS
 ) -> tuple[np.ndarray, int]:
-    """Return the newest scored answers to predictions of this method and backbone.
+    """Return the newest answers with a logged probability of this method and backbone.
 
-    Undone answers are omitted, and those about events answered before training, whose images look alike.
+    Omits undone and unsure answers, and answers about an event of which another image was answered before the
+    training, because images of an event look alike.
 
     Returns:
         (n, 4) float64: run id, class id, probability, 1 or -1, and the number of invalid rows.
@@ -40,7 +41,7 @@ def load_scored_answers(
 
 
 def _find_first_sibling_decisions(db: Database, image_ids: np.ndarray) -> np.ndarray:
-    """Return the first decision on another image per event, (n,) int64, including undone ones."""
+    """Return, per image, the first decision on another image of its event, even undone: (n,) int64."""
     none = np.iinfo(np.int64).max
     rows = db.integer_rows(
         """SELECT event_id, image_id, first FROM (SELECT o.event_id, o.image_id, (SELECT min(d.id) FROM decision d
@@ -62,7 +63,7 @@ def _find_first_sibling_decisions(db: Database, image_ids: np.ndarray) -> np.nda
 
 
 def load_calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:
-    """Return run id -> (class ids, calibration or None), invalid JSON as text."""
+    """Return run id -> (class ids, calibration or None), parsed from JSON. Invalid JSON stays text."""
     marks = ",".join("?" * len(run_ids))
     rows = db.tuples(f"SELECT id, class_ids, calibration FROM run WHERE id IN ({marks})", run_ids)
     return {

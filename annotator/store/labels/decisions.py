@@ -99,7 +99,7 @@ def _append_parts(
 
 
 def _to_sent_uuids(rows: Sequence[tuple[str]]) -> list[str]:
-    """Return the uuids as sent, each batch once (only uuids of batch parts contain a colon)."""
+    """Return the uuids that the client sent, each batch once (only uuids of batch parts contain a colon)."""
     return list(dict.fromkeys(uuid_.partition(":")[0] for (uuid_,) in rows))
 
 
@@ -109,7 +109,7 @@ def _find_problem(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str 
 
 
 def _explain_foreign_undo(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
-    """Return why this annotator may not undo the target, or None."""
+    """Return why this annotator may not undo another annotator's decision, or None."""
     target = _find_undo_target(sql, undo_)
     if target is None or (whose := _get_annotator(sql, target)) == undo_.annotator:
         return None
@@ -122,7 +122,7 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
 
     Args:
         annotator: Whose decision to undo. None selects anyone's.
-        by: None selects the decision's annotator.
+        by: Author of the undo. None selects the decision's annotator.
 
     Returns:
         One dict per undone decision: image, class, state, action, annotator.
@@ -194,7 +194,7 @@ def load_recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]
 def load_undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
     """Return the decisions that this annotator can undo, newest last.
 
-    At most `limit` steps and `cells` cells, but always the complete newest step.
+    At most `limit` steps (decisions or batches) and `cells` cells, but always the complete newest step.
     """
     newest = [_to_decision(row) for row in db.rows(f"{_SELECT_OWN_ACTIVE_SQL} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
@@ -304,7 +304,7 @@ def _is_closed(sql: sqlite_utils.Database, image_id: int) -> bool:
 
 
 def _store_if_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
-    """Store an answer as an opinion if its annotator may not resolve the disagreement."""
+    """Mark an answer to a disagreement as a non-binding opinion, unless its annotator may review."""
     differ = "SELECT 1 FROM contradiction WHERE image_id = ? AND class_id = ?"
     if SOURCES[decision.source].blind or not sql.execute(differ, [decision.image_id, class_id]).fetchone():
         return False

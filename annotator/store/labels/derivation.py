@@ -40,7 +40,10 @@ def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> boo
 
 
 def close_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Label unanswered classes absent ("nothing else here"), except spared ones."""
+    """Label an image's unanswered classes absent ("nothing else here").
+
+    Classes that implied_cells.find_spared_classes returns stay unanswered.
+    """
     rows = sql.execute("SELECT class_id FROM label WHERE image_id = ? AND state = ?", [image_id, PRESENT])
     spared = implied_cells.find_spared_classes(sql, [row[0] for row in rows.fetchall()])
     sql.execute(
@@ -121,8 +124,8 @@ def compute_disagreements(
     """Return open disagreements: class id -> (causing decision, annotator -> (state, decision)).
 
     A disagreement starts when two annotators' answers differ. The next answer by an annotator who could see it
-    resolves it and discards earlier answers. Blind answers and opinions resolve nothing. Unsure conflicts with no
-    answer. Clearing a cell discards its answers. Imported labels do not count.
+    resolves it and discards earlier answers. Blind answers and opinions do not resolve it. Unsure answers never
+    disagree. Clearing a cell discards its answers. Imported labels do not count.
     """
     standing: dict[int, dict[str, tuple[int, int]]] = {}
     caused_by: dict[int, int] = {}
@@ -175,7 +178,7 @@ def iterate_answers(sql: sqlite_utils.Database, image_id: int, *, imports: bool 
 
 
 def _derive_labels(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
-    """Return class id -> (state, decision)."""
+    """Return an image's labels: class id -> (state, decision)."""
     replay = _Replay(sql, _load_history(sql, image_id))
     for _ in replay.iterate_answers():
         pass
@@ -199,7 +202,7 @@ class _CellLabel:
 
 @dataclass(frozen=True)
 class _Coverage:
-    """The "nothing else here" decisions covering a class: after `since`, outside `away`."""
+    """When "nothing else here" covers a class: decision ids after `since`, outside the ranges `away`."""
 
     class_id: int
     since: int
@@ -210,7 +213,7 @@ class _Coverage:
 
 
 class _Replay:
-    """A replay of an image's decisions."""
+    """A replay of an image's decisions, which collects the resulting labels in `cells`."""
 
     def __init__(self, sql: sqlite_utils.Database, history: Sequence[dict[str, Any]]):
         self.cells: dict[int, _CellLabel] = {}
@@ -268,7 +271,7 @@ class _Replay:
 def _compute_effect(
     archive: ClassArchive, cells: dict[int, _CellLabel], row: dict[str, Any]
 ) -> tuple[DecisionTarget, int | None] | None:
-    """Return the class and state that a decision sets, or None."""
+    """Return the class and state that a decision sets, or None if it has no effect."""
     target = archive.find_target(row["class_id"], row["id"])
     if target is None:
         return None
@@ -298,7 +301,7 @@ def _is_vote_row(row: dict[str, Any]) -> bool:
 
 
 def is_vote(source: str) -> bool:
-    """Return whether this source leaves other annotators' labels unchanged."""
+    """Return whether answers of this decision source leave other annotators' labels unchanged."""
     return source in SOURCES and SOURCES[source].is_vote
 
 

@@ -1,4 +1,4 @@
-"""Cells that several annotators answered, and their first independent answers."""
+"""Cells with conflicting answers of annotators, and the first independent answers to any cell."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from annotator.store.labels.sources import format_source_list
 
 
 class FirstAnswer(NamedTuple):
-    """A first independent answer to a cell (`at` in Unix seconds)."""
+    """An annotator's first independent answer to a cell (`at` in Unix seconds)."""
 
     state: int
     at: float
@@ -25,18 +25,18 @@ _UNDONE_BLIND_SQL = f"""SELECT d.class_id, d.annotator, min(u.id) FROM decision 
 
 
 def count(db: Database) -> int:
-    """Count the disagreed cells visible to the member."""
+    """Count the cells with conflicting answers that the current member may see."""
     return db.value(f"SELECT count(*) FROM contradiction d WHERE {blind_visibility.build_visible_condition(db)}")
 
 
 def load_newest_cells(db: Database, limit: int) -> np.ndarray:
-    """Return disagreed cells, newest first: (n, 2) int64, image and class id."""
+    """Return the newest `limit` cells with conflicting answers: (n, 2) int64, image and class id."""
     rows = db.tuples("SELECT image_id, class_id FROM contradiction ORDER BY decision_id DESC LIMIT ?", [limit])
     return np.array(rows, np.int64).reshape(-1, 2)
 
 
 def load_unsettled_cells(db: Database, people: int) -> np.ndarray:
-    """Return unresolved disagreements on images that at least `people` annotators decided about.
+    """Return conflicting cells of images with at least `people` annotators, never resolved by a reviewer.
 
     Returns:
         (n, 2) int64: image id and class id.
@@ -53,13 +53,13 @@ def load_unsettled_cells(db: Database, people: int) -> np.ndarray:
 
 
 def find_disagreed_cells(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
-    """Return disagreed cells (image id, class id)."""
+    """Return the cells (image id, class id) with conflicting answers."""
     marks = ",".join("?" * len(image_ids))
     return set(db.tuples(f"SELECT image_id, class_id FROM contradiction WHERE image_id IN ({marks})", list(image_ids)))
 
 
 def load_answers_by_cell(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[AnnotatorAnswer]]]:
-    """Return answers to disagreed cells: image id -> class id -> answers."""
+    """Return the conflicting answers on these images: image id -> class id -> answers."""
     with db.reading() as sql:
         by_image = {image_id: compute_disagreements(sql, image_id) for image_id in image_ids}
         ids = [id_ for of in by_image.values() for _, states in of.values() for _, id_ in states.values()]
@@ -88,10 +88,11 @@ def find_multi_annotator_images(db: Database, since: int = 0) -> list[int]:
 
 
 def iterate_first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, FirstAnswer]]]:
-    """Yield first independent answers per image: class id -> annotator -> answer.
+    """Yield per image: class id -> annotator -> first independent answer.
 
     An answer is independent if it was given before any other, or blind. Later answers only store changes, so they
-    would bias comparisons. Unsure and undone answers and resolutions do not count. Clearing a cell restarts it.
+    would bias comparisons. Unsure and undone answers and resolutions do not count. After a cell is cleared, the
+    next answer counts as the first.
     """
     for image_id in image_ids:
         # None: the person saw another answer before giving their first.
@@ -129,7 +130,7 @@ def iterate_first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[di
 
 
 def load_current_labels(db: Database, image_id: int) -> dict[int, tuple[int, str, float]]:
-    """Return class id -> (state, annotator, Unix seconds or 0 if blind)."""
+    """Return an image's labels: class id -> (state, annotator, Unix seconds or 0 if blind)."""
     rows = db.tuples(
         f"""SELECT label.class_id, label.state, annotator,
             CASE WHEN source IN {format_source_list(blind=True)} THEN 0 ELSE decided_at END

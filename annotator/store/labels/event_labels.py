@@ -21,13 +21,13 @@ STAGED_LABELS_SQL = """FROM staged.item i JOIN staged.event e ON e.item = i.id
 
 @dataclass(frozen=True)
 class EventLabel:
-    """A label of an event.
+    """A label of a camera-trap event.
 
     Attributes:
         class_name: "" for an empty event.
         annotator, source: "" if unknown.
         decided_at: Unix seconds, None if unknown.
-        images: Number of images.
+        images: Number of images of the event.
     """
 
     event: str
@@ -39,7 +39,7 @@ class EventLabel:
     images: int
 
     def format_sentence(self) -> str:
-        """Return a sentence for one of the event's images."""
+        """Return the label as a sentence to show with an image of the event."""
         among = f"this burst of {self.images:,} images" if self.images > 1 else "this burst"
         by = f", by {self.annotator}" if self.annotator else ""
         if not self.class_name:
@@ -52,14 +52,14 @@ class EventLabel:
 
 
 def count_new(sql: sqlite_utils.Database) -> int:
-    """Count the staged event labels that are new."""
+    """Count the event labels staged for import that the project lacks."""
     return sql.execute(
         f"SELECT count(*) FROM (SELECT DISTINCT e.name, c.class {STAGED_LABELS_SQL} AND {IS_NEW_SQL})"
     ).fetchone()[0]
 
 
 def import_events(sql: sqlite_utils.Database, import_id: int) -> int:
-    """Store staged events and return the label count. Classes must have ids."""
+    """Store the events staged for import and return the number of new labels. Classes must have ids."""
     count = sql.execute(
         f"""INSERT OR IGNORE INTO event_label (import_id, event, class_id, state, source, annotator, decided_at)
         SELECT DISTINCT ?, e.name, coalesce(t.class_id, 0), c.state, c.source, c.annotator, c.at {STAGED_LABELS_SQL}
@@ -105,7 +105,7 @@ def load_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[Even
 
 
 def load_by_event(db: Database, image_ids: Sequence[int]) -> dict[str, list[EventLabel]]:
-    """Return event -> labels of these images' events."""
+    """Return event name -> labels, for the events of these images."""
     found: dict[str, dict[str, EventLabel]] = {}
     for _, label in _iterate_labels(db, image_ids):
         found.setdefault(label.event, {})[label.class_name] = label

@@ -23,7 +23,10 @@ _WANTED_IDS_SQL = "json_each(?) w"
 
 @dataclass(frozen=True, eq=False)
 class AnsweredCells:
-    """Answered cells, (n,) int64 each, in the requested image order, then by class."""
+    """Answered or implied cells (image, class) with state and causing decision, (n,) int64 each.
+
+    In the requested image order, then by class.
+    """
 
     image_ids: np.ndarray
     class_ids: np.ndarray
@@ -58,7 +61,7 @@ def load_image_rows(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, 
 
 
 def load_image_files(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, FileState]]:
-    """Return (image id, folder, escaped path, registered state) of first files."""
+    """Return (image id, folder, escaped path, file state at registration) of each image's first file."""
     rows = db.tuples(
         f"""SELECT f.image_id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, min(f.id) FROM {_WANTED_IDS_SQL}
         CROSS JOIN file f ON f.image_id = w.value JOIN folder d ON d.id = f.folder_id GROUP BY f.image_id""",
@@ -148,7 +151,7 @@ def load_notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, 
 
 
 def load_attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple[int, str, str]]:
-    """Return (image id, name, value) per field."""
+    """Return (image id, name, value) per metadata field of these images."""
     return db.tuples(
         f"""SELECT a.image_id, a.name, a.value FROM {_WANTED_IDS_SQL} CROSS JOIN attribute a ON a.image_id = w.value
         ORDER BY a.image_id, a.name""",
@@ -157,14 +160,14 @@ def load_attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple
 
 
 def find_unknown_sources(db: Database) -> list[str]:
-    """Return stored sources missing from `SOURCES`."""
+    """Return the decision sources in the project that `SOURCES` does not define."""
     known = {*SOURCES, "skip", "flag", "clear", "comment"}
     rows = db.tuples("SELECT one FROM tally WHERE kind = 'source' ORDER BY one")
     return [row[0] for row in rows if row[0] not in known]
 
 
 def load_attribute_names(db: Database) -> list[str]:
-    """Return the names of used fields."""
+    """Return the names of the metadata fields in use."""
     return [row[0] for row in db.tuples(_build_skip_scan("attribute", "name"))]
 
 
@@ -190,7 +193,7 @@ def load_folder_names(db: Database, ids: np.ndarray) -> list[str]:
 
 
 def load_attribute_values(db: Database, name: str) -> tuple[np.ndarray, list[str]]:
-    """Return a field's image ids, (n,) int64 ascending, and values."""
+    """Return the ids of images with this metadata field, (n,) int64 ascending, and their values."""
     rows = db.tuples("SELECT image_id, value FROM attribute WHERE name = ? ORDER BY image_id", [name])
     return np.array([row[0] for row in rows], np.int64), [row[1] for row in rows]
 

@@ -25,7 +25,7 @@ _COUNT_PEOPLE_SQL = f"""count(DISTINCT annotator) AS n,
 
 @dataclass(frozen=True)
 class Overlap:
-    """The number of annotators per chosen image and the share of chosen images."""
+    """The overlap settings: annotators per chosen image, and share of images to choose."""
 
     people: int
     share: float
@@ -33,11 +33,12 @@ class Overlap:
 
 @dataclass(frozen=True)
 class OverlapProgress:
-    """The progress of the overlap.
+    """Counts of the overlap's progress.
 
     Attributes:
+        images: Chosen images.
         waiting: Chosen images with answers missing.
-        answers: Blind annotators, summed over chosen images.
+        answers: Annotators who answered an image blind, summed over chosen images.
     """
 
     images: int
@@ -54,7 +55,7 @@ def load_overlap(db: Database) -> Overlap | None:
 def set_overlap(db: Database, people: int, share: float) -> None:
     """Have a random share of unanswered images answered by `people` annotators each.
 
-    Images already started elsewhere could wait forever, so they are not chosen.
+    Images that annotators started in other queues could wait forever, so they are not chosen.
 
     Args:
         share: 0 to 1, where 0 ends the overlap. A larger share includes a smaller one.
@@ -99,14 +100,14 @@ def set_overlap(db: Database, people: int, share: float) -> None:
 
 
 def limit_to_share(below: str) -> float:
-    """Return the share for a limit in the table `overlap`."""
+    """Convert the hash limit stored in the table `overlap` to the share of images below it."""
     return 1.0 if below == "g" else int(below, 16) / _HASH_RANGE
 
 
 def update_answer_count(sql: sqlite_utils.Database, image_id: int) -> None:
     """Update the number of annotators who answered a chosen image.
 
-    An answer by an annotator who saw others' answers ends the waiting.
+    An image whose answers were shown to everybody stops waiting.
     """
     sql.execute(
         f"""UPDATE reading SET had = blind, due = CASE WHEN EXISTS (
@@ -120,7 +121,7 @@ def update_answer_count(sql: sqlite_utils.Database, image_id: int) -> None:
 
 
 def find_next_images(db: Database, annotator: str, excluded: Collection[int], limit: int) -> list[int]:
-    """Return chosen images for this annotator, already answered ones first."""
+    """Return waiting images that this annotator can answer blind, most answered first."""
     rows = db.tuples(
         """SELECT r.image_id FROM reading r CROSS JOIN image i ON i.id = r.image_id
         WHERE r.due > 0 AND i.problem = '' AND i.stage < 4 -- 4: set aside
@@ -137,7 +138,7 @@ def load_waiting_image_ids(db: Database) -> np.ndarray:
 
 
 def leaves_untouched_images(db: Database) -> bool:
-    """Return whether any valid unanswered image is outside the overlap queue."""
+    """Return whether any readable unanswered image does not wait for overlap answers."""
     statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
     return bool(db.value(statement))
@@ -166,9 +167,8 @@ def iterate_first_answers(db: Database, people: Sequence[str]) -> Iterator[np.nd
     """Yield the first blind overlap answers of `people`, a few thousand images at a time.
 
     Yields:
-        (n, 6) int64: image id, class id, index into `people`, first answer (1 or -1), current label (0 for none
-            or
-        unsure), 1 for an unresolved disagreement.
+        (n, 6) int64: image id, class id, index into `people`, first answer (1 or -1), current label (0 if none
+            or unsure), 1 for an unresolved disagreement.
     """
     found = db.integer_rows(
         "SELECT DISTINCT image_id FROM decision WHERE source = ? ORDER BY image_id", [OVERLAP_SOURCE]

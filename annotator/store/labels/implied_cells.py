@@ -1,11 +1,12 @@
-"""Cells that answers imply, by the relations of classes: "spaniel" means "dog", "day" means not "night".
+"""Cells (image, class) whose state follows from answers through class relations.
 
-They are held as rows of `accepted` with the decision that each follows from, so that nothing asks for them, and are
-never decisions: triggers (schema/triggers.py) take them back with the answer, and a person's own answer replaces them.
-What is here are the parts that concern whole images and the whole project.
+A present spaniel implies a present dog, and a present day an absent night. Implied cells are rows of
+`accepted` with the decision that they follow from, so that no queue asks for them. They are never decisions:
+triggers (schema/triggers.py) remove them with the answer, and a person's own answer replaces them. This
+module handles whole images and the whole project.
 
-"Nothing else here" is weaker than what other answers imply. It spares what a present class implies to be present, and
-the classes of a group of which exactly one is present as long as none of them is.
+"Nothing else here" is weaker than other implications. It spares classes that present classes imply, and the
+classes of an exactly-one group while none of them is present.
 """
 
 from collections.abc import Collection, Iterable
@@ -47,7 +48,7 @@ def has_implications(sql: sqlite_utils.Database) -> bool:
 
 
 def find_spared_classes(sql: sqlite_utils.Database, present: Collection[int]) -> set[int]:
-    """Return classes that "nothing else here" spares, given the present classes."""
+    """Return the classes that "nothing else here" leaves unanswered, given the present classes."""
     if not has_implications(sql):
         return set()
     marks = ",".join("?" * len(present))
@@ -68,7 +69,10 @@ def count_in_image(sql: sqlite_utils.Database, image_id: int) -> int:
 
 
 def derive(sql: sqlite_utils.Database) -> None:
-    """Rebuild implied cells, spared labels and image stages after bulk changes, in a transaction."""
+    """Rebuild implied cells and image stages after bulk changes, inside a transaction.
+
+    Removes the labels that "nothing else here" gave to classes it must leave unanswered.
+    """
     held = sql.execute("SELECT EXISTS (SELECT 1 FROM accepted WHERE decision_id NOT NULL)").fetchone()[0]
     if not held and not has_implications(sql):
         return
@@ -155,7 +159,7 @@ def find_contradicted_answers(sql: sqlite_utils.Database, limit: int = -1) -> li
 
 
 def find_answers_contradicted_by(db: Database, batches: Iterable[str]) -> list[tuple[int, int, int, int, int]]:
-    """Return older answers that conflict with these batches (uuids as sent).
+    """Return older answers that conflict with implications of these batches (uuids as sent).
 
     Returns:
         Tuples (image, class, state, batch class, batch state).

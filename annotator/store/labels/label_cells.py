@@ -33,7 +33,7 @@ _OPEN_IMAGES_SQL = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decis
 
 
 def load_class_answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a class's labels up to `newest`: image ids (n,) int64, states (n,) int8."""
+    """Return a class's labels up to decision `newest`: image ids (n,) int64, states (n,) int8."""
     labels = db.integer_rows(
         f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {VALID_LABEL_STATES_SQL}",
         [class_id, newest],
@@ -44,7 +44,7 @@ def load_class_answers(db: Database, class_id: int, newest: int) -> tuple[np.nda
 def load_training_cells(db: Database) -> tuple[np.ndarray, int, int]:
     """Return labels for a training, the number of invalid rows and the newest decision.
 
-    One snapshot, without excluded images and with implied cells as biased.
+    Reads one snapshot, without excluded images. Implied cells are included as biased.
 
     Returns:
         (n, 4) int64 of image_id, class_id, state, unbiased, then the two numbers.
@@ -76,7 +76,7 @@ def load_training_cells(db: Database) -> tuple[np.ndarray, int, int]:
 
 
 def find_changed_images(db: Database, after: int) -> tuple[list[int], int]:
-    """Return the images possibly changed after `after`, and the newest decision."""
+    """Return images with label changes possible after decision `after`, and the newest decision."""
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
         if newest <= after:
@@ -91,7 +91,7 @@ def find_changed_images(db: Database, after: int) -> tuple[list[int], int]:
 
 
 def find_changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
-    """Return the classes (None for all) possibly changed after `after`, and the newest decision."""
+    """Return classes (None for all) with label changes possible after `after`, and the newest decision."""
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
         rows = sql.execute(
@@ -109,9 +109,9 @@ def find_changed_classes(db: Database, after: int) -> tuple[set[int] | None, int
 def load_sure_answers_between(
     db: Database, class_id: int, after: int, newest: int, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return present and absent cells decided in (after, newest]: image ids (n,) int64, states (n,) int8.
+    """Return a class's present and absent labels decided in (`after`, `newest`] (decision ids).
 
-    `limit` applies per state.
+    Image ids (n,) int64 and states (n,) int8, the newest `limit` per state.
     """
     rows = [
         row
@@ -151,7 +151,7 @@ def load_states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[i
 def load_labels_with_annotators(
     db: Database, asked: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], tuple[int, str]]:
-    """Return (image id, class id) -> (state, annotator) of answered cells."""
+    """Return (image id, class id) -> (state, annotator) of those `asked` cells that have a label."""
     result: dict[tuple[int, int], tuple[int, str]] = {}
     for start in range(0, len(asked), IDS_PER_QUERY):
         some = asked[start : start + IDS_PER_QUERY]
@@ -167,7 +167,7 @@ def load_labels_with_annotators(
 
 
 def find_unaskable_images(db: Database, image_ids: Sequence[int]) -> set[int]:
-    """Return the unknown, unreadable and excluded images."""
+    """Return the images that cannot be asked: unknown, unreadable and excluded ones."""
     readable: set[int] = set()
     for ids in _split_ids(image_ids):
         rows = db.tuples(
@@ -179,7 +179,7 @@ def find_unaskable_images(db: Database, image_ids: Sequence[int]) -> set[int]:
 
 
 def find_newest_positives(db: Database, class_id: int, limit: int) -> list[int]:
-    """Return the newest visible positives of this class, newest first."""
+    """Return the images last labeled present for this class that the member may see, newest first."""
     rows = db.tuples(
         f"""SELECT image_id FROM (SELECT image_id, decision_id FROM label WHERE class_id = ? AND state = 1
         ORDER BY decision_id DESC LIMIT ?) d WHERE {blind_visibility.build_visible_condition(db)} ORDER BY decision_id
@@ -200,7 +200,7 @@ def find_open_images(db: Database, class_id: int, limit: int, min_stage: int = U
 
 
 def filter_open_images(db: Database, class_id: int, image_ids: Sequence[int]) -> list[int]:
-    """Return the `image_ids` unanswered for this class."""
+    """Return those of `image_ids` where this class is neither answered nor auto-accepted."""
     found: set[int] = set()
     for ids in _split_ids(image_ids):
         rows = db.tuples(
@@ -218,12 +218,12 @@ def load_untouched_image_ids(db: Database) -> np.ndarray:
 
 
 def find_unlabeled_images(db: Database, start: str, max_searched: int, limit: int) -> list[int]:
-    """Return images without a positive, searching from hash `start`."""
+    """Return up to `limit` images without a present label, among `max_searched` from hash `start` on."""
     return filter_without_positive(db, images.load_ids_from_hash(db, start, max_searched), limit)
 
 
 def filter_without_positive(db: Database, ids: Sequence[int], limit: int) -> list[int]:
-    """Return the first `limit` images without a positive."""
+    """Return the first `limit` of `ids` without a present label."""
     unlabeled: list[int] = []
     for some in _split_ids(ids):
         positive = {
@@ -240,7 +240,7 @@ def filter_without_positive(db: Database, ids: Sequence[int], limit: int) -> lis
 
 
 def load_decided_image_ids(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:
-    """Return images of newer decisions, (n,) int64 with repeats, and the newest decision."""
+    """Return images of an annotator's newer decisions, (n,) int64 with repeats, and the newest decision."""
     with db.reading() as sql:
         newest = get_newest_decision_id(sql)
         rows = sql.execute(
@@ -261,6 +261,7 @@ def find_least_answered_images(
 
     Args:
         ahead: Ids with the fewest answers at the last count.
+        taken: Ids to leave out.
     """
     since_of: dict[int, int] = {}
     for start in range(0, len(ahead), ORDER_IDS_PER_QUERY):
@@ -282,7 +283,7 @@ def find_least_answered_images(
 
 
 def find_skipped_images(sql: sqlite_utils.Database, taken: Collection[int], want: int) -> list[int]:
-    """Return images skipped with answers, or twice without, oldest skip first."""
+    """Return skipped images, with and without answers, oldest skip first."""
     rows = sql.execute(
         """SELECT i.id FROM image i JOIN decision d ON d.id = i.stage_decision
         WHERE i.stage IN (?, ?) AND i.problem = '' AND (i.stage = ? OR d.action = 'skip')
@@ -304,14 +305,14 @@ def load_stage_column(db: Database, image_ids: np.ndarray) -> np.ndarray:
 
 
 def load_label_column(db: Database, class_id: int, image_ids: np.ndarray, unknown: int) -> np.ndarray:
-    """Return labels, (n,) int8: 1 present, -1 absent, 0 unsure, else `unknown`."""
+    """Return a class's label per image, (n,) int8: 1 present, -1 absent, 0 unsure, else `unknown`."""
     statement = """SELECT l.image_id, l.state FROM json_each(?) wanted
         CROSS JOIN label l ON l.image_id = wanted.value AND l.class_id = ?"""
     return _load_column(db, image_ids, statement, class_id, default=unknown).astype(np.int8)
 
 
 def load_images_decided_since(db: Database, decision_id: int, max_decisions: int) -> np.ndarray | None:
-    """Return images decided later, (n,) int64, or None beyond `max_decisions`."""
+    """Return images with decisions after `decision_id`, (n,) int64, or None beyond `max_decisions`."""
     ids = db.tuples(
         "SELECT image_id FROM decision WHERE id > ? AND image_id IS NOT NULL LIMIT ?", [decision_id, max_decisions + 1]
     )

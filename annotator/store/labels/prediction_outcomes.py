@@ -37,17 +37,17 @@ class ScoredAnswers:
         return cls(columns[0].astype(np.int64), columns[1], columns[2] > 0, columns[3] > 0)
 
     def extend_with(self, later: "ScoredAnswers") -> "ScoredAnswers":
-        """Append answers and keep the newest MAX_ANSWERS."""
+        """Return these answers followed by `later` ones, limited to the newest MAX_ANSWERS."""
         mine, theirs = vars(self), vars(later)
         return ScoredAnswers(**{name: np.concatenate([mine[name], theirs[name]])[-MAX_ANSWERS:] for name in mine})
 
 
 @dataclass(frozen=True)
 class OutcomesSince:
-    """Outcomes after a given decision.
+    """Answers to cells chosen by a model, given after some decision.
 
     Attributes:
-        relabels: Previous state -> (repeated answers, changed answers).
+        relabels: Previous state -> (answers asked again, changed answers among them).
         taken_back: Whether any decision was undone.
     """
 
@@ -58,7 +58,7 @@ class OutcomesSince:
 
 
 def load_since(db: Database, newest: int) -> OutcomesSince:
-    """Return outcomes after decision `newest`, within MAX_DECISIONS_SEARCHED."""
+    """Return outcomes after decision `newest`, searching at most MAX_DECISIONS_SEARCHED decisions."""
     with db.reading():
         last = db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
         if last <= newest:
@@ -86,7 +86,7 @@ def load_since(db: Database, newest: int) -> OutcomesSince:
 
 
 def count_absent_by_source(db: Database, class_ids: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return absent answers per class on unusual and on random images.
+    """Count absent answers per class, on unusual images chosen by the model and on random images.
 
     Args:
         class_ids: Classes without positives, as all their cells are read.

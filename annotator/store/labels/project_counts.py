@@ -28,7 +28,8 @@ _FLAGGED_IMAGES_SQL = f"""FROM decision d INDEXED BY decision_flag
 def count_images_by_stage(db: Database, *, include_blind: bool | None = None) -> dict[str, int]:
     """Count images by progress: all, without_decision, skipped, incomplete, complete.
 
-    Excluded images count only as `set_aside`. `include_blind` of None follows the member's rights.
+    Excluded images count only as `set_aside`. With `include_blind`, images that wait for blind answers count at
+    their true stage. None follows the member's rights.
     """
     stages = {row["stage"]: row["n"] for row in db.rows("SELECT one AS stage, n FROM tally WHERE kind = 'stage'")}
     if not (blind_visibility.can_see_all(db) if include_blind is None else include_blind):
@@ -77,7 +78,7 @@ def count_labels_by_class(db: Database) -> dict[int, tuple[int, int, int]]:
 
 
 def count_unanswered_images(db: Database, class_id: int) -> int:
-    """Count valid images unanswered for a class."""
+    """Count readable images without a label for this class (auto-accepted ones included)."""
     return db.value(
         f"""SELECT (SELECT sum(n) FROM tally WHERE kind = 'stage' AND one != {EXCLUDED})
             - (SELECT count(*) FROM image WHERE problem != '' AND stage != {EXCLUDED})
@@ -120,7 +121,7 @@ def count_decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]
     Imports and hidden blind answers are left out.
 
     Args:
-        seconds: Only whole hours count all decisions, others the newest MAX_CHARTED_DECISIONS.
+        seconds: Time step. Whole hours count all decisions, other steps the newest MAX_CHARTED_DECISIONS.
     """
     rows = _count_over_time(db, seconds)
     if blind_visibility.can_see_all(db):
@@ -157,7 +158,7 @@ def get_chart_time_step(db: Database) -> int:
 
 
 def count_answers_by_score(db: Database) -> list[dict[str, Any]]:
-    """Count answers to suggestions per bin: low, high, present, absent, unsure."""
+    """Count answers to suggestions per bin of probability: low, high, present, absent, unsure."""
     rows = db.rows("SELECT one, two, n FROM tally WHERE kind = 'score'")
     counts = {(row["one"], row["two"]): row["n"] for row in rows}
     return [
@@ -168,7 +169,7 @@ def count_answers_by_score(db: Database) -> list[dict[str, Any]]:
 
 
 def count_decisions_after(db: Database, decision_id: int) -> int:
-    """Count newer visible decisions."""
+    """Count the decisions after `decision_id` that the member may see."""
     if not blind_visibility.can_see_all(db):
         marks = ",".join("?" * len(VOTE_SOURCES))
         statement = f"SELECT count(*) FROM decision WHERE id > ? AND source NOT IN ({marks})"

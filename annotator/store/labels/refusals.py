@@ -122,13 +122,13 @@ def _find_unknown_value(sql: sqlite_utils.Database, decision: Decision) -> str |
 
 
 def _is_same_content(sql: sqlite_utils.Database, decision: Decision) -> bool:
-    """Compare with the stored decision, ignoring score, run and time."""
+    """Return whether the stored decision has this content, ignoring score, run and time."""
     row = sql.execute(f"SELECT {_CONTENT_COLUMNS} FROM decision WHERE uuid = ?", [decision.uuid]).fetchone()
     return row is not None and row == tuple(get_content(decision).values())
 
 
 def get_content(decision: Decision) -> dict[str, object]:
-    """Return the columns of a decision's content."""
+    """Return the columns of a decision that a resend must repeat."""
     label = decision.action == "label"
     return {
         "action": decision.action,

@@ -9,9 +9,9 @@ def format_source_list(**wanted: object) -> str:
 
 
 def build_counted_view() -> str:
-    """Return the SQL of the view `counted`: the tallies per decision.
+    """Return the SQL of the view `counted`, which lists the tallies that each decision counts in.
 
-    A new source needs a schema step that recreates it.
+    A new source needs a schema step that recreates the view.
     """
     kind, scored = (
         "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END",

@@ -58,7 +58,7 @@ class TaggedCells:
 
 
 class TagWriter:
-    """A block writer of one export's cells."""
+    """A writer of one export's cells file in blocks."""
 
     def __init__(self, file: BinaryIO, image_ids: np.ndarray, classes: Sequence[Class]):
         count, columns = len(image_ids), len(classes)
@@ -122,7 +122,7 @@ def find_name_problem(db: Database, name: str) -> str:
 def open_cell_writer(
     db: Database, image_ids: np.ndarray, classes: Sequence[Class]
 ) -> Generator[tuple[TagWriter, Path]]:
-    """Yield a cell writer and its file, for `save_tag`. Raises DiskFull."""
+    """Open a writer of exported cells and yield it with its file, for `save_tag`. Raises DiskFull."""
     path = build_temporary_path(db.paths.tags / "cells", "new")
     make_folder_in_project(path.parent)
     remove_unfinished_files(path.parent, ".*")

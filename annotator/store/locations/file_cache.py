@@ -35,7 +35,7 @@ CREATE INDEX IF NOT EXISTS kept_by_use ON kept (used, name, bytes);
 
 
 class FileCache:
-    """One project's fetched files, safe across threads and processes.
+    """One project's cache of fetched files, safe across threads and processes.
 
     Attributes:
         most: Returns the current size limit in bytes.
@@ -47,7 +47,7 @@ class FileCache:
         self._remove_leftovers()
 
     def find(self, name: str) -> Path | None:
-        """Return this file and mark it used, or None."""
+        """Return the path of a cached file and mark it used, or None."""
         path, now = self._get_path(name), time.time()
         try:
             size = path.stat().st_size
@@ -172,7 +172,7 @@ class FileCache:
         self._delete("*/*", 0)
 
     def _delete(self, files: str, seconds: float) -> None:
-        """Delete older cached files matching a glob pattern."""
+        """Delete cached files that match a glob pattern and are at least `seconds` old."""
         for file in self.folder.glob(files):
             name = file.name.lstrip(".")
             with suppress(OSError):

@@ -32,7 +32,9 @@ def open_file_system(
     """Return the file system of a URL.
 
     Args:
+        may_be_own: Whether hosts of the local network are allowed.
         connect, read: S3 timeouts in seconds, 0 for the defaults.
+        tries: Attempts per S3 request.
         connections: Concurrent S3 connections, 0 for the default.
 
     Raises:
@@ -70,7 +72,7 @@ def _has_s3_keys() -> bool:
 def call_with_retry(call: Any, *values: Any, **options: Any) -> Any:
     """Call a file system function and retry network failures.
 
-    Raises the last exception, or at once a permanent one.
+    Raises permanent errors at once, others after MAX_TRIES attempts.
     """
     for attempt in range(1, MAX_TRIES + 1):
         try:

@@ -23,7 +23,7 @@ class RemoteFile(NamedTuple):
     """One remote file.
 
     Attributes:
-        path: As fsspec uses it.
+        path: Path for fsspec.
         name: Path below the URL.
         size: Bytes, -1 if unknown.
         stamp: Changes with the content, "" if unknown.

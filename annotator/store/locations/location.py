@@ -21,9 +21,9 @@ class Location(NamedTuple):
 
     Attributes:
         folder: Folder or URL, escaped.
-        path: Below the folder, escaped.
-        state: At registration.
-        sha256: Of the content.
+        path: Path below the folder, escaped.
+        state: File state at registration.
+        sha256: SHA-256 of the content.
     """
 
     folder: str
@@ -65,14 +65,14 @@ def open_source(source: ImageSource, *, patient: bool = False) -> Path | io.Byte
 
 
 def start_reading(source: ImageSource) -> PendingRead:
-    """Start reading a remote source in a thread and return a call that waits for it."""
+    """Start reading an image source in a thread and return a call that waits for its content."""
     if isinstance(source, Path):
         return lambda: source
     return submit_read(partial(open_source, source, patient=True))
 
 
 def submit_read(read: PendingRead) -> PendingRead:
-    """Start `read` in a thread and return a call that waits."""
+    """Run `read` in a thread and return a call that waits for its result."""
     return _get_reader_pool().submit(read).result
 
 
@@ -82,7 +82,7 @@ def _get_reader_pool() -> ThreadPoolExecutor:
 
 
 def read_remote_file(location: Location, *, patient: bool = False) -> bytes:
-    """Return a remote file's checked content. Raises as `open_source` does."""
+    """Return a remote file's content after checking its SHA-256. Raises as `open_source` does."""
     content = get_remote_files(location.address).read(location.path, location.state.bytes, patient=patient)
     if hashlib.sha256(content).hexdigest() != location.sha256:
         raise AnnotatorError(

@@ -42,7 +42,7 @@ UNREADABLE_NOW_PROBLEM = "its file cannot be read now"
 
 
 class RemoteFiles:
-    """The files at one URL, safe across threads and forks."""
+    """A reader of the files below one URL, safe across threads and forks."""
 
     def __init__(self, address: Address):
         self.address = address
@@ -216,7 +216,7 @@ def _call_exists(files: Any, path: str) -> Any:
 
 
 async def _fetch_from_s3(files: Any, path: str, most: int) -> bytes:
-    """Return the first bytes with one request."""
+    """Return at most `most` + 1 bytes with one S3 request."""
     bucket, _, key = path.partition("/")
     answer = await files._call_s3("get_object", Bucket=bucket, Key=key)
     async with answer["Body"] as body:
@@ -240,7 +240,7 @@ async def _read_beginning(stream: Any, most: int) -> bytes:
 
 @cache
 def _get_wait_pool(process: int) -> ThreadPoolExecutor:
-    """Return threads for libraries without an event loop."""
+    """Return the thread pool that calls libraries without an event loop, for timeouts."""
     return ThreadPoolExecutor(MAX_CONNECTIONS, "address-wait")
 
 

@@ -1,6 +1,6 @@
-"""Temporary SQLite files with the names at a URL during registration.
+"""Temporary SQLite files that list the file names below a URL during registration.
 
-Each page is one transaction, so that interrupted sorted listings resume, for up to MAX_AGE_SECONDS.
+Names are committed in batches, so that interrupted sorted listings resume, for up to MAX_AGE_SECONDS.
 """
 
 import hashlib
@@ -40,13 +40,13 @@ CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL
 
 
 class ListedFile(NamedTuple):
-    """A new or changed listed file.
+    """A listed file that is new or changed since registration.
 
     Attributes:
-        path: Below the URL, escaped.
+        path: Path below the URL, escaped.
         has_sha256: Whether the store has a checksum.
         sha256: Listed checksum, or "".
-        was_sha256: Of the path's previous image, or "".
+        was_sha256: SHA-256 of the path's previous image, or "".
     """
 
     path: str
@@ -57,7 +57,7 @@ class ListedFile(NamedTuple):
 
 
 class StagedListing:
-    """The file names below one URL, created by `open_listing`.
+    """A temporary database of the file names below one URL, created by `open_listing`.
 
     Attributes:
         resumed_from: Unix seconds of the interrupted start, else None.
@@ -89,12 +89,12 @@ class StagedListing:
 
     @property
     def passed_over(self) -> int:
-        """Return the number of non-image files."""
+        """Return the number of other files that are not images."""
         return int(self._get_fact("passed_over") or 0)
 
     @property
     def left_out(self) -> SkippedFiles:
-        """Return the skipped leftovers and unsupported images."""
+        """Return the counts of skipped leftovers and unsupported images."""
         leftovers, unread = json.loads(self._get_fact("left_out") or "[{}, {}]")
         return SkippedFiles(leftovers, unread)
 
@@ -108,12 +108,12 @@ class StagedListing:
         progress: ProgressCallback | None = None,
         known: Collection[str] = (),
     ) -> None:
-        """Store the names of all files that remain to be listed, NAMES_PER_TRANSACTION in a transaction.
+        """Store the names of the remaining files, NAMES_PER_TRANSACTION per transaction.
 
         Args:
-            remotes: Of a store that lists by name, the files after `after`; else all.
+            remotes: The files after `last_listed_name` if the store lists by name, else all.
             progress: Called with (names stored so far, 0).
-            known: Registered files, escaped: those are stored though they may be leftovers.
+            known: Registered files, escaped, stored even if they are leftovers.
         """
         rest, count, left_out = iter(remotes), self.count(), self.left_out
         while batch := list(islice(rest, NAMES_PER_TRANSACTION)):
@@ -159,7 +159,7 @@ def is_listing_file(name: str) -> bool:
 
 @contextmanager
 def open_listing(project: Path, address: str) -> Generator[StagedListing]:
-    """Open a new or resumed listing, locked. Delete it after success.
+    """Yield a new or resumed listing under a lock, and delete its file after success.
 
     Raises:
         AlreadyRunning: Another process registers the same URL.
@@ -239,7 +239,7 @@ def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
 
 
 def load_still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
-    """Return unchanged rejected files, inside `attach`."""
+    """Return the files rejected before that have not changed, inside `attach`."""
     rows = sql.execute(
         """SELECT f.path, f.reason FROM main.file f JOIN listing.listed l ON l.path = f.path
         WHERE f.folder_id = ? AND f.reason != ''
@@ -251,7 +251,7 @@ def load_still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
 
 
 def find_unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
-    """Return registered but unlisted files, inside `attach`."""
+    """Return up to `at_once` registered but unlisted files, inside `attach`."""
     rows = sql.execute(
         """SELECT f.path FROM main.file f WHERE f.folder_id = ?
         AND NOT EXISTS (SELECT 1 FROM listing.listed l WHERE l.path = f.path) LIMIT ?""",
@@ -261,7 +261,7 @@ def find_unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int
 
 
 def is_invalid_path(name: str) -> bool:
-    """Return whether a key would lead outside its folder."""
+    """Return whether a remote name is not a valid path below its folder."""
     return bool({"", ".", ".."} & set(name.split("/"))) or "\0" in name
 
 

@@ -30,13 +30,13 @@ def build_client_factory(aiohttp: Any, host: str, may_be_own: bool) -> Any:
     """
 
     def connecting(info: Any) -> socket.socket:
-        """Check an address and return its socket."""
+        """Check an IP address before the connection and return an unconnected socket."""
         family, kind, protocol, _, place = info
         check_ip_address(str(place[0]), str(place[0]), may_be_own)
         return socket.socket(family, kind, protocol)
 
     class Resolver(aiohttp.DefaultResolver):
-        """A resolver that checks each address."""
+        """A DNS resolver that raises AnnotatorError for forbidden IP addresses."""
 
         async def resolve(self, host: str, *values: Any, **options: Any) -> Any:
             found: Any = await aiohttp.DefaultResolver.resolve(self, host, *values, **options)
@@ -73,18 +73,18 @@ def build_client_factory(aiohttp: Any, host: str, may_be_own: bool) -> Any:
 
 
 class CheckedSession:
-    """The part of aiohttp's session that fsspec needs, checking each redirect."""
+    """A substitute for aiohttp's session with the methods fsspec needs, which checks each redirect."""
 
     def __init__(self, session: Any):
         self._session = session
         self._connector = session.connector  # fsspec closes it where its loop has ended
 
     def get(self, address: Any, **options: Any) -> "_PendingAnswer":
-        """Send GET. Await or enter the result."""
+        """Send a GET request. The result supports `await` and `async with`."""
         return _PendingAnswer(self._request("GET", address, **options))
 
     def head(self, address: Any, **options: Any) -> "_PendingAnswer":
-        """Send HEAD. Await or enter the result."""
+        """Send a HEAD request. The result supports `await` and `async with`."""
         return _PendingAnswer(self._request("HEAD", address, **options))
 
     async def close(self) -> None:
@@ -168,19 +168,19 @@ def download(
     stop: threading.Event,
     on_progress: ProgressCallback,
 ) -> None:
-    """Download a file; continue an earlier attempt where the server sends the rest of the same version.
+    """Download a file, resuming an earlier attempt if the server sends the rest of the same version.
 
     Args:
-        files: The file system of the address.
-        address: The address of the file.
-        part: The file to write or to continue.
-        size: In bytes as stated, -1: not stated.
-        is_version: Returns whether the headers of an answer are those of the wanted version for certain.
-        stop: When set, the download ends with AnnotatorError.
-        on_progress: Called with (bytes received so far, bytes); its exceptions end the download.
+        files: File system of the URL.
+        address: URL of the file.
+        part: File to write or resume.
+        size: Stated size in bytes, -1 if unknown.
+        is_version: Returns whether response headers certainly belong to the wanted version.
+        stop: Event that ends the download with AnnotatorError.
+        on_progress: Called with (bytes received so far, bytes). Its exceptions end the download.
 
     Raises:
-        AnnotatorError: The file is not as stated; also what fsspec raises.
+        AnnotatorError: The file is not as stated, or the server refuses it. fsspec's errors pass through.
     """
     start = part.stat().st_size if part.exists() and size >= 0 else 0
     if 0 <= size == start:
@@ -216,7 +216,7 @@ def download(
 
 
 def _open_at(files: Any, address: str, start: int) -> Any:
-    """Return the answer from byte `start`, or None if out of range."""
+    """Request a file from byte `start` on and return the response, or None if out of range."""
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=READ_TIMEOUT_SECONDS)
@@ -230,7 +230,7 @@ def _open_at(files: Any, address: str, start: int) -> Any:
 
 
 def _parse_first_byte(answer: Any) -> int:
-    """Return the first byte of a partial answer, or -1."""
+    """Return the position of the first byte in a partial response, or -1."""
     unit, _, span = answer.headers.get("Content-Range", "").partition(" ")
     first = span.partition("-")[0]
     return int(first) if unit == "bytes" and first.isdecimal() else -1

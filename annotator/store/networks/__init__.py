@@ -1,1 +1,1 @@
-"""The project's backbone: settings, comparisons, adaptation and embedding claims. Start with configuration.py."""
+"""The project's backbone: settings, comparisons, adaptation and embedding progress."""

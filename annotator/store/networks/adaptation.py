@@ -1,7 +1,7 @@
-"""Adaptation of a project's backbone: running process, requests and last result.
+"""Adaptation (fine-tuning) of a project's backbone: running process, requests and last result.
 
-The setting `adapting` is the heartbeat state of the one process. The worker starts it for `adapting_wanted`
-"run" and "estimate", also after a crash, and it ends for "pause".
+One process adapts at a time and reports its progress in the setting `adapting`. The worker starts it if
+`adapting_wanted` is "run" or "estimate", also after a crash. "pause" ends it.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ AdaptationRequest = Literal["run", "estimate", "pause", ""]
 
 @dataclass(frozen=True)
 class AdaptationState(Claim):
-    """The state of a process that adapts a project's network.
+    """The progress that the process adapting a project's backbone reports.
 
     Attributes:
-        on: The place that was asked for: "local", "ray", "ray://...".
-        doing: The present step, in words.
-        done, of: The progress of that step; 0 where it is not known.
-        seconds_left: Until everything is done; None while that is not known.
+        on: Requested place: "local", "ray", "ray://...".
+        doing: Current step, in words.
+        done, of: Progress of the step, 0 if unknown.
+        seconds_left: Seconds until the end, None if unknown.
     """
 
     on: str
@@ -43,7 +43,7 @@ report, release, get_running = _ADAPTATION_CLAIM.report, _ADAPTATION_CLAIM.relea
 
 
 def claim(db: Database, on: str) -> AdaptationState:
-    """Claim the adaptation. Raises AlreadyRunning if another process has it."""
+    """Reserve the adaptation for this process. Raises AlreadyRunning if another process has it."""
 
     def describe_running(other: AdaptationState) -> str:
         return (
@@ -78,7 +78,7 @@ def set_result(db: Database, facts: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class ReadaptationReason:
-    """The reason to adapt the backbone again.
+    """The growth in answers that justifies adapting the backbone again.
 
     Attributes:
         network: Newest adapted backbone.
@@ -126,9 +126,9 @@ def set_automatic(db: Database, wanted: bool) -> None:
 
 
 def request_if_due(db: Database) -> None:
-    """Request a due automatic adaptation.
+    """Request an adaptation if readaptation is automatic and there is a reason.
 
-    The start's answer count is stored, so that a failed start is not repeated at once.
+    The answer count is stored, so that a failed adaptation is not repeated at once.
     """
     due = find_reason_to_readapt(db) if is_automatic(db) and get_result(db).get("kind") != "paused" else None
     if due is None:

@@ -26,15 +26,15 @@ NEXT_BACKBONE_SETTING = "next_backbone"
 
 @dataclass(frozen=True)
 class AdaptedNetwork(NetworkJudgement):
-    """An adapted backbone and its held-out comparison with its parent.
+    """An adapted backbone, compared with its parent on images withheld from fitting.
 
     Attributes:
         parent: Backbone whose last stages were trained.
         what: Trained stages, in words.
         licence: License of the parent's weights, per timm.
         created_at: Unix seconds.
-        newest_decision: Newest fitted decision.
-        known_answers: Project answers at the start, 0 if not stored.
+        newest_decision: Newest decision used for fitting.
+        known_answers: Answers in the project at the start, 0 if not stored.
     """
 
     name: str
@@ -128,7 +128,7 @@ def export(db: Database, name: str, target: Path) -> None:
 
 
 def get_next_backbone(db: Database) -> str:
-    """Return the backbone in use once all images have its embeddings, or ""."""
+    """Return the backbone to switch to once all images have its embeddings, or ""."""
     name = db.get_setting(NEXT_BACKBONE_SETTING, "")
     return name if isinstance(name, str) else ""
 

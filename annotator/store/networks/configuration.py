@@ -68,7 +68,7 @@ def get_method_entry(name: str) -> catalog.MethodEntry:
 
 
 def describe_method_source(name: str) -> str:
-    """Return a method's paper, or the paper behind it."""
+    """Return a method's paper, or the paper that this project's own method builds on."""
     known = catalog.load_methods()
     entry = known[name]
     if not entry.paper.startswith(OWN_METHOD_PREFIX):

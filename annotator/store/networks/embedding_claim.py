@@ -1,4 +1,4 @@
-"""The claim and progress of `annotator embed`, which keeps other processes from repeating work."""
+"""Progress of `annotator embed`, which only one process may run at a time."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ STATE_SETTING = "embedding"
 
 @dataclass(frozen=True)
 class EmbeddingState(Claim):
-    """The state of a running `annotator embed`."""
+    """The progress that a running `annotator embed` reports."""
 
     on: str  # as it was asked for: "local", "ray", "ray://..."
     done: int = 0  # images with features now
@@ -22,7 +22,7 @@ class EmbeddingState(Claim):
     note: str = ""  # the reason for a delay, such as a machine that is left out
 
     def __post_init__(self):
-        """Make tuples of the lists that JSON has."""
+        """Convert lists read from JSON to tuples."""
         object.__setattr__(self, "nodes", tuple((str(name), float(rate)) for name, rate in self.nodes))
 
     @property
@@ -36,7 +36,7 @@ report, release, get_running = _EMBEDDING_CLAIM.report, _EMBEDDING_CLAIM.release
 
 
 def claim(db: Database, on: str) -> EmbeddingState:
-    """Claim the embedding. Raises AlreadyRunning if another process has it."""
+    """Reserve the embedding for this process. Raises AlreadyRunning if another process has it."""
 
     def describe_running(other: EmbeddingState) -> str:
         return (

@@ -22,7 +22,7 @@ APP_FOLDER_NAME = "multilabel-annotator"
 
 @dataclass(frozen=True)
 class NetworkSpeed:
-    """A backbone's measured speed."""
+    """A backbone's measured speed (`at` in Unix seconds)."""
 
     images_a_second: float
     setting: str
@@ -66,14 +66,14 @@ def save_speed(name: str, speed: NetworkSpeed) -> None:
 
 
 def load_home_folders() -> list[Path]:
-    """Return the start page's folders."""
+    """Return the folders stored for `annotator home`."""
     paths = _read_section("home").get("paths")
     kept = cast(list[object], paths) if isinstance(paths, list) else []
     return [Path(path) for path in kept if isinstance(path, str)]
 
 
 def save_home_folders(paths: Sequence[Path]) -> None:
-    """Store the start page's folders. Raises AnnotatorError if unwritable."""
+    """Store the folders for `annotator home`. Raises AnnotatorError if unwritable."""
     _write_entry("home", "paths", [str(path) for path in paths])
 
 

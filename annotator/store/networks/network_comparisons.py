@@ -23,7 +23,7 @@ class NetworkComparison(NetworkJudgement):
     Attributes:
         against: The current backbone at the time.
         at: Unix seconds.
-        log_loss_low, log_loss_high: 95% interval of the difference.
+        log_loss_low, log_loss_high: 95% interval of the difference in log loss.
     """
 
     name: str
@@ -50,7 +50,7 @@ class NetworkComparison(NetworkJudgement):
 
 
 def load_requested(db: Database) -> list[str]:
-    """Return the backbones to compare."""
+    """Return the backbones with a requested comparison."""
     return _load_names(db, TO_COMPARE_SETTING)
 
 
@@ -67,7 +67,7 @@ def withdraw_request(db: Database, name: str) -> None:
 
 
 def load_requested_speeds(db: Database) -> list[str]:
-    """Return the backbones to measure."""
+    """Return the backbones with a requested speed measurement."""
     return _load_names(db, TO_MEASURE_SETTING)
 
 

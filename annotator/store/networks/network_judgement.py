@@ -8,10 +8,10 @@ from spmll.statistics.paired_bootstrap import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkJudgement:
-    """A comparison with the previous backbone by linear heads on embeddings.
+    """A comparison with the previous backbone, by linear heads on both embeddings.
 
     Attributes:
-        ap_before, ap_after: Mean average precisions.
+        ap_before, ap_after: Mean average precision with the previous and the new backbone.
         ap_low, ap_high: 95% interval of the difference.
     """
 

@@ -79,12 +79,12 @@ class ExampleAnswer:
 
 
 def request_picture(db: Database, content: bytes, name: str) -> str:
-    """Request a validated uploaded image and return the id."""
+    """Request a search with a validated uploaded image and return the request id."""
     return _write_request(db, ExampleRequest(secrets.token_hex(8), PICTURE, name, at=time.time()), content)
 
 
 def request_part(db: Database, image_id: int, box: Sequence[float]) -> str:
-    """Request an image region and return the id. Raises AnnotatorError if invalid."""
+    """Request a search with an image region and return the request id. Raises AnnotatorError if invalid."""
     left, top, right, bottom = (min(max(float(side), 0.0), 1.0) for side in box)
     name = db.value("SELECT name FROM image WHERE id = ?", [image_id])
     if name is None:
@@ -97,7 +97,7 @@ def request_part(db: Database, image_id: int, box: Sequence[float]) -> str:
 
 
 def request_words(db: Database, words: str) -> str:
-    """Request words and return the id. Raises AnnotatorError if invalid."""
+    """Request a search with words and return the request id. Raises AnnotatorError if invalid."""
     cleaned = " ".join(words.split())
     if not cleaned or len(cleaned) > MAX_TEXT_CHARACTERS:
         raise AnnotatorError(f"{len(cleaned)} letters are no words to search for: type 1 to {MAX_TEXT_CHARACTERS}.")

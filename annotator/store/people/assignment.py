@@ -31,8 +31,8 @@ class Assignment:
     Attributes:
         kind: FOLDER, IMAGES or CLASS.
         what: Name of the folder, list or class.
-        images: 0 for a class.
-        answered: Complete images.
+        images: Number of assigned images, 0 for a class.
+        answered: Number of complete images among them.
     """
 
     id: int
@@ -44,10 +44,10 @@ class Assignment:
 
 
 class WithheldImages:
-    """Images withheld from an annotator: waiting for blind answers, or assigned to others.
+    """The set of images withheld from an annotator: waiting for blind answers, or assigned to others.
 
     Attributes:
-        own: Assigned ids, (n,) int64, or None without an image assignment.
+        own: Ids assigned to the annotator, (n,) int64, or None without an image assignment.
         holds_untouched: Whether all unanswered images wait for blind answers.
     """
 
@@ -84,7 +84,7 @@ NOTHING_WITHHELD = WithheldImages(np.zeros(1, bool), None)
 
 
 class UnavailableImages(Collection[int]):
-    """Single and withheld images that are unavailable now.
+    """A set of images unavailable now: single ids and an annotator's withheld images.
 
     Attributes:
         ids: Single images, extended by callers.

@@ -61,7 +61,7 @@ def check_not_hidden(db: Database, annotator: str, image_id: int) -> None:
 
 
 def get_change_key(db: Database) -> tuple[int, int, float]:
-    """Return a value that changes with the hidden images, except by decisions."""
+    """Return a cache key that changes with the hidden images, except through decisions."""
     ((version, count),) = db.tuples("SELECT n, (SELECT count(*) FROM known_answer) FROM reading_version")
     return version, count, reference_answers.get_share(db)
 

@@ -32,7 +32,7 @@ class DailyActivity:
         milliseconds: Decision time without long absences.
         images: Answered images.
         labels: Present labels.
-        newest: Newest counted decision, to order counts.
+        newest: Newest decision counted, which orders two results.
         midnight: Start of the day, Unix seconds.
     """
 
@@ -66,7 +66,7 @@ def _get_midnight(days: int) -> float:
 
 
 class _DayCounter:
-    """An annotator's day, updated by `read`."""
+    """An accumulator of an annotator's work on one day, updated by `read`."""
 
     def __init__(self, annotator: str, midnight: float):
         self._annotator, self._midnight = annotator, midnight

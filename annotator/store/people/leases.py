@@ -53,13 +53,12 @@ class LeaseOrder:
     """The order in which images are leased.
 
     Attributes:
-        first: Ids of images that, while untouched, come before all others, in this order.
-        ahead: Ids of incomplete images with the fewest answers, as the worker counted them.
-        resumed: Begin with images that this page leases but does not have: it had them before a reload.
-        incomplete_first: Incomplete images come before all others.
-        sequence: Untouched and incomplete images come in the order of this sequence (sequences.py), from the image
-            after `after` on.
-        after: The image after which a sequence goes on; 0: its beginning.
+        first: Ids of images that come first, in this order, while untouched.
+        ahead: Ids of incomplete images with the fewest answers, as counted by the worker.
+        resumed: Start with images that this page leased before a reload.
+        incomplete_first: Whether incomplete images come before all others.
+        sequence: Order of untouched and incomplete images (sequences.py), or "".
+        after: Image after which the sequence continues, 0 for its start.
     """
 
     first: Sequence[int] | np.ndarray = ()
@@ -74,10 +73,10 @@ USUAL_ORDER = LeaseOrder()
 
 
 def lease_next_images(db: Database, request: LeaseRequest, order: LeaseOrder = USUAL_ORDER) -> list[int]:
-    """Lease and return up to `request.want` images with an open class that nobody else holds.
+    """Lease and return up to `request.want` images with an open class that no other page leases.
 
-    Untouched images come first, then skipped ones, then incomplete ones, and last the images that were skipped twice or
-    skipped with answers on them, so that somebody who keeps skipping a few images still reaches all others.
+    Untouched images come first, then skipped, then incomplete ones. Images skipped twice or with answers come
+    last, so that an annotator who keeps skipping a few images still reaches all others.
     """
     holder, annotator, have, want = request.holder, request.annotator, request.have, request.want
     aside = assignment.load_withheld_images(db, annotator)
@@ -218,7 +217,7 @@ def _get_live_interval() -> tuple[float, float]:
 
 
 def _count_free_leases(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
-    """Return how many leases this page may add, keeping only `keep`."""
+    """Return how many leases this page may add if it keeps only `keep` (None keeps all)."""
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
     return max(0, MAX_LEASES_PER_PAGE - len(own if keep is None else own & set(keep)))
 
@@ -226,7 +225,7 @@ def _count_free_leases(sql: sqlite_utils.Database, holder: str, keep: Collection
 def _filter_not_held(
     sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return the `cells` that no other page leases in part."""
+    """Return the `cells` that overlap with no lease of another page."""
     # All leases of others are read: they are few, and a page may ask about more images than one statement can name.
     rows = sql.execute(
         f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_IS_LIVE_SQL}", [holder, *_get_live_interval()]
@@ -277,7 +276,7 @@ def _sort_by_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list
 def _select_untouched(
     sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: UnavailableImages, want: int
 ) -> list[int]:
-    """Return the first `want` untouched and free images in order."""
+    """Return the first `want` untouched and free images of `wanted`."""
     free_ids: list[int] = []
     # Without untouched images, a long `wanted` would be searched in vain. STEP_ORDER BY makes SQLite use the index.
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"

@@ -98,7 +98,7 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
     """Add a member.
 
     Args:
-        email: Verified by a login provider, it replaces the link.
+        email: Address that a login provider verifies, used instead of an invitation link.
 
     Raises:
         AnnotatorError: The name, role or email is invalid or taken.
@@ -278,7 +278,7 @@ def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = N
     """Set the role for first sign-ins.
 
     Args:
-        expected: As in `set_role`.
+        expected: Role seen by the caller.
 
     Raises:
         AnnotatorError: The role is unknown, unexpected, or owner.

@@ -1,4 +1,4 @@
-"""Images reserved for other annotators, skipped by event answers."""
+"""Images reserved for other annotators, which answers to whole events leave out."""
 
 from collections.abc import Collection
 

@@ -19,12 +19,12 @@ MAX_SHARE = 0.5
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """An annotator's answers to reference images.
+    """Counts of one annotator's answers to reference images.
 
     Attributes:
         images: Answered images.
-        found, present: Present cells answered present, and all answered.
-        rejected, absent: The same for absent cells.
+        found, present: Answered cells with a present label: those answered present, and all.
+        rejected, absent: Answered cells with an absent label: those answered absent, and all.
     """
 
     annotator: str
@@ -92,7 +92,7 @@ def find_next_images(db: Database, annotator: str, excluded: Collection[int], li
 
 
 def find_hidden_images(db: Database, annotator: str) -> set[int]:
-    """Return reference images unseen by this annotator, if in use."""
+    """Return reference images unseen by this annotator, none if their share is 0."""
     if not get_share(db):
         return set()
     statement = """SELECT image_id FROM known_answer k

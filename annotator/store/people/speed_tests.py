@@ -1,4 +1,4 @@
-"""Speed test times of short tasks."""
+"""Times of short annotation tasks, measured by the speed test."""
 
 import time
 
@@ -12,7 +12,7 @@ MAX_CELLS = 1000
 
 
 def load_newest_round(db: Database, annotator: str) -> tuple[int, dict[int, str]]:
-    """Return an annotator's newest round, or 0, and its tasks: task -> kind."""
+    """Return the number of an annotator's newest test round (0 if none) and its task -> kind."""
     round_ = db.value("SELECT coalesce(max(round), 0) FROM speed_test WHERE annotator = ?", [annotator])
     tasks = db.tuples("SELECT task, kind FROM speed_test WHERE annotator = ? AND round = ?", [annotator, round_])
     return round_, dict(tasks)
@@ -22,7 +22,7 @@ def store(db: Database, annotator: str, place: tuple[int, int], answer: TimedAns
     """Store a task's time once. Raises AnnotatorError for an impossible task.
 
     Args:
-        place: Round, and task in it.
+        place: (round, number of the task in it).
     """
     taken = round(answer.seconds * 1000)
     possible = (

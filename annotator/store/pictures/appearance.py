@@ -1,6 +1,6 @@
-"""Appearance numbers, measured on the pixels that the backbone reads.
+"""Brightness, sharpness, exposure and hash of images, measured on the pixels the backbone reads.
 
-A gray copy makes them independent of the file size.
+A small gray copy makes them independent of the file size.
 """
 
 from dataclasses import astuple, dataclass, fields
@@ -69,10 +69,10 @@ def compute_sharpness(values: np.ndarray) -> float:
 
 
 def compute_difference_hash(gray: Image.Image) -> int:
-    """Return the hash of which 8 x 8 points exceed their left neighbor.
+    """Return a 64-bit hash: for each of 8 x 8 points, whether it is brighter than its left neighbor.
 
-    Source: Krawetz 2013, "Kind of Like That", https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-
-    That.html
+    Source: Krawetz 2013, "Kind of Like That",
+    https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-That.html
     """
     points = np.asarray(gray.resize((HASH_SIDE + 1, HASH_SIDE), Image.Resampling.BOX), np.int16)
     bits = (points[:, 1:] > points[:, :-1] + HASH_MARGIN).ravel()

@@ -11,11 +11,11 @@ STRETCH_KEY = "stretch"  # in the `info` of a loaded image: its Stretch
 
 
 class BadImage(ValueError):
-    """An unusable image file, with a one-sentence reason."""
+    """The error for an unusable image file, with a one-sentence reason."""
 
 
 class ArrayImage(ImageFile.ImageFile):
-    """An opened file whose pixels are read in `load`.
+    """A Pillow image of an open file, whose pixels a given function reads in `load`.
 
     Attributes:
         cost: Maximum bytes for `load` besides the result.
@@ -42,7 +42,7 @@ class ArrayImage(ImageFile.ImageFile):
         self.cost, self.bands, self._read = cost, bands, read
 
     def _open(self) -> None:
-        """Do nothing."""
+        """Do nothing, because the file is already open."""
 
     def load(self) -> Any:
         """Read the pixels: 8-bit L, LA, RGB or RGBA."""
@@ -55,10 +55,10 @@ class ArrayImage(ImageFile.ImageFile):
         return Image.Image.load(self)
 
     def draft(self, mode: str | None, size: tuple[int, int] | None) -> None:
-        """Do nothing."""
+        """Do nothing, because `load` reads the full size."""
 
 
 def get_stretch(image: Image.Image) -> Stretch | None:
-    """Return the 8-bit conversion, or None."""
+    """Return a loaded image's conversion to 8 bits, or None."""
     found = image.info.get(STRETCH_KEY)
     return found if isinstance(found, Stretch) else None

@@ -25,8 +25,8 @@ class BandChoices:
     """The chosen bands of a project.
 
     Attributes:
-        unknown: For images without own names, None if not chosen.
-        by_count: Number of bands -> bands, overriding the file.
+        unknown: Bands of images that do not name theirs, None if not chosen.
+        by_count: Number of bands -> bands to show, overriding the file.
     """
 
     unknown: BandTriple | None = None
@@ -54,7 +54,7 @@ def choose_shown_bands(count: int, known: BandTriple | None, by: str, bands: Ban
 
     Args:
         known: RGB bands named by the file, or None.
-        by: CHANNELS_PLAIN, CHANNELS_NAMED or CHANNELS_BY_ORDER.
+        by: Origin of `known`: CHANNELS_PLAIN, CHANNELS_NAMED or CHANNELS_BY_ORDER.
 
     Raises:
         AnnotatorError: The choice exceeds the image's bands.

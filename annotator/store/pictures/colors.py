@@ -31,7 +31,7 @@ def is_transparent(image: Image.Image) -> bool:
 
 
 def to_averageable_mode(image: Image.Image) -> Image.Image:
-    """Return the image as L, RGB, CMYK, LAB, LA or RGBA in its own colors."""
+    """Convert to L, RGB, CMYK, LAB, LA or RGBA, whose pixels can be averaged, without color management."""
     if has_many_bits(image):
         return stretch_gray(image)
     if image.mode == "LA":
@@ -92,7 +92,7 @@ def stretch_gray(image: Image.Image) -> Image.Image:
 
 
 def compute_gray_stretch(image: Image.Image) -> Stretch:
-    """Return the stretch of `stretch_gray`."""
+    """Return the value range that `stretch_gray` scales to 8 bits."""
     low, high, kind = _find_value_range(image)
     bits = 16 if image.mode.startswith("I;16") else 8 * kind.itemsize
     return Stretch(bits, low, high) if np.isfinite([low, high]).all() else Stretch(bits, 0.0, 0.0)

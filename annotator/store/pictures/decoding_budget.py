@@ -13,7 +13,7 @@ MAX_BUDGET_BYTES = 1_000_000_000  # bytes; on a small machine an eighth of its m
 
 
 class MemoryBudget:
-    """A number of bytes shared first come, first served, so that large requests do not starve."""
+    """A limit on reserved bytes, granted in order of request so that large requests do not starve."""
 
     def __init__(self, size: int):
         self.size = size

@@ -49,7 +49,7 @@ UNREAD_STATE = FileState()
 
 
 class KnownFile(NamedTuple):
-    """A registered path (sha256 "" for a rejected file)."""
+    """The stored state of a registered path (sha256 "" for a rejected file)."""
 
     state: FileState
     sha256: str = ""
@@ -78,7 +78,7 @@ class FolderListing:
 
     Attributes:
         paths: Escaped and sorted, without hidden files and leftovers.
-        kept_out: Unreadable folders and links outside.
+        kept_out: Unreadable folders, and links that lead outside the folder.
         left_out: Counts of files skipped by name.
     """
 
@@ -164,11 +164,11 @@ def inspect_files(
     threads: int | None = None,
     bands: BandChoices = NO_BAND_CHOICES,
 ) -> Iterator[tuple[str, FoundFile | None]]:
-    """Read files in parallel and yield (path, FoundFile, or None if unchanged) in order.
+    """Read files in parallel and yield (path, FoundFile) in order, with None for unchanged files.
 
     Args:
         paths: Escaped.
-        known: Returns registered metadata, FILES_PER_LOOKUP paths at a time.
+        known: Returns what is registered of FILES_PER_LOOKUP paths at a time.
         threads: None selects the number of processors.
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2

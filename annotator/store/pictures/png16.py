@@ -1,6 +1,6 @@
-"""Reading of 16-bit color PNGs, of which Pillow reads only the high bytes.
+"""Reading of 16-bit color PNGs, of which Pillow keeps only the high bytes.
 
-Its unpackers for the other byte order read the low bytes.
+Pillow's unpackers for the opposite byte order return the low bytes.
 """
 
 import io

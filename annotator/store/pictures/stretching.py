@@ -15,7 +15,7 @@ MIDDLE_GRAY = 128  # grey of an image of one value
 
 @dataclass(frozen=True)
 class Stretch:
-    """The value range that became 8 bits."""
+    """The value range that was scaled to 8 bits, and the original `bits` per value."""
 
     bits: int
     low: float

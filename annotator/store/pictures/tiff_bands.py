@@ -68,7 +68,7 @@ class TiffLayout:
 
     @property
     def named_bands(self) -> tuple[BandTriple | None, str]:
-        """Return the RGB bands (from 1) and how they are named."""
+        """Return the red, green and blue bands (from 1) or None, and a CHANNELS constant of bands.py."""
         found = [[number for number, name in enumerate(self.names, 1) if name in words] for words in _COLOR_WORDS]
         if all(len(numbers) == 1 for numbers in found):
             return (found[0][0], found[1][0], found[2][0]), CHANNELS_NAMED
@@ -218,7 +218,7 @@ def _parse_nodata(layout: TiffLayout) -> float | None:
 
 
 def _read_values(file: BinaryIO, layout: TiffLayout, places: list[int]) -> np.ndarray:
-    """Return samples as values (H, W, n) in native byte order."""
+    """Return the samples with indices `places` as values (H, W, n) in native byte order."""
     width, height = layout.size
     wide, high = layout.pieces
     values = np.zeros((height, width, len(places)), layout.dtype.newbyteorder("="))
@@ -279,7 +279,7 @@ def _read_bytes_at(file: BinaryIO, offset: int, length: int) -> bytes:
 
 
 def _decode_rows(content: bytes, layout: TiffLayout, rows: int, wide: int, samples: int) -> np.ndarray:
-    """Return rows as values (rows, wide, samples) without the predictor."""
+    """Convert decompressed rows to values (rows, wide, samples) and undo the predictor."""
     if layout.predictor == 3:
         planes = np.frombuffer(content, np.uint8).reshape(rows, -1, samples)
         planes = np.cumsum(planes, axis=1, dtype=np.uint8).reshape(rows, layout.dtype.itemsize, wide * samples)

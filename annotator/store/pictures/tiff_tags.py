@@ -42,7 +42,7 @@ class TiffTags:
     """The needed tags of one image.
 
     Attributes:
-        order: "<" or ">".
+        order: Byte order, "<" or ">".
     """
 
     order: str
@@ -50,7 +50,7 @@ class TiffTags:
     texts: dict[int, str]
 
     def get_number(self, tag: int, otherwise: int) -> int:
-        """Return the first value of a tag."""
+        """Return the first value of a tag, or `otherwise` if it is missing."""
         return next(iter(self.numbers.get(tag, ())), otherwise)
 
 

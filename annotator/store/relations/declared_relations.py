@@ -25,7 +25,7 @@ MAX_GROUP_CLASSES = 500  # what follows from a group grows with the square of it
 
 @dataclass(frozen=True)
 class RelationEffect:
-    """The effect of a relation change on existing answers.
+    """The effect of a relation change on existing answers, as numbers of cells.
 
     Attributes:
         present, absent: Implied cells.
@@ -89,7 +89,7 @@ def remove(db: Database, relation_id: int, by: str, uuid: str | None = None) -> 
 
 
 def undo(db: Database, by: str, uuid: str | None = None) -> str | None:
-    """Undo the newest change and return its description, or None for a stored uuid.
+    """Undo the newest change and return its description, or None if `uuid` was stored before.
 
     Raises AnnotatorError if none is left.
     """
@@ -126,7 +126,7 @@ def describe_relation(declared: Declaration, names: dict[int, str]) -> str:
 
 
 def describe_effect(effect: RelationEffect, are: str) -> str:
-    """Return sentences about the effect of a relation change."""
+    """Return sentences about the effect of a relation change, with the verb `are` ("would be")."""
     told = f"{format_count(effect.present, 'cell')} {are} implied to be present, {effect.absent:,} to be absent."
     if effect.reopened:
         told += (
@@ -169,7 +169,7 @@ def _append_declarations(
 
 
 def _build_key(declared: Declaration) -> tuple[object, ...]:
-    """Return the identity of a relation, without group name and order."""
+    """Return a relation's identity, which ignores the group's name and order of classes."""
     return declared.kind, declared.class_ids if declared.kind == IS_A else frozenset(declared.class_ids)
 
 

@@ -19,7 +19,7 @@ class Implication(NamedTuple):
     Attributes:
         class_id, state: The answer.
         relation_id: Last relation of the chain.
-        needed: Answers needed together, 1 unless all others must be absent.
+        needed: Number of answers that imply it together, above 1 for the last class of an exactly-one group.
     """
 
     class_id: int
@@ -32,7 +32,7 @@ class Implication(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassGroup:
-    """A group with at most or exactly one present class."""
+    """A group of classes of which at most or exactly one is present in an image."""
 
     id: int
     name: str
@@ -53,7 +53,7 @@ class Relations:
 
     @cached_property
     def parents(self) -> dict[int, dict[int, int]]:
-        """Class id -> direct parent -> relation."""
+        """Return class id -> direct parent id -> relation id."""
         result: dict[int, dict[int, int]] = {}
         for relation in self.made:
             if relation.declared.kind == IS_A and self.class_ids.issuperset(relation.declared.class_ids):
@@ -63,7 +63,7 @@ class Relations:
 
     @cached_property
     def groups(self) -> tuple[ClassGroup, ...]:
-        """Groups of at least two active classes, at-most-one if incomplete."""
+        """Return the groups with at least two active classes. Those with archived classes mean at most one."""
         result: list[ClassGroup] = []
         for relation in self.made:
             declared = relation.declared
@@ -74,7 +74,7 @@ class Relations:
         return tuple(result)
 
     def find_ancestors(self, class_id: int) -> dict[int, int]:
-        """Return a class's ancestors, nearest first: class id -> last relation."""
+        """Return a class's ancestors, nearest first: class id -> last relation of the chain."""
         found: dict[int, int] = {}
         waiting = [class_id]
         while waiting:
@@ -86,7 +86,7 @@ class Relations:
 
     @cached_property
     def descendants(self) -> dict[int, dict[int, int]]:
-        """Class id -> descendant -> relation."""
+        """Return class id -> descendant id -> relation id."""
         result: dict[int, dict[int, int]] = {}
         for child in self.parents:
             for ancestor, relation_id in self.find_ancestors(child).items():
@@ -94,7 +94,7 @@ class Relations:
         return result
 
     def build_implications(self) -> list[Implication]:
-        """Return all implications of single answers."""
+        """Return all implications between answers to two classes."""
         found: dict[tuple[int, int, int, int], Implication] = {}
 
         def add(implication: Implication) -> None:

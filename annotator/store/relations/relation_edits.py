@@ -55,7 +55,7 @@ def load_active(sql: sqlite_utils.Database) -> list[Relation]:
 
 
 def append(sql: sqlite_utils.Database, declared: Sequence[Declaration], by: str, uuid: str | None) -> None:
-    """Store relations, undone in one step."""
+    """Store declared relations as one batch, which is undone in one step."""
     batch = uuid or str(uuids.uuid4())
     for number, one in enumerate(declared):
         fields = {"action": one.kind, "name": one.name, "class_ids": json.dumps(one.class_ids), "batch": batch}

@@ -1,6 +1,7 @@
-"""Classes that heat maps may show instead of their own.
+"""Heat maps that may show another class than the one they explain.
 
-One file per class and run maps image id to class id, 0 for none. The worker writes it before the heat map.
+One file per class and run maps image id to the other class id, 0 for none. The worker writes it before the
+heat map.
 """
 
 import json
@@ -13,11 +14,11 @@ from annotator.store.database.database import Database
 
 @dataclass(frozen=True)
 class HeatmapFinding:
-    """The examination of one heat map.
+    """The result of checking whether a heat map shows another class.
 
     Attributes:
         shown_class_id: Class possibly shown instead, or None.
-        explained: Class heat maps with such a result, of `maps`.
+        explained: Number of the class's `maps` checked heat maps that may show another class.
     """
 
     shown_class_id: int | None
@@ -26,14 +27,14 @@ class HeatmapFinding:
 
 
 def save_finding(db: Database, run_id: int, class_id: int, image_id: int, shown_class_id: int | None) -> None:
-    """Store the class shown instead, or None. Raises DiskFull."""
+    """Store the class that a heat map may show instead, or None. Raises DiskFull."""
     found = _read_findings(db, run_id, class_id) | {str(image_id): shown_class_id or 0}
     with replace_file_atomically(db.paths.heatmap_findings(run_id, class_id), sync=False) as part:
         part.write_text(json.dumps(found))
 
 
 def load_finding(db: Database, run_id: int, class_id: int, image_id: int) -> HeatmapFinding:
-    """Return a heat map's examination."""
+    """Return whether a heat map may show another class."""
     found = _read_findings(db, run_id, class_id)
     return HeatmapFinding(found.get(str(image_id), 0) or None, sum(map(bool, found.values())), len(found))
 

@@ -1,4 +1,4 @@
-"""Boxes of a prediction source, stored as evidence next to its scores.
+"""Bounding boxes of a prediction source, stored next to its scores to show where it saw a class.
 
     predictions/<source>/<version>/boxes.npy    (n,) BOX_DTYPE, sorted by image, class, descending score
 
@@ -26,10 +26,10 @@ NO_BOXES = np.zeros(0, BOX_DTYPE)
 
 @dataclass(frozen=True, eq=False)
 class CellBoxes:
-    """The boxes of a block of scores.
+    """The boxes that belong to a block of scores.
 
     Attributes:
-        rows, columns: (n,) int, cell in the block.
+        rows, columns: (n,) int, each box's cell in the block.
         places: (n, 4) float, left, top, width, height as image fractions.
     """
 
@@ -40,7 +40,7 @@ class CellBoxes:
 
 
 def to_stored_boxes(image_ids: np.ndarray, class_ids: np.ndarray, given: CellBoxes) -> np.ndarray:
-    """Convert boxes of n images and classes to (n,) BOX_DTYPE."""
+    """Convert n boxes, each with its image and class id, to (n,) BOX_DTYPE."""
     boxes = np.zeros(len(image_ids), BOX_DTYPE)
     boxes["image_id"], boxes["class_id"], boxes["score"] = image_ids, class_ids, given.scores
     corners = np.clip(np.concatenate([given.places[:, :2], given.places[:, :2] + given.places[:, 2:]], 1), 0, 1)
@@ -54,7 +54,7 @@ def write(folder: Path, boxes: np.ndarray, before: np.ndarray) -> None:
 
     Args:
         boxes: (n,) BOX_DTYPE, any order.
-        before: (m,) BOX_DTYPE of cells without newer scores.
+        before: (m,) BOX_DTYPE, m earlier boxes to keep, of cells without newer scores.
     """
     kept = _select_surest(np.concatenate([boxes, before]) if len(before) else boxes)
     if len(kept):
@@ -93,7 +93,7 @@ def find_image_boxes(boxes: np.ndarray, image_id: int) -> np.ndarray:
 
 
 def _select_surest(boxes: np.ndarray) -> np.ndarray:
-    """Return sorted boxes, at most MAX_BOXES_PER_CELL per cell."""
+    """Return sorted boxes, the most confident MAX_BOXES_PER_CELL per cell."""
     ordered = boxes[np.lexsort((-boxes["score"], boxes["class_id"], boxes["image_id"]))]
     new_cell = np.ones(len(ordered), bool)
     new_cell[1:] = np.diff(ordered["image_id"]).astype(bool) | np.diff(ordered["class_id"]).astype(bool)

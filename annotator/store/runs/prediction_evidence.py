@@ -1,4 +1,4 @@
-"""Scores and boxes of prediction sources per cell."""
+"""Scores and boxes of prediction sources for single cells (image, class), for display."""
 
 import numpy as np
 
@@ -29,13 +29,13 @@ def load_score_texts(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple
 
 
 def load_cell_boxes(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[ModelBox, ...]]:
-    """Return the most confident boxes of cells, without doubtful ones.
+    """Return the boxes of cells for display, without those far below the cell's best score.
 
     Args:
-        image_ids, class_ids: (n,) per cell.
+        image_ids, class_ids: (n,), one pair per cell.
 
     Returns:
-        Up to MAX_DRAWN_BOXES per cell and source.
+        Per cell, up to MAX_DRAWN_BOXES boxes of each source.
     """
     result: list[tuple[ModelBox, ...]] = [()] * len(image_ids)
     merged = None

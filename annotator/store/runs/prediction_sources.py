@@ -46,7 +46,7 @@ ScoreBlock = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class PredictionSource:
-    """An external model.
+    """An external model and the current version of its scores.
 
     Attributes:
         scale: PROBABILITY in [0, 1], or SCORE, which only orders within a class.
@@ -67,7 +67,7 @@ class PredictionSource:
 
 @dataclass(frozen=True, eq=False)
 class SourceScores(CellIndex):
-    """One memory-mapped version of a source.
+    """The memory-mapped scores of one version of a source.
 
     Attributes:
         scores: (n, C), nan for none.
@@ -116,24 +116,25 @@ def add(
     replace: bool = False,
     progress: ProgressCallback = ignore_progress,
 ) -> PredictionSource:
-    """Add scores to a source, which is made where there is none of this name; newer scores replace older ones.
+    """Add scores to a new or existing source, replacing older scores of the same cells.
 
     Memory stays flat: blocks are written one by one.
 
     Args:
         db: The project's database.
-        name: The name of the source.
+        name: Name of the source.
         scale: One of SCALES.
-        by: Who adds the scores.
-        image_ids: All images that the blocks name, in any order.
-        class_ids: All classes that the blocks name, in any order.
-        blocks: Called several times; where the blocks have several scores for a cell, the highest counts.
-        boxes: (n,) prediction_boxes.BOX of cells that the blocks have a score for.
-        replace: Delete all scores that the source had before.
+        by: Author of the change.
+        image_ids: All images of the blocks, in any order.
+        class_ids: All classes of the blocks, in any order.
+        blocks: Function that returns the blocks, called several times. A cell's highest score counts.
+        boxes: (n,) BOX_DTYPE, boxes of cells with a score in the blocks.
+        replace: Delete all earlier scores of the source.
         progress: Called with (blocks written, 0).
 
-    Raises AnnotatorError for a name that cannot be used, another scale than the source has, or too many sources;
-    DiskFull.
+    Raises:
+        AnnotatorError: The name or scale is invalid, the source has another scale, or there are too many sources.
+        DiskFull: The arrays cannot be written.
     """
     db.check_writable()
     with _lock_predictions(db):
@@ -175,7 +176,7 @@ def add(
 def remove_source(db: Database, name: str) -> PredictionSource:
     """Remove a source and its arrays. Raises AnnotatorError if unknown.
 
-    CLASS_NAMES_SOURCE also turns off guessing from names.
+    Removing CLASS_NAMES_SOURCE also turns off predictions from class names.
     """
     with _lock_predictions(db):
         source = find(db, name)
@@ -188,7 +189,7 @@ def remove_source(db: Database, name: str) -> PredictionSource:
 
 
 def open_scores(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
-    """Return the readable sources of `keys`, (source, version) each, or the current ones."""
+    """Return the scores of these (source, version) pairs, or of all current sources, if readable."""
     keys = load_versions(db) if keys is None else keys
     return [scores for key in keys if (scores := _open_cached(db, key)) is not None]
 
@@ -385,15 +386,7 @@ def _write_version(db: Database, path: Path, dtype: np.dtype, index: CellIndex, 
 def _apply_blocks(
     path: Path, index: CellIndex, blocks: Callable[[], Iterable[ScoreBlock]], had: bool, progress: ProgressCallback
 ) -> None:
-    """Write the blocks into the file.
-
-    Args:
-        path: The .npy file of the scores.
-        index: The rows and columns of the file.
-        blocks: Returns (image ids, class ids, scores) of each block; called twice where `had` is set.
-        had: Whether the file holds older scores, which are deleted where a block has a score.
-        progress: Called with (blocks written, 0).
-    """
+    """Write the blocks into the scores at `path`, replacing older scores if `had`."""
     scores = np.load(path, mmap_mode="r+")
     largest = float(np.finfo(scores.dtype).max)
     number = 0

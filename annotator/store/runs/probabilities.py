@@ -1,11 +1,13 @@
 """Probability files of a run's versions, each with only its changed classes.
 
-    runs/<id>/probabilities.npy         (N, C) float16, of the training     runs/<id>/v<n>/columns.npy
-(k, N) float16, changed classes     runs/<id>/v<n>/columns_of.npy       (C + 1, 2) int64: version and row
-per class, -1 for its probabilities.npy,                                         last the version with that
-file     runs/<id>/v<n>/probabilities.npy    or all classes
+    runs/<id>/probabilities.npy          (N, C) float16, of the training
+    runs/<id>/v<n>/columns.npy           (k, N) float16, changed classes
+    runs/<id>/v<n>/columns_of.npy        (C + 1, 2) int64, where each class is stored
+    runs/<id>/v<n>/probabilities.npy     or all classes
 
-One answer at a million images thus writes 2 MB instead of 200.
+A row of columns_of.npy has a version and the row of its columns.npy, or -1 for the base version's
+probabilities.npy. The last row has the base version. One answer at a million images thus writes 2 MB
+instead of 200.
 """
 
 from collections.abc import Sequence
@@ -24,7 +26,7 @@ WHOLE_VERSION_RATIO = 4  # a version that changes more than one column in so man
 
 
 class LayeredProbabilities:
-    """Probabilities (N, C) with some columns in other arrays.
+    """A read-only array of probabilities (N, C), some columns of which are in other arrays.
 
     Indexing by one row and one column key returns a copy.
     """
@@ -117,7 +119,7 @@ def open_probabilities(db: Database, run_id: int, version: int) -> Rows:
 def save_columns(
     db: Database, run_id: int, version: int, before: int, columns: Sequence[int], values: np.ndarray
 ) -> None:
-    """Write a version that changes columns of `before`. Raises DiskFull.
+    """Write a version that differs from version `before` in some columns. Raises DiskFull.
 
     Args:
         columns: (k,) changed columns.
@@ -157,7 +159,7 @@ def should_write_whole(db: Database, run_id: int, version: int, columns: int) ->
 
 
 def find_needed_versions(paths: Paths, run_id: int, version: int) -> set[int]:
-    """Return the versions whose files this one reads."""
+    """Return the versions whose files are needed to read this one."""
     try:
         place = _locate_columns(paths, run_id, version)
     except (OSError, ValueError):  # damaged: a training follows

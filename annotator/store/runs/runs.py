@@ -86,7 +86,7 @@ def publish(
 
 
 def load_source_versions(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
-    """Return (source, version) of used external predictions."""
+    """Return the (source, version) pairs of external predictions that a run used."""
     return tuple(
         db.tuples(
             "SELECT prediction_source_id, version FROM run_source WHERE run_id = ? ORDER BY prediction_source_id",
@@ -96,7 +96,7 @@ def load_source_versions(db: Database, run_id: int) -> tuple[tuple[int, int], ..
 
 
 def load_source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]]:
-    """Return external prediction weights: source -> class -> weight."""
+    """Return the weights of external predictions in a run: source -> class -> weight."""
     rows = db.tuples("SELECT prediction_source_id, weights FROM run_source WHERE run_id = ?", [run_id])
     return {source: {int(class_id): weight for class_id, weight in json.loads(text).items()} for source, text in rows}
 
@@ -125,7 +125,7 @@ def load_current_run(db: Database) -> Run | None:
 
 
 def find_damaged_runs(db: Database) -> list[int]:
-    """Return the newest published runs with unreadable rows."""
+    """Return the newest published runs whose database rows are invalid."""
     return [row["id"] for row in _load_newest_rows(db) if _to_run(row) is None]
 
 
@@ -163,7 +163,7 @@ def _load_newest_rows(db: Database) -> list[dict[str, Any]]:
 
 
 def count_training_positives(db: Database, run_id: int, class_id: int, limit: int) -> int:
-    """Count a run's training positives, up to `limit`."""
+    """Count a class's present labels up to a run's training, up to `limit`."""
     return db.value(
         """SELECT count(*) FROM (SELECT 1 FROM label WHERE class_id = ? AND state = 1 AND decision_id <=
         (SELECT trained_decision_id FROM run WHERE id = ?) LIMIT ?)""",

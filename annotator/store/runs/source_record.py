@@ -1,4 +1,4 @@
-"""Accuracy of prediction sources on later answers."""
+"""Accuracy of external models on answers given after their predictions."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ PRESENT_THRESHOLD = 0.5  # a probability from here on says "present"
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """The accuracy of one prediction source.
+    """Counts of one prediction source's right and wrong predictions.
 
     Attributes:
         said_present, present_right: Cells predicted present, and those answered so.
@@ -25,7 +25,7 @@ class SourceRecord:
 
 
 def load_source_records(db: Database) -> list[SourceRecord]:
-    """Return each probability source's accuracy on answers with a logged score, not chosen by it."""
+    """Return how often unbiased answers confirmed each source of probabilities."""
     unbiased = list_sources(unbiased=True)
     marks = ",".join("?" * len(unbiased))
     rows = db.tuples(

@@ -1,7 +1,7 @@
-"""Prelabeling of a project by a model: claim, progress and requests.
+"""Prelabeling of a project by a model: running process, progress and requests.
 
-The setting `tagging` is the heartbeat state. `tagging_wanted` is the user's request, which starts or ends the
-process.
+One process prelabels at a time and reports its progress in the setting `tagging`. The user's request in
+`tagging_wanted` starts or ends it.
 """
 
 from dataclasses import asdict, dataclass
@@ -21,16 +21,16 @@ STATE_SETTING, REQUEST_SETTING, STOP_SETTING, RESULT_SETTING = (
 
 @dataclass(frozen=True)
 class TaggingState(Claim):
-    """The state of a process that asks a model about images.
+    """The progress that the prelabeling process reports.
 
     Attributes:
-        url, model: The server and the model.
-        name: The source of predictions that it writes.
-        done, of: Images; 0 where it is not known.
-        per_minute: Images a minute.
-        seconds_left: None while that is not known.
-        without: Questions that stayed without an answer.
-        error: Why the last question stayed without one; "" where it did not.
+        url, model: Server and model.
+        name: Prediction source that it writes.
+        done, of: Images, 0 if unknown.
+        per_minute: Images per minute.
+        seconds_left: None if unknown.
+        without: Number of unanswered questions to the model.
+        error: Why the last question was unanswered, or "".
     """
 
     url: str
@@ -63,7 +63,7 @@ report, release, get_running = _TAGGING_CLAIM.report, _TAGGING_CLAIM.release, _T
 
 
 def claim(db: Database, url: str, model: str, name: str) -> TaggingState:
-    """Claim the prelabeling. Raises AlreadyRunning if another process has it."""
+    """Reserve the prelabeling for this process. Raises AlreadyRunning if another process has it."""
 
     def describe_running(other: TaggingState) -> str:
         return (

@@ -1,9 +1,9 @@
-"""The tables of project.db: step_001.py creates them, and a later change is a step of its own.
+"""The tables of project.db and the schema steps that create and change them.
 
-Start reading in step_001.py: its files say of each table what one row is. triggers.py keeps counts and derived rows.
-A later step is a module step_NNN with a function step_NNN(db), found by its name and applied once, in order. A released
-step is never edited. A step that creates a table again creates its triggers again, except image_changed, which is
-created again after every step.
+Begin with step_001.py, whose files describe a row of each table. triggers.py keeps counts and derived rows.
+A later step is a module step_NNN with a function step_NNN(db), found by its name and applied once, in order.
+A released step is never edited. A step that recreates a table recreates its triggers, except image_changed,
+which is recreated after every step.
 """
 
 import pkgutil
@@ -23,7 +23,7 @@ STEP_NAMES: list[str] = []  # in the order in which they are applied
 
 
 def add_step(step: Callable[[Database], None]) -> None:
-    """Add a step after all others, under the name of its function."""
+    """Register a schema step after all others, under the name of its function."""
 
     @wraps(step)  # with its name
     def apply_step(db: Database) -> None:

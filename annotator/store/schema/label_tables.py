@@ -1,4 +1,4 @@
-"""The tables of decisions and of what follows from them: labels, disagreements, counts; of model answers and audits."""
+"""The tables of decisions, derived labels, disagreements, counts, accepted cells and audits."""
 
 LABEL_TABLES_SQL = """
 -- Decisions and labels

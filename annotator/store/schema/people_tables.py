@@ -1,4 +1,4 @@
-"""The tables of members, their rights, and who is asked what."""
+"""The tables of members, access, leases, assignments, blind work and speed tests."""
 
 PEOPLE_TABLES_SQL = """
 -- One row per member. A project that one person labels on their own computer has none.

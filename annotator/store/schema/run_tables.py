@@ -1,4 +1,4 @@
-"""The tables of trainings, of the worker, and of predictions from outside the project."""
+"""The tables of trainings, the worker, and external predictions."""
 
 RUN_TABLES_SQL = """
 -- One row per training. Its arrays are in runs/<id>/, and those of later versions in runs/<id>/v<version>/.

@@ -1,13 +1,13 @@
-"""Reading a script of SQL, for the steps."""
+"""Splitting of SQL scripts into statements, for schema steps."""
 
 import sqlite3
 from collections.abc import Iterator
 
 
 def split_statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script one by one; executescript would commit first.
+    """Yield the statements of a script one by one, because executescript would commit first.
 
-    A trigger, which has semicolons inside, is one statement.
+    A trigger, which contains semicolons, is one statement.
     """
     statement = ""
     for line in script.splitlines():

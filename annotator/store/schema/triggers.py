@@ -1,6 +1,6 @@
-"""The triggers of project.db: they keep counts, versions and derived rows in the transaction of what they follow from.
+"""The triggers of project.db, which update counts, versions and derived rows in the same transaction.
 
-A later step that creates a table again creates its triggers again.
+A later step that recreates a table recreates its triggers.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ WORK_COLUMNS = ("stage", "stage_decision", "problem", "capture_read")
 
 
 def create_image_change_trigger(db: Database) -> None:
-    """Create the trigger again that adds a row to image_change when any column outside WORK_COLUMNS gets a new value.
+    """Recreate the trigger that logs changed images in image_change.
 
-    Its columns are those of the table now, so a column that a step adds is among them.
+    It fires when a column outside WORK_COLUMNS gets a new value, including columns added by later steps.
     """
     columns = [row[1] for row in db.execute("PRAGMA table_info(image)").fetchall() if row[1] not in WORK_COLUMNS]
     db.execute("DROP TRIGGER IF EXISTS image_changed")
@@ -28,10 +28,10 @@ END"""
 
 
 def build_implication_triggers() -> Iterator[str]:
-    """Yield the SQL of the triggers that keep implied answers, rows of `accepted`; without relations they do nothing.
+    """Yield the SQL of the triggers that keep implied cells in `accepted`, idle without class relations.
 
-    What the changed label can imply, or implies no more, is derived again. A cell has no implied answer where people
-    have answered it, or where answers imply both of its states.
+    They rederive what a changed label implies. A cell is not implied if it is answered, or if answers imply both
+    of its states.
     """
     for name, event, changed, states, own_class in (
         ("label_implies", "INSERT", "new", "(new.state)", "0"),

@@ -32,7 +32,7 @@ ID_DTYPE = np.dtype(np.int64)
 
 @dataclass(frozen=True)
 class ArrayDamage:
-    """Unusable files.
+    """A report of unusable array files.
 
     Attributes:
         what: Files and problems, as a sentence.
@@ -61,7 +61,7 @@ class _ExpectedFile(NamedTuple):
 
 
 def find_damages(db: Database) -> Iterator[ArrayDamage]:
-    """Yield all damages."""
+    """Yield a report per group of unusable array files."""
     yield from find_suggestion_damages(db)
     yield from _find_head_damages(db)
     backbone = configuration.get_backbone(db)

@@ -50,7 +50,7 @@ class HealthFinding:
         why: Likely cause.
         todo: User action.
         is_derived: Whether a repair can rebuild or delete the data.
-        is_left: Whether crashed processes left these files.
+        is_left: Whether these are files left by crashed processes.
     """
 
     what: str
@@ -76,17 +76,17 @@ class HealthReport:
 
 
 def examine(project: Path, *, repair: bool = False, progress: StepCallback | None = None) -> HealthReport:
-    """Check everything in a project, and repair what can be derived again.
+    """Check everything in a project, and optionally repair what can be rebuilt.
 
     Args:
         project: The project folder.
-        repair: Derive again what does not agree with the decisions, delete damaged arrays that are made again, and
-            remove what killed processes have left.
+        repair: Rebuild data that differs from the decisions, and delete damaged arrays that are recreated and
+            files left by crashed processes.
         progress: Called with (state, done, of).
 
     Raises:
-        UnsupportedVersion: The project is of a version that this program cannot open.
-        AnnotatorError: The project does not exist, or the disk has no room for the copy kept before a repair.
+        UnsupportedVersion: This program cannot open the project's version.
+        AnnotatorError: The project does not exist, or the disk has no space for the copy made before a repair.
     """
     show = progress or ignore_steps
     paths = Paths(project.resolve())

@@ -67,9 +67,9 @@ class AccessMiddleware:
     """The access control middleware.
 
     Attributes:
-        keys: None without one-time keys.
-        access: None allows this computer only.
-        sessions: None without members.
+        keys: One-time keys of this server run, or None.
+        access: How the server is reached. None allows this computer only.
+        sessions: The members' sessions, None without members.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class AccessMiddleware:
         return None if self.sessions is None or self.allowance.consume(client) else build_rate_limit_response()
 
     def _check_local_request(self, scope: Scope, headers: Headers, path: str) -> Response | None:
-        """Check a request without members."""
+        """Return the refusal or redirect of a request without members, or None."""
         port = scope["server"][1]
         admitted = self.tokens().is_valid_cookie(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
         if scope["type"] == "websocket":
@@ -163,7 +163,7 @@ class AccessMiddleware:
     async def _check_member_request(
         self, sessions: Sessions, scope: Scope, headers: Headers, path: str
     ) -> Response | None:
-        """Check a request with members."""
+        """Return the refusal or redirect of a request with members, or None."""
         cookies = HTTPConnection(scope).cookies
         member = await _load_member(sessions, cookies)
         if answer := self._check_rate_limit(member.id if member else _get_client_network(scope)):

@@ -31,7 +31,7 @@ class RateLimiter:
         return is_within
 
     def charge(self, client: Hashable, cost: float) -> float:
-        """Count unavoidable work, and return the seconds until it is within the limit."""
+        """Charge work that is done anyway, and return the seconds until it is within the limit."""
         left, now = self._refill(client)
         self._store_level(client, left - cost, now)
         return max(0.0, cost - left) / self._a_second

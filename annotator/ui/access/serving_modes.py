@@ -23,13 +23,13 @@ BASE_PATH_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 @dataclass(frozen=True)
 class Access:
-    """The way that one server run is reached.
+    """How one server run is reached: address, proxies and sign-in.
 
     Attributes:
         mode: LOCAL (no members), INVITATION or OIDC.
         origin: Public scheme, name and port.
         base_path: "" or like "/annotator".
-        trusted_proxies: Trusted for X-Forwarded headers.
+        trusted_proxies: Proxies whose X-Forwarded headers are trusted.
         home_url: Start page of several projects, or "".
         provider: Streamlit's login configuration.
     """

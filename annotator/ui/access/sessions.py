@@ -133,7 +133,7 @@ class Sessions:
         return self.tokens.read_session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
 
     def _list_session_names(self, cookies: Mapping[str, str]) -> list[str]:
-        """Hash decoded sessions to log names, because one signed text has several spellings."""
+        """Return the log names of sessions: hashes of decoded content, as one signed text has many spellings."""
         return [
             _hash_session(found)
             for found in (self._read_own_session(cookies), self._read_login(cookies))

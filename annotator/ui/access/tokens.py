@@ -40,7 +40,7 @@ class Tokens:
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
     def mint(self, annotator: str) -> str:
-        """Return the annotator's token, constant per day for browser image caches."""
+        """Return a token that names the annotator in requests, constant per day for browser image caches."""
         return self._signer.dumps([annotator, _get_day_number() + VALID_DAYS])
 
     def read_author(self, token: str) -> str | None:
@@ -80,11 +80,11 @@ class Tokens:
         return content[1], content[2]
 
     def create_listing_cookie(self, port: int, member_id: int, session: str) -> str:
-        """Return the cookie that lists this project for a member."""
+        """Return the cookie by which the start page lists this project for a member."""
         return self._listings.dumps([port, member_id, time.time(), session])
 
     def read_listing(self, cookie: str, port: int) -> tuple[int, float, str] | None:
-        """Return (member id, unix seconds, session) of a listing cookie, or None."""
+        """Return (member id, creation in unix seconds, session) of a start page cookie, or None."""
         content = _load_signed(self._listings, cookie)
         if (
             content is None
@@ -96,7 +96,7 @@ class Tokens:
         return content[1], content[2], content[3]
 
     def get_provider_signer(self, name: str) -> URLSafeTimedSerializer:
-        """Return the signer of Streamlit's login cookie."""
+        """Return the signer of Streamlit's login cookie with this name."""
         return URLSafeTimedSerializer(self.provider_secret, salt=name)
 
     def create_key(self, run: str, seconds: float | None = KEY_SECONDS, member_id: int | None = None) -> str:

@@ -27,7 +27,7 @@ MAX_MESSAGE_BYTES = 5 << 20  # bytes of a message; uvicorn would take as much as
 
 
 class WebSocketThrottle:
-    """The allowances of all WebSockets."""
+    """The rate limits of WebSocket messages, per person and per socket."""
 
     def __init__(self) -> None:
         self._people = RateLimiter(PERSON_BURST_RUNS, PERSON_RUNS_PER_SECOND)
@@ -66,7 +66,7 @@ class WebSocketThrottle:
 
 
 class _ThrottledReceive:
-    """The delayed `receive` of one WebSocket."""
+    """The ASGI `receive` of one WebSocket, which delays messages over the rate limits."""
 
     def __init__(self, pacing: WebSocketThrottle, client: Hashable, receive: Receive, send: Send):
         self._pacing, self._who, self._receive, self._send = pacing, client, receive, send

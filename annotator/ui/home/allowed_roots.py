@@ -34,7 +34,7 @@ class FolderListing:
 
 
 class AllowedRoots:
-    """The allowed roots, resolved.
+    """A check that resolved paths lie below the allowed roots.
 
     Args:
         paths: Roots offered on the page.
@@ -46,7 +46,7 @@ class AllowedRoots:
         self._all = _resolve_folders([*paths, *unlisted])
 
     def list_folder(self, given: str) -> FolderListing:
-        """Return the folder's content."""
+        """Check a folder's path and return its content."""
         path = self.resolve_folder(given)
         names: list[str] = []
         images = 0
@@ -77,7 +77,7 @@ class AllowedRoots:
         return path
 
     def resolve_path(self, given: str) -> Path:
-        """Resolve a path, or raise AnnotatorError."""
+        """Resolve a path, or raise AnnotatorError if outside the roots, hidden or missing."""
         path = parse_absolute_path(given)
         try:
             real = path.resolve()
@@ -97,7 +97,7 @@ class AllowedRoots:
         return real
 
     def _find_root(self, real: Path) -> Path | None:
-        """Return the innermost root, possibly inside another's hidden folder."""
+        """Return the innermost root that contains a resolved path, or None."""
         around = [root for root in self._all if real.is_relative_to(root)]
         return max(around, key=lambda root: len(root.parts), default=None)
 

@@ -22,7 +22,7 @@ class BackupState:
     Attributes:
         what: Current step.
         done, of: Progress of the step. `of` is 0 if unknown.
-        said: Result, "" before the first.
+        said: Result of the last backup, or "".
         backups: Number of backups.
     """
 
@@ -36,7 +36,7 @@ class BackupState:
 
 
 class BackupRunner:
-    """The backup threads, one per project."""
+    """Runs backups in threads, one per project."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,6 +1,6 @@
 """The content of a folder that may become a project: images, class lists and labels.
 
-Only labels that need no questions are offered.
+Labels are offered only if they can be imported without questions.
 """
 
 import tempfile
@@ -46,7 +46,7 @@ class FoundLabels:
 
     Attributes:
         file: Table or folder.
-        why: Reason of its recognition.
+        why: How the labels were recognized.
         text: Class names, one per line.
         trouble: Why they cannot be imported, or "".
     """
@@ -64,7 +64,8 @@ class FolderScan:
     """The content of a folder and its subfolders.
 
     Attributes:
-        endings: Ending -> image count.
+        endings: File suffix -> image count.
+        samples: Paths of a few images.
         said: Sentences about skipped files.
     """
 

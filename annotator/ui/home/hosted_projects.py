@@ -23,7 +23,8 @@ class HostedProject:
 
     Attributes:
         name: Folder name, used in URLs.
-        db: None if unusable, see `trouble`.
+        db: None if unusable.
+        trouble: Why it is unusable, or "".
     """
 
     name: str
@@ -117,7 +118,7 @@ def _find_project_folders(path: Path) -> list[Path]:
 
 
 def open_project(folder: Path) -> HostedProject:
-    """Return the folder's project, perhaps unusable."""
+    """Open the project in a folder. If unusable, `trouble` has the reason."""
     name = unescape_path(folder.name)
     if not SAFE_NAME_PATTERN.fullmatch(name) or name in RESERVED_NAMES:
         why = f"Its name {name!r} cannot be part of an address: letters, digits and . _ ~ - can. Rename the folder."

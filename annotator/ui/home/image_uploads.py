@@ -102,7 +102,7 @@ class ImageUploads:
         return incoming
 
     def finish_batch(self, visitor: str, batch_id: str) -> Path:
-        """Return the final folder of a batch."""
+        """Move a batch to its final folder and return that folder."""
         with self._lock:
             batch = self._find_batch(visitor, batch_id)
             if batch is None or not any(batch.folder.iterdir()):

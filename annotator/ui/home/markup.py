@@ -66,7 +66,7 @@ def render_page(base: str, title: str, body: str, script: str = "") -> str:
 
 
 def render_script_page(base: str, title: str, data: dict[str, Any], script: str) -> str:
-    """Return a page drawn by its script."""
+    """Return a page whose content a script draws from `data`."""
     return render_page(base, title, f'<main id="page" data-page="{html.escape(json.dumps(data))}"></main>', script)
 
 
@@ -77,6 +77,7 @@ def render_projects_page(
 
     Args:
         base: Path before /start.
+        may_make: Whether the visitor may create projects.
         troubles: HTML of unusable projects.
         sample: Page of the sample project, or "".
     """

@@ -48,20 +48,20 @@ Handler = Callable[[Request, Visitor], Awaitable[Response]]
 
 
 class FolderRequest(Struct):
-    """A server folder, "" for the first."""
+    """The request body that names a server folder, "" for the first."""
 
     path: TypedText = ""
 
 
 class ClassesRequest(Struct):
-    """Classes as typed or pasted."""
+    """The request body with classes as typed or pasted."""
 
     text: Annotated[str, Meta(max_length=500_000)]
     commas: Literal["split", "keep"] = SPLIT
 
 
 class CreateRequest(ClassesRequest, kw_only=True):
-    """A project to create, with a label file or ""."""
+    """The request body to create a project, with a label file or ""."""
 
     name: Annotated[str, Meta(max_length=100)]
     path: TypedText
@@ -70,19 +70,19 @@ class CreateRequest(ClassesRequest, kw_only=True):
 
 
 class UnfinishedRequest(Struct):
-    """The name of an unfinished project."""
+    """The request body that names an unfinished project."""
 
     name: Annotated[str, Meta(max_length=100)]
 
 
 class ImageQuery(UploadQuery):
-    """An image's name and batch."""
+    """The query parameters of an uploaded image: its name and batch."""
 
     batch: Annotated[str, Meta(max_length=100)]
 
 
 class EndBatchRequest(Struct):
-    """A batch to finish or remove."""
+    """The request body to finish (`keep`) or remove an upload batch."""
 
     batch: Annotated[str, Meta(max_length=100)]
     keep: bool
@@ -184,7 +184,7 @@ class NewProjectPage:
         return HTMLResponse(text, headers=markup.NO_STORE_HEADERS)
 
     async def _list_folders(self, request: Request, visitor: Visitor) -> Response:
-        """Handle POST {path}: return its subfolders."""
+        """Handle POST {path}: return the folder's subfolders."""
         given = parse_body(await read_body(request), FolderRequest).path
         found = await run_sync(self._build_folder_listing, given)
         return JSONResponse(found, headers=NO_STORE_HEADERS)
@@ -202,7 +202,7 @@ class NewProjectPage:
         }
 
     async def _scan_folder(self, request: Request, visitor: Visitor) -> Response:
-        """Handle POST {path}: return its content."""
+        """Handle POST {path}: return the images and class lists of a folder."""
         given = parse_body(await read_body(request), FolderRequest).path
         found = await run_sync(self._build_scan, given, limiter=self._few)
         return JSONResponse(found, headers=NO_STORE_HEADERS)
@@ -213,7 +213,7 @@ class NewProjectPage:
         return found | {"name": hosted_projects.choose_free_name(folder.name, self._places, self._folder)}
 
     async def _find_labels(self, request: Request, visitor: Visitor) -> Response:
-        """Handle POST {path}: return its labels or null."""
+        """Handle POST {path}: return the labels found in a folder, or null."""
         given = parse_body(await read_body(request), FolderRequest).path
         find = folder_scan.find_labels
         labels = await run_sync(lambda: find(self._roots.resolve_folder(given), self._roots), limiter=self._few)
@@ -311,7 +311,7 @@ class NewProjectPage:
         return link
 
     def _find_email(self, name: str) -> str:
-        """Return an owner's provider email, or ""."""
+        """Return the email of the owner with this name, or ""."""
         databases = (place.db for place in self._places if place.db is not None)
         owners = (one for db in databases for one in members.load_members(db) if one.role == Role.OWNER)
         return next((one.email for one in owners if one.name == name), "")

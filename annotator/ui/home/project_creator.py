@@ -63,10 +63,10 @@ class CreationState:
 
 
 class ProjectCreator:
-    """The thread that creates projects.
+    """Creates projects in a thread, one at a time.
 
     Args:
-        made: Returns the URL for a folder and creator.
+        on_created: Returns the URL for a new project's folder and creator.
     """
 
     def __init__(self, on_created: Callable[[Path, str], str]):

@@ -39,25 +39,25 @@ ChangeHandler = Callable[[bytes, Visitor], dict[str, Any]]
 
 
 class ProjectRequest(Struct):
-    """A project by name."""
+    """The request body that names a project."""
 
     project: str
 
 
 class RenameRequest(ProjectRequest):
-    """A project's new name."""
+    """The request body with a project's new name."""
 
     name: str
 
 
 class ArchiveRequest(ProjectRequest):
-    """Archive or restore a project."""
+    """The request body to archive or restore a project."""
 
     archived: bool
 
 
 class TrashRequest(ProjectRequest):
-    """A project with its typed name."""
+    """The request body to trash a project, with its name typed as confirmation."""
 
     typed: str
 

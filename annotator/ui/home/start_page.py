@@ -52,7 +52,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class StartPage:
-    """The page, for members or the local user."""
+    """The start page and its routes, for members or the local user."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from annotator.ui.home.hosted_projects import HostedProject
 
 @dataclass(frozen=True)
 class VisibleProject:
-    """A visible project (`member` None locally)."""
+    """A project that a visitor may see (`member` None locally)."""
 
     place: HostedProject
     member: Member | None = None
@@ -28,7 +28,7 @@ class VisibleProject:
 
     @property
     def sees_all(self) -> bool:
-        """Return whether all answers are visible."""
+        """Return whether the visitor may see all answers."""
         return self.member is None or self.member.highest_right >= Right.REVIEW
 
 

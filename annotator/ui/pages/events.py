@@ -77,7 +77,7 @@ def _draw_start(db: Database) -> None:
 
 
 def _load_events(db: Database) -> Events | None:
-    """Return the events, or show progress."""
+    """Return the events, or draw progress and return None while they are loaded."""
     work = get_computations(db).request(
         ("events", capture.get_change_key(db)), 0, lambda note: project_events.derive_current(db).gap
     )

@@ -121,7 +121,7 @@ def _set_role(db: Database, member: Member, role: Role, by: str) -> None:
 
 
 def _report_stored(message: str) -> None:
-    """Show the sentence, and let the change of roles take effect."""
+    """Show a message about a stored change, and apply the changed roles to open sessions."""
     st.toast(frame.escape_markdown(message))
     _refresh_roles()
 

@@ -41,7 +41,7 @@ nor what is refused tells which of these images have known answers."""
 
 
 def mask_source(source: str) -> str:
-    """Return a decision's source, hiding reference images from annotators."""
+    """Return a decision's source for display, not revealing reference images."""
     return image_overlap.OVERLAP_SOURCE if source in BLIND_SOURCES else source
 
 
@@ -57,9 +57,10 @@ async def recent(request: Request, annotator: str) -> Response:
 async def decide(request: Request, annotator: str) -> Response:
     """Handle POST {decisions} -> {saved, refused, opinions, contradicted, today}: store decisions.
 
-    Each is checked alone, and resending changes nothing. opinions: uuids on disputed cells that this person may
-    not resolve. contradicted: [[image, class, state, other class, its state]], older answers that batches
-    contradict.
+    Invalid ones do not block the others, and resending changes nothing.
+
+    opinions      uuids of decisions on cells with a disagreement that this person may not resolve
+    contradicted  [[image, class, state, other class, its state]]: older answers that batches contradict
     """
     given, refused = parse_decisions(await read_body(request))
     result, more = await run_sync(_store_decisions, given, annotator)
@@ -119,7 +120,7 @@ def _can_ask_about(batch: BatchRequest) -> bool:
 
 
 def _find_contradicted(batches: list[str], blind: str) -> list[tuple[int, int, int, int, int]]:
-    """Return contradicted answers, without images pending blind."""
+    """Return contradicted answers, except on images still to be answered blind."""
     found = implied_cells.find_answers_contradicted_by(served_project.db(), batches)
     hidden = (
         blindness.find_hidden_images(served_project.db(), blind, sorted({row[0] for row in found}))
@@ -130,7 +131,7 @@ def _find_contradicted(batches: list[str], blind: str) -> list[tuple[int, int, i
 
 
 def _find_author(given: AnyDecisionRequest, own: str) -> str | None:
-    """Return the author shown by the decision's token, or None."""
+    """Return the annotator to whom the decision's token belongs, or None."""
     if given.annotator in ("", own):
         return own
     if served_project.tokens().read_author(given.signature or "") != given.annotator:
@@ -143,14 +144,14 @@ def _find_author(given: AnyDecisionRequest, own: str) -> str | None:
 
 
 def _find_unsampled_cell(db: Database, given: AnyDecisionRequest) -> tuple[int, int] | None:
-    """Return a cell outside the audits, or None."""
+    """Return an answered cell that no audit has sampled, or None."""
     cells = _get_cells(given)
     drawn = audits.find_sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)
 
 
 def _find_blind_source(db: Database, given: AnyDecisionRequest) -> str | None:
-    """Return the source of a blind answer, or None."""
+    """Return the source to store for a blind answer, or None if its image is not labeled blind."""
     stored = db.value("SELECT source FROM decision WHERE uuid IN (?, ?)", [given.uuid, f"{given.uuid}:0"])
     if stored is not None:  # sent again
         return stored
@@ -191,7 +192,7 @@ def _build_decision(given: AnyDecisionRequest, annotator: str) -> Decision | Bat
 
 
 def _mark_others_images(db: Database, decision: Decision | Batch) -> Decision | Batch:
-    """Exclude other annotators' images from an event batch."""
+    """Return an event batch that leaves out images of other annotators, other decisions unchanged."""
     if not isinstance(decision, EventBatch):
         return decision
     image_ids = {image_id for image_id, _, _, _ in decision.copies}

@@ -21,7 +21,8 @@ from annotator.ui.shared.requests import HistoryRequest, parse_body
 async def history(request: Request, annotator: str) -> Response:
     """Handle POST {image} -> {decisions, hidden}: list an image's decisions, oldest first.
 
-    Own active comments carry their uuid for undo. While the image is pending blind, only own notes are sent.
+    Own active comments carry their uuid for undo. While this person must answer the image blind, only own notes
+    are sent.
     """
     asked = parse_body(await read_body(request), HistoryRequest)
     events, hidden = await run_sync(_load_history, asked.image, get_blind_annotator(request, annotator))

@@ -63,8 +63,8 @@ async def thumb(request: Request, annotator: str) -> Response:
 async def heatmap(request: Request, annotator: str) -> Response:
     """Handle GET: return a heat map, or 202 while the worker creates it.
 
-    Headers hold the run's image count of the class (if few), and a possibly confused class with counts. Images
-    pending blind are refused.
+    Headers hold the run's training images of the class (if few), and the class possibly shown instead, with
+    counts. Images that the annotator must still answer blind are refused.
     """
     asked = convert_values(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, served_project.db()

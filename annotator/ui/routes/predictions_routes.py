@@ -22,7 +22,7 @@ _single_limiter: list[CapacityLimiter] = []  # made in the server's loop
 
 
 async def predictions(request: Request, token: str) -> Response:
-    """Handle POST {name, scale?, images, only_known?} -> {images, unknown_images, version}.
+    """Handle POST {name, scale?, images, only_known?} -> {images, unknown_images, version}: store scores.
 
     images: [{image | sha256, scores: {class: x}}].
     """

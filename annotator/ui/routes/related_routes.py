@@ -25,7 +25,8 @@ MAX_RELATED_IMAGES = 200  # images that are told: each may get an answer of ever
 async def twins_of(request: Request, annotator: str) -> Response:
     """Handle POST {image} -> {twins: [{id, name, flag, labels}], answers: [[class, state]], more}.
 
-    answers: this person's labels. labels: classes labeled by anyone. Images pending blind are omitted.
+    answers: this person's labels. labels: classes labeled by anyone. more: further near-duplicates. Images to be
+    answered blind are omitted.
     """
     asked = parse_body(await read_body(request), RelatedRequest)
     return JSONResponse(
@@ -39,7 +40,7 @@ async def twins_of(request: Request, annotator: str) -> Response:
 async def event_of(request: Request, annotator: str) -> Response:
     """Handle POST {image} -> {event, images, first, frames: [{id, name, flag, labels, away}]}.
 
-    event      null without events
+    event      null if the image has none
     images     event size, even beyond MAX_RELATED_IMAGES
     first      index of the first frame
     labels     classes labeled by anyone
@@ -82,7 +83,7 @@ def _load_event(db: Database, image_id: int, annotator: str, blind: str) -> dict
 
 
 def _build_images(db: Database, image_ids: Sequence[int], blind: str) -> list[dict[str, Any]]:
-    """Return images as JSON, without those pending blind."""
+    """Return images as JSON, without those still to be answered blind."""
     hidden = blindness.reveal_visible_images(db, blind, image_ids) if blind and image_ids else set()
     return [
         {

@@ -36,7 +36,7 @@ MAX_EXAMPLES = 6
 
 
 async def work(request: Request, annotator: str) -> Response:
-    """Handle POST: lease a mode's next images."""
+    """Handle POST {mode, ...}: lease the next images to annotate or review."""
     asked = parse_body(await read_body(request), WorkRequest)
     if asked.only.kind == "annotator_disagreements":  # these show the answers of others
         require_right(request, Right.REVIEW)
@@ -57,10 +57,10 @@ async def work(request: Request, annotator: str) -> Response:
 
 
 async def grids(request: Request, annotator: str) -> Response:
-    """Handle POST: lease the next grids.
+    """Handle POST: lease the next grids of images for one class.
 
-    have and passed are [image, class] pairs. Class null selects the best class except `but`. audit hides
-    predictions.
+    have and passed are displayed and finished [image, class] pairs. Class null selects the best class except
+    `but`. audit hides predictions.
     """
     asked = parse_body(await read_body(request), GridRequest)
     wanted = WantedGrids(
@@ -80,9 +80,9 @@ async def grids(request: Request, annotator: str) -> Response:
 
 
 async def items(request: Request, annotator: str) -> Response:
-    """Handle POST {images} -> {items}: return any images with current labels and viewers, unleased.
+    """Handle POST {images} -> {items}: return images with current labels and viewers, not leased.
 
-    Images pending blind reveal nothing (`hidden`).
+    Images that the annotator must still answer blind reveal nothing (`hidden`).
     """
     asked, blind = parse_body(await read_body(request), ItemsRequest), get_blind_annotator(request, annotator)
     return JSONResponse(
@@ -101,7 +101,7 @@ async def neighbours(request: Request, annotator: str) -> Response:
 async def classes(request: Request, annotator: str) -> Response:
     """Handle POST {} -> {classes, best}: return class progress and estimated remaining images.
 
-    Estimates are null for blind annotators, because they follow from all answers.
+    Estimates are null for annotators with images to answer blind, because they reveal others' answers.
     """
     parse_body(await read_body(request), EmptyRequest)
     return JSONResponse(
@@ -110,7 +110,10 @@ async def classes(request: Request, annotator: str) -> Response:
 
 
 async def examples(request: Request, annotator: str) -> Response:
-    """Handle POST {class} -> {images}: chosen examples, then newest, none pending blind."""
+    """Handle POST {class} -> {images}: return chosen example images, then the newest positives.
+
+    Images still to be answered blind are omitted.
+    """
     asked = parse_body(await read_body(request), ClassRequest)
     images = await run_sync(_find_examples, asked.class_id, get_blind_annotator(request, annotator))
     return JSONResponse({"images": images}, headers=NO_STORE_HEADERS)

@@ -1,4 +1,4 @@
-"""The read-ahead after a start, which saves the first visitor seconds with a million images."""
+"""Loading of the Gallery's data at server start, which saves the first visitor seconds."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ log = logging.getLogger("annotator.ahead")
 
 
 class ReadAhead:
-    """The thread that reads ahead."""
+    """The thread that loads the Gallery's data after the start."""
 
     def __init__(self, db: Database, pause: float = HEAD_START_SECONDS):
         self.db, self.pause = db, pause
@@ -25,7 +25,7 @@ class ReadAhead:
         self._thread.start()
 
     def stop(self) -> None:
-        """Prevent reading that has not started."""
+        """Cancel the loading unless it has begun."""
         self._ending.set()
         self._thread.join(0.1)
 

@@ -61,7 +61,7 @@ class ReaderPool:
         """Call the function in a pool thread and return its result.
 
         Args:
-            file: No second read starts while one hangs.
+            file: Key of the file. While a read of it hangs, others are refused.
             kind: Requests of equal file and kind share a read.
 
         Raises:

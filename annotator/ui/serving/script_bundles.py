@@ -69,7 +69,7 @@ def _load_script_texts() -> dict[str, str]:
 
 
 def _add_script(name: str, files: dict[str, str], importers: tuple[str, ...]) -> None:
-    """Add a file after its imports."""
+    """Add a script, after the scripts it imports, to `files`."""
     if name in importers:
         raise ValueError(f"Scripts import each other: {' -> '.join((*importers, name))}")
     if name in files:

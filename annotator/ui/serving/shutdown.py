@@ -23,7 +23,7 @@ log = logging.getLogger("annotator.ending")
 
 
 class Shutdown:
-    """A process's last steps and their deadline."""
+    """The steps to run before a process ends, and the timer that enforces its end."""
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], None]] = []
@@ -70,7 +70,7 @@ class Shutdown:
                     signal.signal(number, handler)
 
     def start_clock(self, number: int) -> None:
-        """Start the clock once."""
+        """Start the timers of late steps and forced exit, once."""
         if self._begun.is_set():
             return
         self._begun.set()

@@ -17,8 +17,8 @@ class Palette:
     """The colors of one theme.
 
     Attributes:
-        states: Present, absent, unsure.
-        ramp: None to all.
+        states: Colors of present, absent, unsure.
+        ramp: Colors of the lowest and highest value.
     """
 
     background: str

@@ -74,7 +74,7 @@ def parse_lines(text: str) -> ClassPairs:
 
 
 def describe_changes(pairs: ClassPairs, added: Sequence[str], before: Sequence[str]) -> str:
-    """Describe added, updated, existing and repeated classes."""
+    """Describe the entered classes: added, updated, in `before`, or repeated."""
     sentences = [f"{_format_classes(added)} added." if added else "No class added."]
     again = {name: text for name, text in pairs if name in before}
     if described := [name for name, text in again.items() if text]:
@@ -87,7 +87,7 @@ def describe_changes(pairs: ClassPairs, added: Sequence[str], before: Sequence[s
 
 
 def _ask_about_commas(pending: ClassPairs, lists: list[str]) -> None:
-    """Ask whether names with commas are lists."""
+    """Ask whether each name with commas is one class or a list of classes."""
     apart, state = name_lists.split_names(pending, lists), st.session_state
     with st.container(border=True):
         frame.show_info(format_commas_question(lists))

@@ -90,7 +90,12 @@ def call_component(component: Callable, data: dict[str, Any], **options: Any) ->
 
 @cache
 def get_component(name: str, styles: tuple[str, ...], part: str = "root", folder: str = "") -> Callable:
-    """Return this folder's Streamlit component."""
+    """Return this folder's Streamlit component.
+
+    Args:
+        part: CSS class of its root element.
+        folder: Folder of its files. Empty selects `name`.
+    """
     path = f"{folder or name}/{name}"
     files = (*SHARED_STYLES, *styles, f"{path}.css")
     css = "\n".join((COMPONENTS_FOLDER / file).read_text(encoding="utf-8") for file in files)

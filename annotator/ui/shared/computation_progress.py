@@ -15,7 +15,7 @@ REFRESH_SECONDS = 1.0  # seconds, while something is being counted
 
 
 def compute_stamp(db: Database) -> Hashable:
-    """Return a stamp of all data that exports depend on."""
+    """Return a value that changes with any data that exports depend on."""
     return get_change_key(db), db.get_setting("registrations", 0), len(past_imports.load_imports(db))
 
 

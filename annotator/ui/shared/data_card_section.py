@@ -31,7 +31,7 @@ _HEADING_PATTERN = re.compile(r"^#(?=#* )", re.MULTILINE)  # below the headings 
 
 
 def load_terms(db: Database) -> Choices:
-    """Return choices with the stored license and citation."""
+    """Return export choices with only the stored license and citation set."""
     known = db.get_setting(TERMS_SETTING, {})
     values = [str(known.get(name, "")) if isinstance(known, dict) else "" for name in ("license", "cite")]
     return Choices(license=values[0], cite=values[1])

@@ -77,7 +77,7 @@ def apply_style() -> None:
 
 
 def underline_menu(place: int) -> None:
-    """Underline the open page's menu by its index, because Streamlit marks only the page."""
+    """Underline the menu with this index, because Streamlit marks only the page."""
     menu = f'[data-testid="stTopNav"] > :nth-child({place + 1}) [data-testid="stTopNavSection"] > span'
     st.html(f"<style>{menu} {{font-weight: 650; box-shadow: 0 2px 0 currentColor;}}</style>")
 
@@ -97,9 +97,9 @@ def show_errors() -> Iterator[None]:
 
 
 def require_annotator_name() -> str:
-    """Return the member's name, or without members the name typed once.
+    """Return the member's name, or the typed name if the project has no members.
 
-    The page stops until it is given. A cookie keeps it across reloads.
+    The page stops until a name is typed. A cookie keeps it across reloads.
     """
     if served_project.sessions() is not None:
         signed_in = get_member()
@@ -171,9 +171,9 @@ def enter_page(entry: PageEntry) -> bool:
 
 
 def build_fragment(draw: Callable[P, None], seconds: float | None) -> Callable[P, None]:
-    """Return a fragment that checks the role and redraws every `seconds`.
+    """Return a fragment that redraws every `seconds`, checking the person's role.
 
-    None redraws on interaction only. A page no longer allowed is rerun as a whole.
+    None redraws on interaction only. If the page is no longer allowed, it is rerun completely.
     """
 
     @functools.wraps(draw)
@@ -222,7 +222,7 @@ def _guard_download(make: Callable[[], str | bytes], sessions: Sessions) -> Call
 
 
 def _get_open_page() -> PageEntry:
-    """Return the open page, the first one outside the app."""
+    """Return the open page, or the first page if none is recorded."""
     return next((entry for entry in PAGES if entry.name == st.session_state.get(_OPEN_PAGE_KEY)), PAGES[0])
 
 
@@ -235,7 +235,7 @@ def _is_visible_to(sessions: Sessions | None, signed_in: Member | None, entry: P
 
 
 def create_token() -> str:
-    """Return this person's component token."""
+    """Return the token with which this person's page components send requests."""
     return served_project.tokens().mint(require_annotator_name())
 
 
@@ -287,7 +287,7 @@ def get_time_zone() -> tzinfo | None:
 
 
 def forget_name() -> None:
-    """Ask for another annotator's name."""
+    """Forget the annotator's name and ask for another."""
     st.session_state["name"] = ""
     st.session_state["asked"] = True
 

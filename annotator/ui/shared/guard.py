@@ -47,7 +47,7 @@ def guard_route(handler: Handler, right: Right, part: str = "") -> Callable[[Req
     """Return a route that requires a valid token, its member's session and this right.
 
     Args:
-        part: Hideable part of the app that the route shows, or "".
+        part: Part of the app that owners may hide and this route shows, or "".
     """
 
     async def route(request: Request) -> Response:
@@ -79,13 +79,13 @@ def require_right(request: Request, right: Right) -> None:
 
 
 def get_blind_annotator(request: Request, annotator: str) -> str:
-    """Return the annotator if images pending blind must be hidden, else ""."""
+    """Return the annotator if data of images to be answered blind must be hidden from them, else ""."""
     member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
     return annotator if member is not None and member.highest_right < Right.REVIEW else ""
 
 
 def guard_program_route(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route that needs an access token with this right, ignoring cookies.
+    """Return a route for programs that needs an access token with this right, ignoring cookies.
 
     The handler receives the token's name.
     """

@@ -49,7 +49,7 @@ class EmptyRequest(Struct):
 
 
 class FilterRequest(Struct):
-    """An image filter's fields."""
+    """The filter of a request for images to review."""
 
     class_id: Id | None = field(default=None, name="class")
     low: Probability | None = field(default=None, name="from")
@@ -65,7 +65,7 @@ class _PageRequest(Struct, kw_only=True):
 
 
 class WorkRequest(_PageRequest, kw_only=True):
-    """The fields of `WantedImages`."""
+    """A page's request for images (see `WantedImages`)."""
 
     mode: Literal["annotate", "review"]
     have: ImageIds = []
@@ -76,7 +76,7 @@ class WorkRequest(_PageRequest, kw_only=True):
 
 
 class GridRequest(_PageRequest, kw_only=True):
-    """The fields of `WantedGrids`."""
+    """A page's request for grids (see `WantedGrids`)."""
 
     size: Count
     class_id: Id | None = field(default=None, name="class")
@@ -88,7 +88,7 @@ class GridRequest(_PageRequest, kw_only=True):
 
 
 class ActionsRequest(_PageRequest, kw_only=True):
-    """The fields of `WantedActions` (`extra` "none" requests no action)."""
+    """Autopilot's request for actions (see `WantedActions`). `extra` "none" requests none."""
 
     have: CellIds = []
     passed: CellIds = []
@@ -108,7 +108,7 @@ class TimedTaskRequest(Struct):
 
 
 class ItemsRequest(Struct):
-    """Images to show again."""
+    """A request for images that were displayed before."""
 
     images: ImageIds
 
@@ -134,44 +134,44 @@ class AnsweringRequest(Struct):
 
 
 class UndoRuleOutRequest(Struct):
-    """A batch to undo."""
+    """A request to undo marking a class absent everywhere."""
 
     batch: Uuid
 
 
 class HistoryRequest(Struct):
-    """An image."""
+    """A request for an image's history."""
 
     image: Id
 
 
 class RelatedRequest(Struct):
-    """An image."""
+    """A request for an image's near-duplicates or event."""
 
     image: Id
 
 
 class ClassRequest(Struct):
-    """A class."""
+    """A request that names one class."""
 
     class_id: Id = field(name="class")
 
 
 class FindRequest(Struct):
-    """A part of image names."""
+    """A request for images whose name contains a text."""
 
     text: PathText
     count: Count
 
 
 class SelectRequest(Struct):
-    """A polygon on the map."""
+    """A request to select the images inside a polygon on the map."""
 
     polygon: Annotated[list[tuple[Coordinate, Coordinate]], Meta(min_length=3, max_length=20_000)]
 
 
 class ColorsRequest(Struct):
-    """The field coloring the map."""
+    """A request for map colors."""
 
     by: Literal["stage", "class", "probability", "fact"]
     class_id: IdOrNone = field(default=0, name="class")
@@ -229,8 +229,8 @@ class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
     """The fields of every decision.
 
     Attributes:
-        annotator, signature: Author and token, empty for the page's own.
-        milliseconds: Never a reason for refusal.
+        annotator, signature: Author and token, empty for the page's person.
+        milliseconds: Time taken, unparsed. Invalid ones are ignored.
     """
 
     uuid: Uuid
@@ -256,7 +256,11 @@ class LabelRequest(_DecisionRequest, kw_only=True, tag="label"):
 
 
 class BatchRequest(_DecisionRequest, kw_only=True, tag="batch"):
-    """Labels of many cells: image, class, state (null clears), probability."""
+    """Labels of many cells: image, class, state (null clears), probability.
+
+    Attributes:
+        copies: Labels of other images of an event.
+    """
 
     cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MAX_CELLS_PER_BATCH)]
     run: Id | None = None
@@ -298,7 +302,7 @@ class CommentRequest(_DecisionRequest, kw_only=True, tag="comment"):
 
 
 class UndoRequest(_DecisionRequest, kw_only=True, tag="undo"):
-    """The undo of a decision or batch ("<uuid>:0")."""
+    """The undo of a decision by uuid, a batch by "<uuid>:0", or the newest decision."""
 
     source: AnySource = "click"
     undoes: Annotated[str, Meta(max_length=120)] | None = None

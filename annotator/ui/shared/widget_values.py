@@ -1,6 +1,6 @@
-"""The values of widgets: kept while a person visits another page, or stored as settings of the project.
+"""Values of widgets: kept while a person visits another page, or stored as project settings.
 
-Streamlit forgets a widget that a run of the script does not draw.
+Streamlit forgets widgets that a script run does not draw.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,15 +16,15 @@ _KEPT_VALUES_KEY, _PROBLEM_KEY = "kept_values", "change_refused"
 def restore_widget(
     key: str, default: Any, options: Collection[Any] | None = None, *, labels: Mapping[Any, str] | None = None
 ) -> str:
-    """Return the key of a widget, which shows its last value, or `default`.
+    """Restore a widget's last value, or `default`, and return the widget's key.
 
-    The browser keeps the label that an option had first. It takes another one only with a value that is set here.
+    The browser keeps an option's first label until a value is set here.
 
     Args:
-        key: The key of the widget.
-        default: The value that it has at first.
-        options: Its options; a value that is not among them is dropped.
-        labels: Option -> label, instead of `options`, where the labels of options may change.
+        key: Key of the widget.
+        default: Initial value.
+        options: Allowed options. Other values are dropped.
+        labels: Option -> label, instead of `options`, if labels may change.
     """
     state = st.session_state
     kept: dict[str, tuple[Any, str]] = state.setdefault(_KEPT_VALUES_KEY, {})
@@ -52,7 +52,7 @@ def bind_setting(key: str, stored: Any, change: Callable[[Any], None]) -> dict[s
 
 
 def pop_problem() -> str:
-    """Return the error of the last change of a bound setting, once; "" without one."""
+    """Return the error of the last change of a bound setting once, or ""."""
     return st.session_state.pop(_PROBLEM_KEY, "")
 
 

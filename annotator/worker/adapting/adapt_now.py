@@ -51,20 +51,22 @@ def adapt_now(
     on_step: StepCallback = ignore_steps,
     notify: Callable[[str], None] = lambda sentence: None,
 ) -> AdaptationResult:
-    """Adapt the network of a project to its answers; go on with a training that was begun.
+    """Fine-tune the last stages of a project's backbone on its labels, or resume an unfinished training.
 
     Args:
-        project: The project folder.
+        project: Project folder.
         on: "local", "ray" or "ray://HOST:PORT".
-        epochs: The epochs of a new training; None: as the recipe says.
-        estimate_only: Only estimate how long it would take, and train nothing.
-        anew: Delete a training that was begun, and begin a new one.
-        storage: For a cluster: a folder or address that all of its machines reach, for checkpoints.
-        on_step: Called with (the present step in words, done, of).
-        notify: Called with sentences that deserve a line on the terminal.
+        epochs: Epochs of a new training. None selects the default.
+        estimate_only: Only estimate the duration.
+        anew: Delete an unfinished training and start again.
+        storage: Checkpoint folder or URL that all machines of a cluster reach.
+        on_step: Called with (current step, done, of).
+        notify: Called with sentences for the terminal.
 
-    SIGINT and SIGTERM stop it, as a pause from the Settings page does: the same command goes on from the last epoch.
-    Raises AnnotatorError: nothing to learn from, a network that cannot be adapted, another process at it, DiskFull.
+    SIGINT, SIGTERM or a pause on the Settings page stop it. The same command resumes after the last epoch.
+
+    Raises:
+        AnnotatorError: Too few labels, unsuitable backbone, another adaptation running, or disk full.
     """
     check_cluster_option(on)
     db = Database(project)

@@ -1,4 +1,4 @@
-"""The plan file of an adaptation: its images, their labels, and the held-out images.
+"""The plan file of an adaptation: its images, labels, and images withheld for evaluation.
 
 Later labels do not change a resumed training. Image content alone decides what is held out, so no
 later adaptation trains on it. Images of one event are held out together.
@@ -40,10 +40,10 @@ class AdaptationPlan:
         image_ids: (n,) int64.
         labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
         mask, unbiased: (n, C) bool, see `TrainingSet`.
-        held_out: (n,) bool.
+        held_out: (n,) bool, withheld from training for evaluation.
         class_ids: (C,) int64.
         is_settled: Whether all inputs are prepared.
-        known_answers: Labels in the project at planning time.
+        known_answers: Number of labels in the project at planning time.
     """
 
     image_ids: np.ndarray
@@ -74,7 +74,7 @@ class AdaptationPlan:
 
     @property
     def held_out_labels(self) -> np.ndarray:
-        """Return unbiased held-out labels: (m, C) int8, 0 elsewhere."""
+        """Return unbiased labels of the m held-out images: (m, C) int8, 0 elsewhere."""
         rows = self.held_out_rows
         return np.where(self.unbiased[rows] & self.mask[rows], self.labels[rows], 0).astype(np.int8)
 

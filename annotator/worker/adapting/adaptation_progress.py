@@ -13,7 +13,7 @@ from annotator.store.networks import adaptation
 
 
 class Paused(Exception):
-    """A pause request."""
+    """The exception that pauses an adaptation."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ RESTART_SECONDS = 60.0  # after a process that ended with an error, until it may
 
 
 class NextBackboneContext(WorkerContext):
-    """A worker context for the next backbone."""
+    """A worker context that provides the next backbone."""
 
     def __init__(self, context: WorkerContext):
         super().__init__(context.db)
@@ -48,7 +48,7 @@ class NextBackboneContext(WorkerContext):
 
 
 class BackbonePreparer:
-    """The worker duty that prepares the next backbone."""
+    """The worker duty that embeds with the next backbone and switches to it."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
         """Create the duty.
@@ -62,7 +62,7 @@ class BackbonePreparer:
         self._retry_at = 0.0
 
     def prepare(self, train: Callable[[], bool] | None = None) -> bool:
-        """Compute missing embeddings. Return True once the next backbone is in use."""
+        """Compute missing embeddings, calling `train` in between. Return True after switching."""
         name = adapted_networks.get_next_backbone(self._db)
         if not name or time.monotonic() < self._retry_at:
             return False

@@ -41,7 +41,7 @@ SEED = 0
 
 
 class Training:
-    """The training of one plan."""
+    """The local run of one adaptation plan."""
 
     def __init__(self, db: Database, plan: AdaptationPlan, folder: Path, work: AdaptationProgress):
         """Load the backbone. Raises AnnotatorError if it cannot be adapted."""
@@ -101,7 +101,7 @@ class Training:
             self.plan.write(self.folder)
 
     def make_inputs(self) -> AdaptationPlan:
-        """Write the plan and missing inputs. Raises Paused, DiskFull, NothingToLearn."""
+        """Write the plan and missing network inputs. Raises Paused, DiskFull, NothingToLearn."""
         self.write_plan()
         doing = "preparing images"
         self.work.report(doing, 0, len(self.plan.image_ids))

@@ -87,5 +87,5 @@ def make_inputs(
 
 
 def build_examples(plan: AdaptationPlan, rows: np.ndarray, files: MapFiles, device: str) -> MapExamples:
-    """Return training examples."""
+    """Return the stored inputs of these rows as training examples."""
     return MapExamples(StoredMaps(files, plan.image_ids[rows].tolist()), weak=WEAK_VIEWS, device=device)

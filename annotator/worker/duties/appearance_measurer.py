@@ -1,4 +1,4 @@
-"""Measures the appearance of images embedded before the embedder did, except images at URLs."""
+"""Measures the appearance of images embedded by older versions, except images at URLs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

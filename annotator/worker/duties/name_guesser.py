@@ -1,4 +1,4 @@
-"""Predictions from class names alone, used in training like any other source.
+"""Predictions from class names by a text-image network, used in training like any other source.
 
 Patch scores replace whole-image scores only once nearly all exist, because the two are not
 comparable.
@@ -43,7 +43,7 @@ CHUNK_ROWS = 4096  # images compared at once
 
 
 class _EncodedWording:
-    """Text embeddings: class_vectors (C, E), background_vector (E,)."""
+    """Embedded texts: class_vectors (C, E), background_vector (E,) of texts that fit any image."""
 
     def __init__(self, context: WorkerContext, wording: Wording):
         from annotator.worker.features.backbone import load_project_network

@@ -31,7 +31,7 @@ CHECK_SECONDS = 5.0  # between two looks at what is missing, where another proce
 
 
 class CandidateContext(NextBackboneContext):
-    """A worker context for a backbone to compare."""
+    """A worker context that provides a backbone to compare."""
 
     def __init__(self, context: WorkerContext, name: str):
         super().__init__(context)
@@ -73,7 +73,10 @@ class NetworkComparer:
         return True
 
     def prepare_and_compare(self, train: Callable[[], bool] | None = None) -> bool:
-        """Embed with the first requested backbone, then compare it. Return True once stored."""
+        """Embed with the first requested backbone, calling `train` in between, then compare it.
+
+        Returns True once the comparison is stored.
+        """
         name = next(iter(network_comparisons.load_requested(self._db)), "")
         if not name:
             self._current = None

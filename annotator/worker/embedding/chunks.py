@@ -1,7 +1,7 @@
 """The queue of images to embed, in chunks that are finished or requeued.
 
-A chunk lost twice is halved, which isolates the image that kills workers. It is given up after
-MAX_LOSSES workers.
+A chunk that two workers lost is halved, which isolates an image that kills workers. Such an image is given up
+after MAX_LOSSES lost workers.
 """
 
 from collections import deque

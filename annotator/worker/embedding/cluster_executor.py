@@ -210,7 +210,7 @@ class ClusterExecutor:
         return self._basis
 
     def _wait_for_answers(self) -> list[Any]:
-        """Return ready references within WAIT_SECONDS."""
+        """Return finished Ray references, waiting at most WAIT_SECONDS."""
         starting = [member.pending_start for member in self._members if member.pending_start is not None]
         waiting = starting + [reference for member in self._members for reference in member.sent_chunks]
         if not waiting:
@@ -259,7 +259,7 @@ class ClusterExecutor:
     def _handle_lost_worker(
         self, member: ClusterWorker, chunks: ChunkQueue, reason: str, *, final: bool = False
     ) -> Iterator[EmbeddingResult]:
-        """Drop a lost worker and requeue its chunks. `final`: a new one would fail too."""
+        """Drop a lost worker and requeue its chunks. `final` means that a new worker would fail too."""
         if member.ready is None:
             member.machine.failed_starts += 1
             if final or member.machine.failed_starts >= MAX_FAILED_STARTS:
@@ -298,7 +298,7 @@ def _read_bytes(source: Path | BytesIO) -> bytes:
 
 
 class _NetworkReference:
-    """A callable that loads the backbone by reference."""
+    """A callable that loads the backbone from Ray's object store."""
 
     def __init__(self, reference: Any):
         self._reference = [reference]  # in a list Ray leaves it a reference
@@ -326,7 +326,7 @@ def _build_failed_result(failures: list[tuple[int, str]], node: str) -> Embeddin
 
 
 def _is_final(error: Exception) -> bool:
-    """Return whether every worker on this machine would fail."""
+    """Return whether this error would stop every worker on this machine."""
     return "ModuleNotFoundError" in str(error) or "ImportError" in str(error)
 
 

@@ -33,10 +33,10 @@ class WorkerShare:
 
 
 def split_machine(resources: Mapping[str, float]) -> list[WorkerShare]:
-    """Return the worker shares of a machine, empty without cores.
+    """Return the shares of a machine, one per worker, or [] without cores.
 
     Args:
-        resources: As Ray names them: {"CPU": 16, "GPU": 2}.
+        resources: Amounts under Ray's names: {"CPU": 16, "GPU": 2}.
     """
     cpus, gpus = resources.get("CPU", 0.0), int(resources.get("GPU", 0.0))
     if cpus <= 0:
@@ -58,8 +58,8 @@ class WorkerMachine(Machine):
     """A machine of the cluster, with its workers.
 
     Attributes:
-        failed_starts: The number of workers in a row that failed to start.
-        retry_at: When it is tried again (time.monotonic).
+        failed_starts: Number of consecutive workers that failed to start.
+        retry_at: Time of the next attempt (time.monotonic).
     """
 
     shares: list[WorkerShare]

@@ -1,4 +1,4 @@
-"""`annotator embed`: claim the project, embed images without embeddings, report the result."""
+"""`annotator embed`: lock the project, embed images without embeddings, report the result."""
 
 import contextlib
 import threading
@@ -40,7 +40,7 @@ PROBES_PER_FOLDER, MAX_PROBED_IMAGES = (3, 10_000)
 
 
 class Executor(Protocol):
-    """An executor that turns chunks into results."""
+    """The interface of executors, which turn chunks of images into embeddings."""
 
     workers: int
     note: str
@@ -72,7 +72,7 @@ class EmbeddingSummary:
 
     @property
     def images_per_second(self) -> float:
-        """Return the images per second, initially 0."""
+        """Return the images per second, 0 at the start."""
         return self.images / self.seconds if self.seconds else 0.0
 
 
@@ -82,17 +82,20 @@ def embed_now(
     on_step: StepCallback = ignore_steps,
     backbone: str | None = None,
 ) -> EmbeddingSummary:
-    """Embed the images of a project that have no features.
+    """Embed a project's images that have no embedding.
 
     Args:
-        project: The project folder.
+        project: Project folder.
         on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
-        on_step: Called with (title, images that have features, images).
-        backbone: The network; None: the one that the project uses.
+        on_step: Called with (title, embedded images, images).
+        backbone: Name of the backbone. None selects the project's.
 
-    SIGINT and SIGTERM stop it: finished features are kept. Raises AnnotatorError: unknown `on`, no Ray, a head that
-    does not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this
-    project; DiskFull.
+    SIGINT and SIGTERM stop it and keep finished embeddings.
+
+    Raises:
+        AnnotatorError: Invalid `on`, or no usable cluster.
+        AlreadyRunning: Another process embeds this project.
+        DiskFull: The disk is full.
     """
     check_cluster_option(on)
     db = Database(project)
@@ -186,7 +189,7 @@ def _open_executor(db: Database, on: str, backbone: str, cache: FeatureCache, mi
 
 
 def _choose_probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
-    """Return sample images per folder that a machine must read first."""
+    """Return sample images per folder, to test which folders a machine can read."""
     probes: dict[str, list[ImageFiles]] = {}
     for files in load_image_files(db, missing[:MAX_PROBED_IMAGES].tolist()):
         for place in files.places:

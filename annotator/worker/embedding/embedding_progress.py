@@ -14,13 +14,13 @@ WINDOW_SECONDS = 30.0  # over which a rate is taken
 
 
 class EmbeddingProgress:
-    """A counter of embedded images, stored at most once in HEARTBEAT_SECONDS.
+    """A counter of embedded images, which stores progress at most once per HEARTBEAT_SECONDS.
 
     Args:
-        claim: This process's claim.
-        before: The number of images that had features at the beginning.
-        missing: The number of images without features then.
-        on_step: Called with (title, done, of), for a bar on the terminal.
+        claim: Stored state of this process, which locks the project's embedding.
+        before: Number of images embedded at the start.
+        missing: Number of images to embed.
+        on_step: Called with (title, done, of) for a progress bar.
     """
 
     def __init__(

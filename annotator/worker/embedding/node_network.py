@@ -46,10 +46,10 @@ class NodeNetwork:
         self._context.__exit__(None, None, None)
 
     def embed(self, count: int, begin: Callable[[int], PendingRead]) -> EmbeddedBatch:
-        """Embed images 0 .. count - 1 and their regions, in float16.
+        """Embed `count` images and their regions, in float16.
 
         Args:
-            begin: Position -> pending read of its file.
+            begin: From position to pending read of its file.
         """
         parts = list(embed_batches(count, begin, self._backbone, self._pool, regions=True, bands=self._bands))
         with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which the project reports

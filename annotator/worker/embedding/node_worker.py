@@ -106,6 +106,7 @@ class NodeWorker:
         """Embed a chunk.
 
         Args:
+            of_images: Images and their files.
             contents: Image id -> file content, for files unreadable here.
             basis: Region basis. Encoding here sends a tenth of the bytes.
         """

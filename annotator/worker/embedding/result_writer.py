@@ -22,7 +22,7 @@ MAX_SHARD_IMAGES = 4096  # after so many a shard is written also before SHARD_SE
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingResult:
-    """Embedded images.
+    """Embedded images to store.
 
     Attributes:
         image_ids: (n,) int64.

@@ -30,15 +30,15 @@ def prepare_backbone(
     ask_acceptance: Callable[[licenses.License], bool] = lambda licence: False,
     on_step: StepCallback = ignore_steps,
 ) -> None:
-    """Make sure that a network can be used: its licence accepted, its weights here, whole, and of finite output.
+    """Make a backbone usable: accept its license, download its weights, and check them and its output.
 
     Args:
-        name: The name of the network.
-        ask_acceptance: Asks a person whether a licence is accepted; an accepted one is recorded.
-        on_step: Called with (the present step, bytes done, of).
+        name: Name of the backbone.
+        ask_acceptance: Returns whether the person accepts a license, which is then stored.
+        on_step: Called with (current step, bytes done, of).
 
     Raises:
-        AnnotatorError: There is no such network, its licence is not accepted, its weights cannot be had.
+        AnnotatorError: Unknown name, license not accepted, or weights unavailable.
     """
     if name == DEFAULT_BACKBONE:
         return
@@ -69,7 +69,7 @@ def check_installed(name: str) -> None:
 
 
 def _find_published_weights(part: str) -> "PublishedWeights":
-    """Return a backbone's published facts, with the license from the hub if necessary."""
+    """Return location and license of a backbone's weights, asking the hub for the license if needed."""
     from spmll.backbones.published_weights import find_published_weights
 
     facts = find_published_weights(part)

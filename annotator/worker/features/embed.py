@@ -41,7 +41,7 @@ MAX_THREADS = 8  # beyond that, threads wait for Python's global lock
 
 @dataclass(frozen=True)
 class EmbeddedBatch:
-    """One batch of embedded images. Numbers are positions in the given paths."""
+    """One batch of embedded images, identified by their positions in the given paths."""
 
     indices: list[int]  # n of them
     features: np.ndarray  # (n, D) float32, one row for each of `indices`
@@ -243,7 +243,7 @@ def read_batch(
     """Decode one batch and measure image appearance.
 
     Args:
-        readings: Pending reads, whose BadImage, AnnotatorError or OSError is a failure.
+        readings: Pending reads. BadImage, AnnotatorError and OSError become failures.
     """
     least = max(backbone.input_size, GRAY_SIDE_PIXELS)
     indices, images, failures, facts, appearances = [], [], [], [], []
@@ -278,7 +278,7 @@ def _read_checked(read: PendingRead, sha256: str) -> Path | io.BytesIO:
 
 
 def forward(images: torch.Tensor, backbone: "Backbone", regions: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return embeddings (n, D) float32 of images (n, 3, S, S) uint8, and of regions (n, R, D) float16."""
+    """Return embeddings (n, D) float32 of images (n, 3, S, S) uint8, and of R regions (n, R, D) float16."""
     if not regions:
         return backbone.features(images).numpy(), None
     features, of_regions = backbone.features_and_regions(images)

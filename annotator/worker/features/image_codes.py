@@ -1,4 +1,4 @@
-"""The stored image codes of all images, as incremental updates use them.
+"""Compressed embeddings (codes) of all images, for incremental updates of runs.
 
 Until BASIS_SAMPLE_IMAGES exist, each doubling relearns the basis and nothing is stored.
 """

@@ -1,6 +1,6 @@
 """Feature maps on disk, for methods that need more than one pooled vector per image.
 
-Views are computed once, not per epoch. Files never expire, so a killed pass resumes.
+Views (image augmentations) are computed once, not per epoch. Files never expire, so a killed pass resumes.
 """
 
 import io
@@ -37,11 +37,11 @@ Key = TypeVar("Key", bound=int | str)  # of an image: its id, or any name a file
 
 
 class MapFiles:
-    """The feature maps of one backbone.
+    """The stored feature maps of one backbone, V views (K, h, w) per image.
 
     Attributes:
-        strong: Strong views per image.
-        opened: Converts an image's source for the decoder.
+        strong: Number of strongly augmented views per image.
+        opened: Function from an image's source to the decoder's input.
         bytes_each: Bytes per view.
     """
 
@@ -68,7 +68,7 @@ class MapFiles:
         return self.get_path(key, True).exists() or (not views and self.get_path(key, False).exists())
 
     def read(self, key: int | str) -> np.ndarray:
-        """Return memory-mapped views (V, K, h, w) float16, plain map first.
+        """Return an image's stored views (V, K, h, w) float16, memory-mapped, plain map first.
 
         Raises:
             AnnotatorError: The file is damaged or of another backbone. It is deleted.
@@ -146,7 +146,7 @@ class MapFiles:
 
 
 def make_views(plain: torch.Tensor, key: int | str, strong_views: int = STRONG_VIEW_COUNT) -> list[torch.Tensor]:
-    """Return WEAK_VIEW_COUNT weak views, the first unchanged, then strong ones.
+    """Return WEAK_VIEW_COUNT weak views (unchanged and mirrored), then strong ones.
 
     Args:
         plain: (3, S, S) uint8.

@@ -10,7 +10,7 @@ from spmll.ensemble.regions import BASIS_SAMPLE_IMAGES, RegionCodes, Regions, en
 
 
 class RegionCache:
-    """The source of region codes for training.
+    """A cache that gives trainings the region codes of all images.
 
     Attributes:
         memory: Values that trainers keep between trainings.
@@ -21,7 +21,7 @@ class RegionCache:
         self.memory: dict[str, Any] = {}
 
     def get_codes(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
-        """Return the region codes of cached images, in row order."""
+        """Return region codes of cached images in row order, calling `tell` regularly."""
         basis = ensure_basis(cache)
         if basis is not None:
             replace_regions_by_codes(cache, tell)

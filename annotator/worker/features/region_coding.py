@@ -46,13 +46,13 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
 
 
 def compute_region_codes(basis: StoredBasis, regions: Rows, tell: Callable[[], None] = lambda: None) -> CodedRegions:
-    """Return the codes of regions (n, R, D)."""
+    """Return the codes of regions (n, R, D), calling `tell` regularly."""
     codes = encode_regions(to_basis(basis), regions, tell)
     return CodedRegions(codes.codes.numpy(), codes.lengths[..., 0].half().numpy(), basis.name)
 
 
 def replace_regions_by_codes(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> None:
-    """Replace cached regions by codes, shard by shard. Raises DiskFull.
+    """Replace cached regions by codes, shard by shard, calling `tell` regularly. Raises DiskFull.
 
     The coded shard is written before the old one is deleted, so a kill loses nothing.
     """
@@ -69,7 +69,7 @@ def replace_regions_by_codes(cache: FeatureCache, tell: Callable[[], None] = lam
 
 
 class StoredRegions:
-    """The region codes of a cache, read by rows from disk.
+    """The codes of R regions per image in a cache, read by rows from disk.
 
     Attributes:
         codes, lengths: (N, R, K) int8, (N, R) float16.

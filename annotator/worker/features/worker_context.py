@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Stopped(Exception):
-    """A stop request, raised inside duties."""
+    """The exception raised inside duties when the worker must stop."""
 
 
 class WorkerContext:
@@ -31,7 +31,7 @@ class WorkerContext:
         self._state: tuple = ()
 
     def report_state(self, state: str, done: int = 0, total: int = 0) -> None:
-        """Write the heartbeat, throttled within a state."""
+        """Write the worker's heartbeat, at a limited rate while the state stays the same."""
         seconds = time.monotonic()
         if (state, total) != self._state or seconds - self._beaten_at >= HEARTBEAT_SECONDS or done == total:
             heartbeat.beat(self.db, state, done, total)
@@ -43,7 +43,7 @@ class WorkerContext:
             raise Stopped
 
     def get_backbone_name(self) -> str:
-        """Return the next run's backbone, which may change anytime."""
+        """Return the name of the next training's backbone, which may change anytime."""
         return configuration.get_backbone(self.db)
 
     def has_backbone(self) -> bool:
@@ -51,7 +51,7 @@ class WorkerContext:
         return self._network is not None
 
     def get_backbone(self) -> "Backbone":
-        """Return the next run's backbone. Raises AnnotatorError."""
+        """Return the next training's backbone. Raises AnnotatorError."""
         name = self.get_backbone_name()
         if self._network is None or self._network[0] != name:
             self.report_state("loading the network")

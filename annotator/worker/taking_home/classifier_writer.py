@@ -35,21 +35,20 @@ def write_classifier(
     overwrite: bool = False,
     on_step: StepCallback = ignore_steps,
 ) -> tuple[Description, list[Path]]:
-    """Make the classifier of a project's current run, and write it with its card.
+    """Build the classifier of a project's current run, and write it with its model card.
 
     Args:
-        project: The project folder.
-        target: An .onnx file, or a .safetensors file, which gets a .json file beside it.
-        limits: The error that thresholds allow.
-        overwrite: Replace files that are there.
-        on_step: Told what is being done.
+        project: Project folder.
+        target: An .onnx file, or a .safetensors file with a .json file next to it.
+        limits: Expected errors that the thresholds allow.
+        overwrite: Replace existing files.
+        on_step: Called with (current step, done, of).
 
     Returns:
         The description, and the files: the classifier first, its card last.
 
     Raises:
-        AnnotatorError: There is no run yet, the file cannot be written, the network cannot be written as ONNX, or what
-            that needs is not installed.
+        AnnotatorError: No run exists, the files cannot be written, or ONNX export is unavailable.
     """
     files = _build_file_paths(target)
     problems = limits.problems()

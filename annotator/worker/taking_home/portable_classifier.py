@@ -1,4 +1,4 @@
-"""The portable classifier of a project's current run, calibrated per class to published probabilities."""
+"""The portable classifier of a project's current run, calibrated to the published probabilities."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -65,15 +65,15 @@ class PortableClassifier:
 
 
 def build_classifier(db: Database, limits: Limits, on_step: StepCallback) -> PortableClassifier:
-    """Return the classifier of the current run.
+    """Return the portable classifier of the current run.
 
     Args:
         db: The project's database.
-        limits: The error that thresholds allow.
-        on_step: Told what is being done.
+        limits: Expected errors that the thresholds allow.
+        on_step: Called with (current step, done, of).
 
     Raises:
-        AnnotatorError: There is no run yet, its files are damaged, or the network's weights cannot be had.
+        AnnotatorError: No run exists, its files are damaged, or the backbone's weights are unavailable.
     """
     predictions = read_predictions(db)
     if predictions is None:
@@ -130,7 +130,7 @@ def build_classifier(db: Database, limits: Limits, on_step: StepCallback) -> Por
 
 
 def _load_model(db: Database, predictions: Predictions) -> tuple[PortableModel, bool]:
-    """Return the current run's model and whether it is complete."""
+    """Return (current run's model, True), or (its linear head, False) if not stored."""
     folder = db.paths.run(predictions.run.id)
     if (portable := PortableEnsemble.load(folder / PORTABLE_MODEL_FILE)) is not None:
         return portable, True
@@ -175,7 +175,7 @@ def _load_region_codes(cache: FeatureCache) -> "Regions":
 def _fit_calibration(
     logits: np.ndarray, image_ids: np.ndarray, predictions: Predictions, class_ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit slopes and shifts (C,) float32 to published probabilities (Hinton et al., arXiv 1503.02531)."""
+    """Fit slopes and shifts (C,) float32 that give the published probabilities (arXiv 1503.02531)."""
     most = max(1, MAX_CALIBRATION_PAIRS // len(class_ids))
     rows = np.sort(np.random.default_rng(0).permutation(len(logits))[:most])
     wanted = predictions.align(predictions.probabilities, image_ids[rows], class_ids).astype(np.float64)

@@ -1,6 +1,6 @@
 """Calibrates predicted probabilities with labels given after the predictions.
 
-Probabilities of training labels would prove nothing.
+Labels used in training cannot measure calibration.
 """
 
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ MIN_THRESHOLD, MAX_THRESHOLD = 0.25, 0.5  # between these a method's own thresho
 
 @dataclass(frozen=True, eq=False)
 class LoggedAnswers:
-    """Labels for logged predictions.
+    """Labels of cells with earlier predicted probabilities.
 
     Attributes:
-        logits: (n,), uncalibrated.
+        logits: (n,), uncalibrated predictions.
         columns: (n,), class columns of the next run.
-        present: (n,) bool.
+        present: (n,) bool, the labels.
     """
 
     logits: np.ndarray
@@ -81,8 +81,8 @@ def fit_run_calibration(answers: LoggedAnswers, probabilities: np.ndarray, unkno
         probabilities: (N, C), nan if missing.
         unknown: (N, C) bool, unanswered cells.
 
-    Likely cells are shown first, so labels are weighted by the unanswered cells per shown one in their
-    logit bin, flattened by a power below 1 (Shimodaira 2000) to limit single labels.
+    Likely cells are labeled first. Each label is therefore weighted by the unanswered cells per labeled one in
+    its logit bin, flattened by a power below 1 (Shimodaira 2000) to limit single labels.
     """
     if len(answers.logits) < MIN_ANSWERS:
         return None
@@ -118,7 +118,7 @@ def apply_calibration(calibration: Calibration | None, probabilities: np.ndarray
 
 
 class CalibratedRows:
-    """Probabilities (N, C), calibrated per requested rows."""
+    """A lazy array of calibrated probabilities (N, C), computed per requested rows."""
 
     def __init__(self, calibration: Calibration | None, probabilities: Rows):
         self._calibration, self._probabilities = calibration, probabilities
@@ -134,7 +134,7 @@ class CalibratedRows:
 def compute_threshold(calibration: Calibration | None, threshold: float) -> float:
     """Return the calibrated probability above which a class is suggested.
 
-    This is the mean calibrated threshold of the method, clipped.
+    This is the method's threshold after calibration, averaged over classes and clipped.
     """
     if calibration is None:
         return threshold

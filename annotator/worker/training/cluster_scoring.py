@@ -68,10 +68,10 @@ def score_chunk(shared: SharedInputs, chunk: Chunk) -> np.ndarray:
 
 
 class ClusterScoring:
-    """A `Scoring` on the machines of a cluster.
+    """A `ScoringFunction` that scores images on the machines of a cluster.
 
     Attributes:
-        problem_sentences: Excluded machines and locally scored images.
+        problem_sentences: Sentences about excluded machines and locally scored images.
     """
 
     def __init__(self, ray: Any, use: ClusterUse, folder: Path):
@@ -87,7 +87,12 @@ class ClusterScoring:
         classes: int,
         tell: Callable[[], None],
     ) -> np.ndarray:
-        """Return all probabilities (N, C) float32, scored here if no machine can."""
+        """Return all probabilities (N, C) float32, scored here if no machine can.
+
+        Args:
+            known: From a slice of rows to labels.
+            tell: Called regularly.
+        """
         images = _Images(features, region_codes, known)
         shared = model, None if region_codes is None else region_codes.basis
         result = create_scratch_array(self._folder, (len(features), classes), np.float32)
@@ -138,7 +143,7 @@ class ClusterScoring:
 
 
 class _Images:
-    """The images in chunks."""
+    """The images to score, in chunks."""
 
     def __init__(self, features: Features, region_codes: Regions | None, known: Callable[[slice], KnownLabels]):
         self._features: RowArray = features if isinstance(features, ShardedRows) else np.asarray(features)

@@ -20,10 +20,10 @@ SourceVersions = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class ExternalPredictions:
-    """The prediction sources at one moment.
+    """The predictions of external sources, loaded for one training.
 
     Attributes:
-        versions: Of all sources, even unreadable ones.
+        versions: Versions of all sources, even unreadable ones.
         scores: (source id, scores in embedding order) of usable sources.
     """
 
@@ -41,7 +41,7 @@ class ExternalPredictions:
         """Return (source id, version, weight by class) per source, {} if nothing was learned.
 
         Args:
-            weights: (C, K) for `scores`, or None.
+            weights: (C, K), weights of the K sources in `scores`, or None.
         """
         place = {source_id: at for at, (source_id, _) in enumerate(self.scores)}
         return [
@@ -93,7 +93,7 @@ def load_name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) ->
 
 
 def have_sources_changed(db: Database, run: Run | None, versions: SourceVersions) -> bool:
-    """Return whether changed sources would change a run without enough labels."""
+    """Return whether sources changed since the run, which may start a training without enough labels."""
     before = runs.load_source_versions(db, run.id) if run else ()
     if before == versions:
         return False

@@ -1,4 +1,4 @@
-"""Publishes query orders before the first run, from embeddings alone."""
+"""Publishes the order in which to label images before the first run, from embeddings alone."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""Labels of images that an adapted backbone was trained on, which say nothing about score quality.
+"""Labels of images that an adapted backbone was trained on, whose scores look too good.
 
 Stacking and calibration exclude them. The mistake search scores them with linear heads on the
-original backbone, fitted in halves and scaled (Platt 1999).
+original backbone, cross-fitted in two halves and calibrated (Platt 1999).
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ SEED = 0
 
 
 def mark_biased(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
-    """Return the labels, none unbiased on images that a backbone was trained on.
+    """Return the training set with `unbiased` False on images that the backbone was trained on.
 
     Args:
-        fitted: (n,) bool, labeled images.
+        fitted: (n,) bool, images trained on.
     """
     return replace(known, unbiased=known.unbiased & ~fitted[:, None]) if fitted.any() else known
 
@@ -43,11 +43,12 @@ def score_unseen(
     probabilities: np.ndarray,
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Overwrite probabilities of labels that the backbone was trained on, using heads that were not.
+    """Score labels that the backbone was trained on with heads that were not trained on their images.
 
     Args:
-        fitted: (n,) bool, labeled images.
+        fitted: (n,) bool, labeled images trained on.
         probabilities: (N, C) in cache order, changed in place.
+        tell: Called regularly.
     """
     first = open_features(db, adapted_networks.find_first_parent(db, backbone))
     image_ids = cache.image_ids[known.rows]

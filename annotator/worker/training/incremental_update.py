@@ -28,7 +28,7 @@ MAX_ANSWERS_PER_STATE = 2000  # the newest of each class and state that an updat
 
 
 class Updater:
-    """A publisher of run versions. Its memory only caches files."""
+    """The publisher of corrected run versions. It keeps only cached file contents."""
 
     def __init__(self):
         self._codes = ImageCodesCache()
@@ -79,7 +79,7 @@ class Updater:
 
 
 class _LoadedRun:
-    """A run as trained, with the ranking of its newest version."""
+    """A run's original predictions and image codes in memory, with its newest version's rankings."""
 
     def __init__(self, db: Database, trained: Predictions, codes: ImageCodes, images: np.ndarray):
         self.run_id = trained.run.id
@@ -145,7 +145,7 @@ class _LoadedRun:
 
 
 class _CorrectedRows:
-    """The next version's probabilities (N, C) float16, computed per requested rows."""
+    """A lazy array of the next version's probabilities (N, C) float16, computed per requested rows."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class _CorrectedRows:
         return block
 
     def compute_changed_columns(self) -> np.ndarray:
-        """Return changed columns, (c, N) float16."""
+        """Return all probabilities of the c changed columns, (c, N) float16."""
         found = np.empty((len(self._columns), len(self)), np.float16)
         for start in range(0, len(self), CHUNK_ROWS):
             rows = slice(start, start + CHUNK_ROWS)

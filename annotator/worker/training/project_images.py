@@ -1,4 +1,4 @@
-"""The images of a project as trainers read them."""
+"""The images of a project, as input to training methods."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProjectImages:
-    """The images of an embedding cache, in its order."""
+    """The training inputs of the images of an embedding cache, in its order."""
 
     def __init__(
         self,

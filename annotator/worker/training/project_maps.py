@@ -1,4 +1,4 @@
-"""The feature maps of a project's images as trainers read them."""
+"""The feature maps of a project's images, as input to training methods."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,10 @@ MAPS_PER_BLOCK = 32  # read from the disk
 
 
 class ProjectMaps:
-    """A project's feature maps, stored for labeled images, for others if MAX_STORED_BYTES suffices."""
+    """A reader of a project's feature maps.
+
+    They are stored for labeled images, and for others if MAX_STORED_BYTES suffices.
+    """
 
     def __init__(self, db: Database, files: MapFiles, image_ids: np.ndarray):
         self._db, self._files, self._image_ids = db, files, image_ids

@@ -38,18 +38,18 @@ log = logging.getLogger("annotator.worker")
 
 @dataclass(frozen=True, eq=False)
 class FinishedTraining:
-    """A training that has ended.
+    """A training that has ended and is to be published.
 
     Attributes:
-        run_id: The id of the row that runs.begin made.
-        known: The labels that were trained on.
-        method: The method, with its parameters.
-        backbone: The name of the network.
-        outcome: The probabilities and the head.
-        losses: The loss of each epoch.
-        started_at: time.perf_counter() when the training began.
-        left_out: One sentence for each kind of rows of the database that could not be used.
-        sources: The predictions from elsewhere that it used (runs.publish).
+        run_id: Id of its run in the database.
+        known: Labels that were trained on.
+        method: Method with its parameters.
+        backbone: Name of the backbone.
+        outcome: Probabilities and linear head.
+        losses: Loss per epoch.
+        started_at: time.perf_counter() at the start.
+        left_out: One sentence per kind of unusable database rows.
+        sources: (source id, version, {class id: weight}) of external predictions.
     """
 
     run_id: int
@@ -130,7 +130,7 @@ def write_run_files(
 
 
 class _ReorderedRows:
-    """Reordered rows (N, ...), read on request."""
+    """A lazy array of rows (N, ...) in another order, read on request."""
 
     def __init__(self, rows: Rows, order: np.ndarray):
         self._rows, self._order = rows, order
@@ -144,7 +144,7 @@ class _ReorderedRows:
 
 
 class _LabelRows:
-    """Labels (N, C) int8 of all images, 0 unanswered, built per requested rows."""
+    """A lazy array of the labels (N, C) int8 of all images, 0 unanswered, built per requested rows."""
 
     def __init__(self, known: TrainingSet, images: int):
         self._known = known

@@ -50,7 +50,7 @@ def list_related_columns(related: ClassRelations | None) -> list[int]:
 
 
 class ConsistentRows:
-    """Probabilities (N, C) that obey relations, computed per requested rows."""
+    """A lazy array of probabilities (N, C) that obey class relations, computed per requested rows."""
 
     def __init__(self, rows: Rows, related: ClassRelations):
         self._rows, self._related = rows, related

@@ -1,4 +1,4 @@
-"""Decides when to train: when it beats updates, at most half of the time."""
+"""Decides when to train: if updates of the run do not suffice, at most half of the time."""
 
 import time
 from collections.abc import Callable
@@ -61,15 +61,14 @@ class Schedule:
 
     Attributes:
         last_end: Clock time of the last training's end.
-        failed_inputs: Not retried until they change.
+        failed_inputs: Inputs of a failed training, not retried until they change.
     """
 
     def __init__(self, clock: Callable[[], float] | None = time.monotonic):
         """Create a schedule.
 
         Args:
-            clock: Returns seconds. None counts only decisions, since without rests the other rules would
-                train without pause.
+            clock: Returns seconds. Without a clock there are no pauses, and only the number of new decisions counts.
         """
         self._clock = clock
         self.last_end = self.last_seconds = 0.0
@@ -81,8 +80,9 @@ class Schedule:
     def is_due(self, db: Database, embedded: int) -> bool:
         """Return whether to train now: on request, or if enough changed and enough images are labeled.
 
-        Enough is other images, classes or method, MIN_NEW_DECISIONS and MIN_NEW_DECISION_SHARE, a class's
-        first positive, or fewer decisions followed by QUIET_SECONDS.
+        Enough changed if the images, classes, method or backbone are others, or if new decisions number
+        MIN_NEW_DECISIONS and MIN_NEW_DECISION_SHARE of all labels. Fewer suffice after QUIET_SECONDS without
+        another one, or with a class's first positive.
         """
         asked = jobs.is_training_requested(db)
         basis = RunInputs.from_project(db, embedded)
@@ -138,5 +138,5 @@ class Schedule:
 
 
 def compute_rest_seconds(seconds: float, is_requested: bool) -> float:
-    """Return the training's duration, capped at MAX_REQUESTED_REST_SECONDS on request."""
+    """Return the pause after a training: its duration, or less (MAX_REQUESTED_REST_SECONDS) on request."""
     return min(seconds, MAX_REQUESTED_REST_SECONDS) if is_requested else seconds

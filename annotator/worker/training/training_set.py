@@ -16,14 +16,14 @@ from annotator.store.labels import label_cells
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Decisions in the form that training takes.
+    """The labels that training reads, as arrays.
 
     Attributes:
-        rows: (n,) embedding rows of labeled and excluded images. The latter are not trained on.
+        rows: (n,) embedding rows of labeled and excluded images. Excluded images are not trained on.
         labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
-        mask: (n, C) bool, read-only, False for unsure or unresolved cells, not trained on even as
-            unanswered.
-        unbiased: (n, C) bool, labels of cells not selected by their label.
+        mask: (n, C) bool, read-only, False for cells that are not trained on: unsure or with an unresolved
+            disagreement.
+        unbiased: (n, C) bool, labels of cells that were chosen independently of their label.
         invalid_count: Number of skipped labels.
     """
 
@@ -77,7 +77,7 @@ def load_training_set(db: Database, cache: FeatureCache) -> TrainingSet:
 
 
 def _apply_consensus(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
-    """Set cells to their probable state in place, as not unbiased, since no annotator gave it."""
+    """Set disagreed cells to their probable state in place, and not unbiased since no annotator gave it."""
     if not states:
         return
     rows = np.flatnonzero(cells[:, 2] == UNSURE)  # what people differ on is among these

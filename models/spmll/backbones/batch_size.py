@@ -23,10 +23,10 @@ def tune_batch_size(backbone: Backbone) -> None:
 def find_fastest_batch_size(
     time_batch: Callable[[int], float], first: int = FIRST_BATCH_IMAGES, largest: int = MAX_BATCH_IMAGES
 ) -> int:
-    """Return the batch size, doubled from `first`, beyond which speed stops rising, at least 1.
+    """Double the batch size from `first` while speed rises. Return the fastest, 1 if none fits.
 
     Args:
-        time_batch: Times a pass, or raises torch.OutOfMemoryError.
+        time_batch: Returns the seconds of a pass, or raises torch.OutOfMemoryError.
     """
     batch, speed, tried = 1, 0.0, first
     while tried <= largest:

@@ -28,7 +28,7 @@ def compute_heat_map(
     image: torch.Tensor,
     class_index: int | Sequence[int],
 ) -> np.ndarray:
-    """Compute the Grad-CAM heat map of an image for one class or several.
+    """Compute the Grad-CAM heat map of an image for one class, or for K classes.
 
     Args:
         weight: (C, D), the linear head.
@@ -36,7 +36,7 @@ def compute_heat_map(
         image: (3, S, S), uint8 or floating point in [0, 1].
 
     Returns:
-        (S, S) or (K, S, S) float32 in [0, 1]. All zeros means no evidence.
+        (S, S) or (K, S, S) float32 in [0, 1]. All zeros means that no region supports the class.
 
     Raises:
         ValueError: Wrong shapes or class index, or the network has no map.
@@ -88,7 +88,7 @@ def color_heat_map(heat: np.ndarray, longest: int = 160) -> np.ndarray:
 
 
 class _GradientGate(nn.Module):
-    """A graph leaf in the forward pass, where backpropagation ends."""
+    """A module that detaches the feature map, so that backpropagation ends there."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.detach().requires_grad_()

@@ -1,4 +1,4 @@
-"""Networks used with another input size or pooling than timm's, without torch."""
+"""Networks used with another input size or pooling than timm's defaults, without importing torch."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -46,7 +46,7 @@ def find_fastest_forward(
     float32, channels_last, under torch.inference_mode(). `network` is not changed.
 
     Args:
-        flags: Arguments that make `network` return all outputs, for comparison.
+        flags: Further positional arguments of `network`, with which its outputs are compared.
     """
     if device.type not in ("cpu", "cuda"):
         return network, f"{device.type}, channels_last", GPU_CHUNK_IMAGES

@@ -10,10 +10,10 @@ from spmll.backbones.frozen_backbone import Backbone
 
 
 class FeatureMaps:
-    """A function from images to feature maps.
+    """A function from images to unpooled feature maps.
 
     Attributes:
-        shape: (K, h, w) per map.
+        shape: (K, h, w) per map: channels, height, width.
     """
 
     def __init__(self, backbone: Backbone):

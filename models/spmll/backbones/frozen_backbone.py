@@ -31,15 +31,15 @@ class Backbone:
     """A frozen pretrained network that ends in a feature vector.
 
     Attributes:
-        input_size: Pixels per side.
+        input_size: S, pixels per side.
         mean, std: Normalization of pixels in [0, 1].
         dimensions: D, features per image.
         setting: Description of the fast form.
         device: A GPU, or the CPU once one image does not fit.
         chunk: Images per pass.
         batch_is_settled: Whether `chunk` is tuned.
-        whole: Trunk, tail and regions.
-        trunk, tail: Images -> (N, K, h, w) -> (N, D). Without a map the trunk is an identity.
+        whole: From images to features and region features.
+        trunk, tail: Images -> map (N, K, h, w) -> (N, D). Without a map the trunk is an identity.
         map_layer: Module that Grad-CAM reads through to_map. None selects the trunk's map.
         sees_regions: Whether regions get their own features.
     """
@@ -146,8 +146,8 @@ class Backbone:
     def run_in_chunks(self, images: torch.Tensor, run: Callable[[torch.Tensor], Any]) -> Iterator[Any]:
         """Yield the outputs of `run` for the normalized images of each chunk.
 
-        Full GPU memory halves the chunk, then moves the network to the CPU. Raises torch.OutOfMemoryError if that is
-        full.
+        If GPU memory is full, the chunk is halved. If one image does not fit, the network moves to the CPU. Raises
+        torch.OutOfMemoryError if that is full.
         """
         while len(images):
             part, device = images[: self.chunk], self.device

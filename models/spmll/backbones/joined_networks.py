@@ -11,7 +11,7 @@ NAME_SEPARATOR = "+"
 
 
 class NetworkGroup(nn.Module):
-    """Networks used together, run by network_parts.py."""
+    """A container of joined networks. network_parts.py runs them."""
 
     def __init__(self, sources: Sequence[Pretrained]):
         super().__init__()

@@ -26,11 +26,11 @@ REGION_COUNT = GRID_SIDE * GRID_SIDE  # of an image, row by row from the top lef
 
 @dataclass(frozen=True)
 class NetworkParts:
-    """A network without its classifier.
+    """The parts of a network without its classifier.
 
     Attributes:
-        whole: images -> (N, D), or with True also regions (N, REGION_COUNT, D).
-        trunk, tail: `whole` in two steps.
+        whole: images -> (N, D), or with a second argument True also regions (N, REGION_COUNT, D).
+        trunk, tail: `whole` in two steps, through a map.
         map_layer: Module that Grad-CAM reads through `to_map`. None selects the trunk's map.
     """
 
@@ -84,7 +84,7 @@ class TrunkAndTail(nn.Module):
         return features, self._apply_tail(F.adaptive_avg_pool2d(maps, GRID_SIDE))
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Return (N, D), features per place of the map (N, h x w, D), and (h, w)."""
+        """Return image features (N, D), features per place of the map (N, h x w, D), and (h, w)."""
         maps = self.trunk(images)
         if not self.sees_regions:
             return self.tail(maps), self.tail(maps)[:, None], (1, 1)
@@ -96,10 +96,11 @@ class TrunkAndTail(nn.Module):
 
 
 class TokenNetwork(nn.Module):
-    """Features of a network that ends in class and register tokens, then patches.
+    """A module that pools a network's class, register and patch tokens to features.
 
     With a class token, features are [class token, average patch], as in DINOv2's linear evaluation (Oquab et al.
-    2024). Regions use their own average. A patch alone would not fit a head trained on class tokens.
+    2024). A region has [class token, its average patch]. A patch alone would not fit a head trained on
+    class tokens.
     """
 
     network: Any  # of timm, or alike: forward_features, forward_head
@@ -139,7 +140,7 @@ class TokenNetwork(nn.Module):
         return torch.stack([self._apply_head(torch.cat([prefix, region], 1)) for region in regions], 1)
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Return (N, D), pooled single patches (N, h x w, K), and (h, w)."""
+        """Return image features (N, D), pooled single patches (N, h x w, K), and grid size (h, w)."""
         tokens = self.network.forward_features(images)
         patches = self._select_patches(tokens)
         pool = getattr(self.network, "attn_pool", None)
@@ -158,7 +159,7 @@ class TokenNetwork(nn.Module):
 
 
 class JoinedNetwork(nn.Module):
-    """Several networks on pixels in [0, 1], with scaled outputs concatenated."""
+    """A module that runs several networks on pixels in [0, 1] and concatenates their scaled features."""
 
     def __init__(self, sources: list[Pretrained], parts: list[nn.Module]):
         super().__init__()
@@ -264,7 +265,7 @@ def _find_patch_grid(network: Any, patches: int, example: Tensor) -> tuple[int, 
 
 
 def _slice_grid(length: int) -> Iterator[slice]:
-    """Yield slices of adaptive average pooling."""
+    """Yield the slices of `length` places that adaptive average pooling averages."""
     for place in range(GRID_SIDE):
         yield slice(place * length // GRID_SIDE, -(-(place + 1) * length // GRID_SIDE))
 

@@ -1,7 +1,7 @@
-"""Detection of heat maps that show another class, by running only their hottest spot.
+"""Detection of heat maps that show another class, by classifying only their hottest spot.
 
-A class learned from a co-occurring class is hot there. The spot alone then lowers its logit, but not the
-other's. Inverse of the occlusion of Zeiler & Fergus (ECCV 2014, https://arxiv.org/abs/1311.2901).
+A class learned from a co-occurring class is hot on that class. The spot alone then lowers its logit, but not
+the other's. Inverse of the occlusion of Zeiler & Fergus (ECCV 2014, https://arxiv.org/abs/1311.2901).
 """
 
 from collections.abc import Collection
@@ -25,7 +25,7 @@ def compute_logit_gains(
         weight: (C, D), the linear head.
         bias: (C,).
         image: (3, S, S).
-        heats: (K, S, S).
+        heats: (K, S, S), K heat maps of the image.
 
     Returns:
         (K, C), nan without a model, 0 for empty heat maps.
@@ -56,6 +56,7 @@ def find_confused_class(gained: np.ndarray, column: int, others: Collection[int]
 
     Args:
         gained: (C,), one row of `compute_logit_gains`.
+        column: The heat map's own class.
         others: Classes present.
     """
     if not gained[column] < 0:  # also of a class without a model

@@ -11,15 +11,15 @@ from spmll.backbones.sources.network_source import Pretrained, TextEncoder
 
 
 class TextImageNetwork:
-    """A text-image network.
+    """A network that maps texts and images to one space.
 
     Attributes:
-        dimensions: E, of the shared space.
+        dimensions: E, dimensions of that space.
         scale, bias: logit = scale * (image @ text) + bias.
     """
 
     def __init__(self, backbone: Backbone, source: Pretrained):
-        """Store a backbone and `source`'s text encoder, else raise ValueError."""
+        """Store a backbone and the text encoder of `source`, or raise ValueError if it has none."""
         if source.text is None:
             raise ValueError(
                 f"{backbone.name} knows nothing of texts. Networks that do begin with open_clip: "
@@ -79,6 +79,6 @@ class TextImageNetwork:
         return F.normalize(projection(vectors.to(self.backbone.device).float()), dim=-1).cpu()
 
     def _find_projection_width(self) -> int:
-        """Return K: all features, or half with a class token."""
+        """Return the number K of features to project: all, or half with a class token."""
         reads_class_token = getattr(self.backbone.whole, "reads_class_token", False)
         return self.backbone.dimensions // 2 if reads_class_token else self.backbone.dimensions

@@ -34,10 +34,12 @@ Weights = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class AnsweredHead:
-    """A head with score (1 - BEST_REGION_SHARE) x whole + BEST_REGION_SHARE x best region.
+    """A linear head that scores the whole image and its best region.
+
+    score = (1 - BEST_REGION_SHARE) * whole + BEST_REGION_SHARE * best region
 
     Attributes:
-        weight, bias: (D, C) and (C,), on units.
+        weight, bias: (D, C) and (C,), on rows of `center_and_normalize`.
         whole_image_weights: Start of the next fit.
     """
 
@@ -61,9 +63,9 @@ def fit_answered_head(
     Region steps are few and restart from whole images, because continuing from the last head memorized regions.
 
     Args:
-        units: (n, D).
+        units: (n, D), rows of `center_and_normalize`.
         labels: (n, C) in {0, 1}.
-        weights: (n, C).
+        weights: (n, C), cell weights.
         start: Previous `whole_image_weights`, or None.
         tell: Called per evaluation. An exception ends the fit.
         regions: From rows to region codes. None uses whole images.
@@ -132,7 +134,7 @@ class _Objective:
 
 
 class _RegionScores:
-    """Best regions per image and class under a weight (D, C), with gradient."""
+    """The scores of the best regions per image and class under a weight (D, C), and their gradient."""
 
     def __init__(self, regions: RegionCodes, weight: Tensor):
         self._regions = regions

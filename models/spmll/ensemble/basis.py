@@ -1,4 +1,4 @@
-"""Codes of images: coordinates along a sample's principal axes, extended for new images."""
+"""Compression of image features to codes: int8 coordinates along the principal axes of a sample."""
 
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ CLIP_DEVIATIONS = 8.0  # standard deviations of the sample that they reach; what
 
 @dataclass(frozen=True)
 class Basis:
-    """An origin `centre` (D,) and orthonormal `axes` (D, K), with int8 step lengths `scales` (K,)."""
+    """The axes of codes.
+
+    Origin `centre` (D,), K orthonormal `axes` (D, K), and int8 step lengths `scales` (K,).
+    """
 
     centre: Tensor
     axes: Tensor
@@ -64,7 +67,7 @@ Codes = TypeVar("Codes", bound=Sized)
 
 
 class GrowingCodes(Generic[Codes]):
-    """In-memory codes of a growing list of images.
+    """A cache of codes in memory for a growing list of images.
 
     Below `sample` images, the basis is relearned whenever their number doubles.
     """
@@ -84,6 +87,8 @@ class GrowingCodes(Generic[Codes]):
 
         Args:
             source: Collection identity. Another object recomputes all.
+            images: Number of images.
+            encode: From a basis and a first row to codes.
         """
         doubled = self._learned_from < self._sample and images >= 2 * self._learned_from
         if self._basis is None or self._codes is None or self._source is not source or doubled:
@@ -96,12 +101,12 @@ class GrowingCodes(Generic[Codes]):
 
 
 def signed_sqrt(features: Tensor) -> Tensor:
-    """Return signed square roots, which keep single channels from dominating."""
+    """Return sign(x) * sqrt(|x|) of features, which keeps single channels from dominating."""
     return features.abs().sqrt_().copysign_(features)
 
 
 def center_and_normalize(roots: Tensor, centre: Tensor) -> Tensor:
-    """Center roots (n, D) to unit length."""
+    """Subtract the mean `centre` (D,) from square-root features (n, D) and scale each row to length 1."""
     centred = roots - centre
     return centred.div_(centred.norm(dim=1, keepdim=True).clamp(min=1e-6))
 

@@ -19,13 +19,13 @@ IMAGES_PER_BLOCK = 256  # images scored at once: their codes as float32 fit into
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """Labels of n images and scores from other models.
+    """Labels of n images (m labeled) and scores from other models.
 
     Attributes:
         rows: (m,), ascending, labeled images.
         labels: (m, C) int8.
-        unbiased: (m, C), unbiased answers (stacking.py).
-        halves: (m,), see stacking.py.
+        unbiased: (m, C), answers of cells chosen independently of the answer.
+        halves: (m,), cross-fitting half of each image.
         outside: (n, C) per other model.
     """
 
@@ -51,7 +51,7 @@ class KnownLabels:
 
 
 class ImageModel(Protocol):
-    """A model for any images that holds none itself."""
+    """The interface of trained models that score any images and hold none."""
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
         """Return (n, C) float32 probabilities of one block, nan without a model.
@@ -64,7 +64,7 @@ class ImageModel(Protocol):
 
 
 class ScoringFunction(Protocol):
-    """A function that scores a whole collection."""
+    """The interface of functions that score a whole collection."""
 
     def __call__(
         self,
@@ -112,7 +112,7 @@ def score_locally(
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """A head on pooled features, as an ImageModel."""
+    """An `ImageModel` that applies a linear head to pooled features."""
 
     head: Head
 

@@ -1,11 +1,11 @@
-"""Training of `auto`: the average of two linear models of images and their regions.
+"""Training of the method `auto`: the average of two linear models of images and their regions.
 
-Beyond a head on pooled features (docs/experiments.md, "`auto`"):
+Additions to a linear head on pooled features (docs/experiments.md, "`auto`"):
 
 * Square roots of features.
 * Regions, in scoring only: training on them memorizes guesses.
-* Ridge regression towards "was marked", which keeps classes on one scale.
-* Naming rates, which raise rarely named classes.
+* Ridge regression towards labels (1 if present), which keeps classes on one scale.
+* Estimated naming rates, which raise classes that annotators rarely name.
 * A second model of the order within each class.
 * Self-training of the ridge model at low weight.
 """
@@ -56,19 +56,19 @@ RIDGE_EPS = 1e-4  # predictions of the ridge model, which are not bounded, are c
 
 
 class Ensemble:
-    """The two models of `auto`, from features to probabilities.
+    """The models of `auto`, from features to probabilities.
 
     Attributes:
-        whole: A Head on roots.
-        weight: (D, C), ridge model on units.
-        centre: (D,), mean root.
+        whole: A Head on square-root features.
+        weight: (D, C), ridge model on rows of `center_and_normalize`.
+        centre: (D,), mean square-root features.
         middle: (D,), mean training row.
         level: (C,), ridge prediction at `middle`.
         marked: (C,), share of labeled images with each class.
-        gains: Two (C,), mean advantage of the best region.
+        gains: Two (C,), mean score advantage of the best region.
         head_share: Weight of the head's logits.
         raised: (C,), added to logits of rarely named classes.
-        doubt: In [0, 1], see second_model.py.
+        doubt: In [0, 1], factor of the second model's weight.
         second: Corrects the order within each class, or None.
     """
 
@@ -87,7 +87,7 @@ class Ensemble:
     def probabilities(
         self, features: Features, region_codes: Regions | None, tell: Callable[[], None] = lambda: None
     ) -> np.ndarray:
-        """Return (N, C) float32 probabilities, nan for classes without marks.
+        """Return (N, C) float32 probabilities, nan for classes without present labels.
 
         Args:
             features: (N, D), pooled.
@@ -112,7 +112,7 @@ class Ensemble:
         )
 
     def logits(self, wholes: Tensor, best: Tensor | None) -> Tensor:
-        """Return joint logits (n, C) from the scores of `JoinedWeights.score`."""
+        """Return the ensemble's logits (n, C) from the scores of `JoinedWeights.score`."""
         joint = self._combine_logits(wholes, best)
         if self.second is None:
             return joint
@@ -130,11 +130,11 @@ class Ensemble:
         return logits + self.raised
 
     def predict_ridge_on_wholes(self, roots: Tensor) -> Tensor:
-        """Return centered ridge predictions (N, C) of roots (N, D)."""
+        """Return ridge predictions (N, C) for whole images with roots (N, D), relative to `level`."""
         return center_and_normalize(roots, self.centre) @ self.weight - self.middle @ self.weight
 
     def predict_ridge_on_regions(self, region_codes: RegionCodes) -> Tensor:
-        """Return centered ridge predictions (N, C) of each image's best region."""
+        """Return ridge predictions (N, C) for each image's best region, relative to `level`."""
         return (region_codes.products(self.weight) / region_codes.lengths).amax(1) - self.middle @ self.weight
 
 
@@ -142,8 +142,8 @@ class JoinedWeights:
     """Weights of several models, joined to score images in one product.
 
     Args:
-        of_head, bias: (D, C), (C,), on roots.
-        of_units: (D, M).
+        of_head, bias: (D, C), (C,), on square-root features.
+        of_units: (D, M), on rows of `center_and_normalize`.
     """
 
     def __init__(self, of_head: Tensor, bias: Tensor, of_units: Tensor, centre: Tensor):
@@ -153,7 +153,7 @@ class JoinedWeights:
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return (weights, head output at the center, center)."""
+        """Return (joined weights, the head's output at the center, center)."""
         return self._weight, self._at_center, self._center
 
     def score(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
@@ -193,13 +193,13 @@ def fit_ensemble(
     checked: bool = False,
     learned: TrainingSubset | None = None,
 ) -> Iterator[Epoch]:
-    """Train the ensemble in place, yielding each epoch of the first head.
+    """Train the ensemble in place, yielding each epoch of its linear head.
 
     It is complete when the iterator ends. Other arguments are those of `spmll.linear.training.fit`.
 
     Args:
         features: (N, D), all images.
-        region_codes: Of the same images, or None.
+        region_codes: Region codes of all images, or None.
         rows: (n,), labeled images.
         labels: (n, C) int8.
         checked: Whether features are known to be finite.
@@ -235,7 +235,7 @@ def fit_ensemble(
 def _train_epochs(
     ensemble, steps, everything, region_codes, chosen, learned, known, usable, seed, tell
 ) -> Iterator[Epoch]:
-    """Fit the ridge model, then the head's epochs, then both gains."""
+    """Fit the ridge model, then the head's epochs, region gains and second model."""
     generator = np.random.default_rng(seed)
     sample = np.sort(generator.permutation(len(everything))[:MAX_SAMPLE_IMAGES])
     ensemble.centre = (
@@ -296,7 +296,7 @@ def fit_second_model(
 
 
 def select_marked_images(ensemble: Ensemble, learned: TrainingSubset, marked: Tensor) -> tuple[Tensor, Tensor]:
-    """Return units and marks of at most MAX_IMAGES marked images."""
+    """Return at most MAX_IMAGES images with present labels: centered unit features, and labels."""
     places, labels = np.flatnonzero(marked.any(1)), marked.numpy()
     order = np.random.default_rng(0).random(len(places))
     labels = np.where(labels[places], PRESENT, UNSEEN)
@@ -313,7 +313,7 @@ def complement(chosen: np.ndarray, images: int) -> np.ndarray:
 
 @one_thread()
 def compute_region_gains(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> list[Tensor]:
-    """Return, per model, the mean advantage of the best region over the whole image, (C,).
+    """Return, per model, the mean score advantage of the best region over the whole image, (C,).
 
     The best of nine is higher by chance, by class, which would distort rankings across classes.
     """
@@ -331,7 +331,7 @@ def compute_region_gains(ensemble: Ensemble, roots: Tensor, region_codes: Region
 def compute_ridge_targets(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
     """Return ridge targets (n, C): 1 if present, -absent if answered absent, else 0.
 
-    Unusable cells get the class mean, without influence.
+    Cells outside `usable` get the class mean, without influence.
     """
     answers = (known == PRESENT).float() - absent * (known == ABSENT).float()
     return answers if usable is None else torch.where(usable, answers, answers.mean(0))
@@ -346,9 +346,9 @@ def fit_ridge(
     Self-training (Scudder 1965), sharpened as in MixMatch (Berthelot et al., NeurIPS 2019, eq. 7).
 
     Args:
-        answers: (n, C), targets, used if `learned` has no moments.
-        free: (m, D), roots of unlabeled images.
-        region_codes: Of the unlabeled images.
+        answers: (n, C), targets. The fit uses those in `learned.moments` instead, if any.
+        free: (m, D), square-root features of unlabeled images.
+        region_codes: Region codes of the unlabeled images.
         labelled: Labeled share of all images.
     """
     with one_thread() if len(answers) < MIN_IMAGES_FOR_THREADS else nullcontext():

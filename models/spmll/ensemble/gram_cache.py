@@ -1,7 +1,8 @@
-"""Label-independent sums over images, updated between trainings.
+"""Sums over images for ridge regression, updated between trainings.
 
-Ridge needs sums of units (D,), of unit products (D, D) and of units times answers (D, C). The first two are
-updated in double precision, so errors stay small. The third is recomputed. Block-wise reading bounds memory.
+Ridge needs sums of units (rows of `center_and_normalize`), of unit products (D, D) and of units times answers
+(D, C). The first two are updated in double precision, so errors stay small. The third is recomputed.
+Block-wise reading bounds memory.
 """
 
 from collections.abc import Callable
@@ -21,9 +22,9 @@ AnswerReader = Callable[[slice], tuple[Tensor, Tensor | None]]
 
 
 class GramCache:
-    """Sums of units and unit products over a changing list of images.
+    """A cache of sums of units and unit products over a changing list of images.
 
-    Row and root checksum identify an image. A mismatch recomputes all sums.
+    Row and checksum of the features identify an image. A mismatch recomputes all sums.
     """
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class GramCache:
         answers: AnswerReader,
         tell: Callable[[], None] = lambda: None,
     ) -> Moments:
-        """Return the moments of some images.
+        """Return the `Moments` (sums for ridge regression) of some images.
 
         Args:
             features: (N, D).
@@ -80,7 +81,7 @@ class GramCache:
         return Moments(len(rows), self._sum.float(), self._products.float(), total, right, blanks)
 
     def _load_removed_roots(self, features: Features, centre: Tensor, rows: np.ndarray) -> Tensor | None:
-        """Return roots of images removed since the last call, or None to rebuild."""
+        """Return square-root features of images removed since the last call, or None to recompute all sums."""
         if self._center is None or not torch.equal(self._center, centre):
             return None
         new, gone = ~np.isin(rows, self._rows), ~np.isin(self._rows, rows)
@@ -98,7 +99,7 @@ class GramCache:
 
 
 def _compute_checksums(roots: Tensor) -> np.ndarray:
-    """Return (n,) uint64 checksums of rows."""
+    """Return (n,) uint64 checksums of the rows of square-root features."""
     bits = roots.numpy().view(np.uint32)
     factors = np.random.default_rng(5).integers(1, 2**63, bits.shape[1], np.uint64) | np.uint64(1)
     sums = np.zeros(len(bits), np.uint64)

@@ -44,7 +44,7 @@ def fix_thread_count() -> None:
 
 
 def learn_image_basis(features: Features, seed: int = 0) -> Basis:
-    """Return the principal axes of centered unit roots.
+    """Return a basis for image codes: the principal axes of rows of `center_and_normalize`.
 
     Args:
         features: (N, D), pooled. Rows that are not finite are skipped.
@@ -58,7 +58,7 @@ def learn_image_basis(features: Features, seed: int = 0) -> Basis:
 
 @dataclass(frozen=True)
 class ImageCodes:
-    """Int8 coordinates (N, K) of images along the basis."""
+    """Int8 coordinates `steps` (N, K) of images along K axes."""
 
     basis: Basis
     steps: Tensor
@@ -108,8 +108,8 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
     Penalized logistic regression with an offset (Hastie et al. 2009, sec. 4.4 and 18.4).
 
     Args:
-        codes: (n, K), images answered since the training.
-        base: (n,), their probabilities.
+        codes: (n, K), coordinates of images answered since the training.
+        base: (n,), their trained probabilities.
         states: (n,), 1 present, -1 absent.
     """
     spread = np.concatenate(
@@ -125,11 +125,11 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
 
 
 def apply_corrections(codes: ImageCodes, images: np.ndarray, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
-    """Return corrected probabilities (N, c) float16.
+    """Return corrected probabilities (N, c) float16 of c classes.
 
     Args:
-        images: (N,), image per row of `base`.
-        base: (N, c), nan stays.
+        images: (N,), row in `codes` per row of `base`.
+        base: (N, c), trained probabilities, nan stays.
         corrections: (c, K + 1).
     """
     weights, biases = torch.from_numpy(corrections[:, :-1].T).float(), torch.from_numpy(corrections[:, -1]).float()

@@ -1,4 +1,4 @@
-"""Sums for ridge regression, additive over images, halves and trainings."""
+"""Sums that suffice for ridge regression, and that add up over images, halves and trainings."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ ROWS_PER_BLOCK = 2048  # rows whose products are made at once
 
 @dataclass(frozen=True, eq=False)
 class BlankSums:
-    """Sums over unusable cells per class: count (C,) and rows (D, C)."""
+    """Sums over unusable cells per class: their count (C,) and the sum of their feature rows (D, C)."""
 
     count: Tensor
     right: Tensor
@@ -23,14 +23,14 @@ class BlankSums:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Additive sums over rows.
+    """Additive sums over images that suffice to solve ridge regression.
 
     Attributes:
-        sum: (D,).
-        products: (D, D), rows with rows.
-        answers: (C,).
-        right: (D, C), rows with answers.
-        blanks: Unusable cells, 0 in the other sums.
+        sum: (D,), sum of feature rows.
+        products: (D, D), rows.T @ rows.
+        answers: (C,), sum of targets.
+        right: (D, C), rows.T @ targets.
+        blanks: Sums over unusable cells, whose target is 0 in the other sums, or None.
     """
 
     count: float
@@ -42,13 +42,13 @@ class Moments:
 
     @classmethod
     def build(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
-        """Compute moments of rows and answers, counted `weight` times."""
+        """Compute the sums of rows (n, D) and targets (n, C), counted `weight` times."""
         right, total = weight * (rows.T @ answers), weight * answers.sum(0)
         return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
 
     @classmethod
     def from_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor) -> "Moments":
-        """Compute moments of roots (as units) and answers."""
+        """Compute the sums of targets and of square-root features, centered and scaled to length 1."""
         dimensions, classes = roots.shape[1], answers.shape[1]
         products, right = torch.zeros(dimensions, dimensions), torch.zeros(dimensions, classes)
         total = torch.zeros(dimensions)
@@ -60,11 +60,11 @@ class Moments:
         return cls(len(roots), total, products, answers.sum(0), right)
 
     def replace_targets(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
-        """Return moments with other answers (n, C)."""
+        """Return the sums with other targets (n, C) for the same rows."""
         return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
 
     def fill_blanks(self) -> "Moments":
-        """Fill blank cells with the class average."""
+        """Return the sums with the class's average target in unusable cells."""
         if self.blanks is None:
             return self
         average = self.answers / self.count
@@ -76,7 +76,7 @@ class Moments:
         )
 
     def subtract_level(self, level: Tensor) -> "Moments":
-        """Subtract a level per class (C,) from all answers."""
+        """Return the sums with a level per class (C,) subtracted from every target."""
         return replace(self, answers=self.answers - self.count * level, right=self.right - torch.outer(self.sum, level))
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -96,7 +96,7 @@ class Moments:
         return self.sum / self.count
 
     def solve(self, ridge: float) -> Tensor:
-        """Return ridge weights (D, C) on centered rows."""
+        """Return the ridge regression weights (D, C) for centered rows."""
         return torch.linalg.solve(self._build_normal_matrix(ridge), self.right - torch.outer(self.mean, self.answers))
 
     def leverages(self, centred: Tensor, ridge: float) -> Tensor:

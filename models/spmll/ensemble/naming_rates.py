@@ -1,9 +1,9 @@
-"""Estimates of how rarely people mark each class where present, from marks alone.
+"""Estimates of naming rates from marks alone: how often people mark a class that is present.
 
 People name salient classes more often, so a model of marks ranks others too low. With e = P(marked |
 present), a class is present with P(marked | image) / e (Elkan and Noto, KDD 2008, lemma 1), e per class
-(Bekker et al., ECML PKDD 2019) and estimated by held-out predictions of marked cells. Unrecognizable classes
-are raised little.
+(Bekker et al., ECML PKDD 2019) and estimated by leave-one-out predictions of marked cells. Unrecognizable
+classes are raised little.
 """
 
 from torch import Tensor
@@ -22,10 +22,10 @@ def predict_leave_one_out(
     """Return exact leave-one-out ridge predictions (m, C) (Allen 1974).
 
     Args:
-        moments: Of the training images, answers less `level`.
-        weight: (D, C).
+        moments: Sums over the training images, with `level` subtracted from targets.
+        weight: (D, C), ridge weights.
         level: (C,), marked share.
-        units: (m, D).
+        units: (m, D), centered features of length 1.
         marked: (m, C).
     """
     rows, marks = units - moments.mean, marked.to(units.dtype)
@@ -34,12 +34,12 @@ def predict_leave_one_out(
 
 
 def estimate_log_naming_rates(predicted: Tensor, level: Tensor, marked: Tensor) -> Tensor:
-    """Return log naming rates relative to the usual one, (C,).
+    """Return the log of each class's naming rate relative to the average class, (C,).
 
     0 for classes without marks or that the model cannot recognize.
 
     Args:
-        predicted: (m, C).
+        predicted: (m, C), leave-one-out predictions.
         level: (C,), marked share.
         marked: (m, C).
     """

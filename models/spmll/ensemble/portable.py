@@ -28,7 +28,7 @@ OWN_LINE_COLUMNS = (0, 1, 2, 3, 4, -1)  # the weights of a stacker's line that a
 
 
 class PortableModel(nn.Module):
-    """A model from features and regions to logits."""
+    """Base of exportable torch modules that map image and region features to logits."""
 
     @override
     def forward(self, features: Tensor, regions: Tensor) -> Tensor:
@@ -62,9 +62,9 @@ class PortableHead(PortableModel):
 
 
 class PortableEnsemble(PortableModel):
-    """The models of `auto`, as far as they exist, in plain tensors.
+    """The exportable form of a trained `auto` model: plain tensors of those parts that exist.
 
-    C classes, D features, M weight columns, T stackers:
+    C classes, D features, M weight columns of all models, S knots, T stackers:
         centre (D,), at_centre (C,), weight (D, M), of_regions (D, M)
         middle, level, raised (C,), gains (2, C), shares (3,): head, its regions, ridge regions
         own, second, joint (S, C), normal (S,), second_bias (C,), second_share (1,)
@@ -72,7 +72,7 @@ class PortableEnsemble(PortableModel):
     """
 
     def __init__(self, tensors: dict[str, Tensor]):
-        """Store tensors. Those of missing parts are absent."""
+        """Store the tensors by name. Models without tensors are left out."""
         super().__init__()
         self.has_second, self.has_stackers = "second" in tensors, "lines" in tensors
         self.has_regions = "of_regions" in tensors
@@ -143,7 +143,7 @@ class PortableEnsemble(PortableModel):
         return cast(Tensor, getattr(self, name))
 
     def _compute_logits(self, roots: Tensor, products: Tensor | None, lengths: Tensor | None) -> Tensor:
-        """Return logits from roots and region products (n, R, M)."""
+        """Return logits from square-root features and region products (n, R, M)."""
         classes = self._get_tensor("level").shape[0]
         at_centre = self._get_tensor("at_centre")
         centred = roots - self._get_tensor("centre")

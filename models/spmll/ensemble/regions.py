@@ -1,4 +1,4 @@
-"""Region codes: nine regions per image as 256 bytes each, not 1280 features."""
+"""Region codes: each of nine regions per image compressed from 1280 features to 256 bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ IMAGES_PER_CHUNK = 64  # images whose regions are in memory at once: 3 MB of 9 x
 
 
 class Regions(Protocol):
-    """Region codes of N images, in memory or on disk."""
+    """Interface to the region codes of N images, in memory or on disk."""
 
     @property
     def basis(self) -> Basis:
-        """Return the codes' basis."""
+        """Return the axes that the codes refer to."""
         ...
 
     def __len__(self) -> int: ...
@@ -32,11 +32,13 @@ class Regions(Protocol):
 
 @dataclass(frozen=True)
 class RegionCodes:
-    """Regions, approximately basis.centre + (codes * basis.scales) @ basis.axes.T.
+    """Compressed square-root features of R regions in each of N images.
+
+    They are approximately basis.centre + (codes * basis.scales) @ basis.axes.T.
 
     Attributes:
-        codes: (N, R, K) int8.
-        lengths: (N, R, 1), distances from the center.
+        codes: (N, R, K) int8, coordinates along K axes.
+        lengths: (N, R, 1), distances of the regions from basis.centre.
     """
 
     basis: Basis
@@ -60,16 +62,16 @@ class RegionCodes:
         return self.multiply_on_axes(self.basis.project_weights(weight))
 
     def multiply_on_axes(self, weight: Tensor) -> Tensor:
-        """Return products (N, R, C) for a weight of `Basis.project_weights`."""
+        """Return `products` (N, R, C), given a weight converted by `Basis.project_weights`."""
         return self.codes.float() @ weight
 
 
 @one_thread()
 def learn_region_basis(features: Features, regions, seed: int = 0) -> Basis:
-    """Return the principal axes of region roots about the mean image root.
+    """Return the principal axes of square-root region features, centered at the mean image.
 
     Args:
-        features: (N, D).
+        features: (N, D), of whole images.
         regions: (N, R, D), indexed by rows.
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:BASIS_SAMPLE_IMAGES])
@@ -90,7 +92,7 @@ def learn_region_basis(features: Features, regions, seed: int = 0) -> Basis:
 
 @one_thread()
 def encode_regions(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
-    """Encode regions (N, R, D) from row `first` on."""
+    """Compress the regions (N, R, D) of images from row `first` on."""
     codes, lengths = [], []
     for start in range(first, len(regions), IMAGES_PER_CHUNK):
         tell()

@@ -1,4 +1,4 @@
-"""Scores by the ensemble and the answered-cell head in one pass over regions."""
+"""Scorers of images by the models of `auto`: the ensemble, the head of answered cells, the stackers."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -21,7 +21,7 @@ MAX_LOGIT = float(np.log((1 - PROBABILITY_EPS) / PROBABILITY_EPS))
 
 
 class Scorer:
-    """An ensemble and an answered-cell head with their images."""
+    """A scorer of images by an ensemble and a head trained on answered cells, in one pass over regions."""
 
     def __init__(self, ensemble: Ensemble, head: AnsweredHead, features: Features, region_codes: Regions | None):
         self._ensemble, self._head = ensemble, head
@@ -35,18 +35,18 @@ class Scorer:
         return self._ensemble, self._head
 
     def without_images(self) -> "Scorer":
-        """Return a copy without images, to send elsewhere."""
+        """Return a copy that holds only the models, to send elsewhere."""
         alone = copy(self)
         alone._features = alone._region_codes = None
         return alone
 
     def score_rows(self, rows: slice | np.ndarray) -> Scores:
-        """Return scores (m, C) of images."""
+        """Return scores (m, C) of this scorer's images."""
         assert self._features is not None  # it has its images
         return self.score_images(self._features[rows], None if self._region_codes is None else self._region_codes[rows])
 
     def score_images(self, features: Array, region_codes: RegionCodes | None) -> Scores:
-        """Return scores (m, C) of given inputs."""
+        """Return scores (m, C) of any images."""
         wholes, best = self._columns.score(signed_sqrt(to_float_tensor(features)), region_codes)
         auto = self._ensemble.logits(wholes, best).clamp_(-MAX_LOGIT, MAX_LOGIT)
         classes = auto.shape[1]
@@ -57,7 +57,7 @@ class Scorer:
         return Scores(auto.numpy(), (known + self._head.bias).numpy())
 
     def score_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:
-        """Return scores (m, C) of many images."""
+        """Return scores (m, C) of many rows, in parallel."""
         auto = np.empty((len(rows), self._head.weight.shape[1]), np.float32)
         known = np.empty_like(auto)
 
@@ -71,7 +71,7 @@ class Scorer:
 
 @dataclass(frozen=True, eq=False)
 class EnsembleModel:
-    """The two models of `auto`, used until answers allow stacking."""
+    """A trained `auto` model without stackers, used until there are enough answers."""
 
     ensemble: Ensemble
 
@@ -82,11 +82,11 @@ class EnsembleModel:
 
 @dataclass(frozen=True, eq=False)
 class StackedScorer:
-    """All models of `auto` with enough answers (stacking.py).
+    """A trained `auto` model with stackers, used once there are enough answers (stacking.py).
 
     Attributes:
-        halves: Models trained on the other half, or None.
-        stackers: One per round.
+        halves: Per half of the images, a scorer trained on the other half, or None.
+        stackers: One per stacking round.
     """
 
     whole: Scorer
@@ -108,11 +108,11 @@ class StackedScorer:
         region_codes: Callable[[np.ndarray], RegionCodes | None],
         known: KnownLabels,
     ) -> np.ndarray:
-        """Return probabilities from the scores of all images.
+        """Return probabilities from scores. Answered cells use models trained without the image.
 
         Args:
-            features: From rows to features.
-            region_codes: From rows to region codes or None.
+            features: Function from rows to features.
+            region_codes: Function from rows to region codes or None.
         """
         labels = np.full(scores.known.shape, UNSEEN, np.int8)
         labels[known.rows] = known.labels

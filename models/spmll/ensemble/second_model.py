@@ -1,8 +1,8 @@
-"""A second model that corrects the order within each class where marks are hard to tell apart.
+"""A second model that corrects the ranking of images per class, if marked images are hard to detect.
 
-Each class keeps its values, reassigned in the order of mean normal scores (rank quantiles, van der Waerden
-1952) of both models. The second model (answered_head.py) needs many marks and ranks worse where `auto` is
-confident. Its weight therefore grows with the labeled share and with the difficulty.
+Each class keeps its logits, but gives them to images in the order of both models' mean normal scores (rank
+quantiles, van der Waerden 1952). The second model (answered_head.py) needs many marks and ranks worse where
+`auto` is confident. Its weight therefore grows with the labeled share and with the difficulty.
 """
 
 from dataclasses import dataclass
@@ -25,12 +25,13 @@ HARD_AUC, EASY_AUC = (0.65, 0.8)
 
 @dataclass(frozen=True, eq=False)
 class SecondModel:
-    """The second model and the knots between scores, normal scores and values.
+    """The second model, with tables that convert scores of either model to normal scores and back.
 
     Attributes:
-        own, second, joint: (S + 2, C), ascending knots: `auto` logits, head scores, summed normal scores.
+        own, second, joint: (S + 2, C), ascending knots from S images: `auto` logits, head scores, summed normal
+            scores.
         normal: (S + 2,), normal scores of the knots.
-        weight: Relative to 1 for `auto`.
+        weight: Weight of the head relative to 1 for `auto`.
     """
 
     head: AnsweredHead
@@ -42,7 +43,7 @@ class SecondModel:
 
     @classmethod
     def build(cls, head: AnsweredHead, logits: Tensor, scores: Tensor, weight: float) -> "SecondModel":
-        """Build knots from `auto` logits (S, C) and head scores of some images."""
+        """Build the tables from `auto` logits (S, C) and head scores (S, C) of S images."""
         places = (torch.arange(len(logits)) + 0.5) / len(logits)
         normal = _extend_knots(torch.from_numpy(ndtri(places.numpy())).float()[:, None])[:, 0]
         own, second = _extend_knots(logits.sort(0).values), _extend_knots(scores.sort(0).values)
@@ -50,12 +51,12 @@ class SecondModel:
         return cls(head, own, second, _extend_knots(both.sort(0).values), normal, weight)
 
     def reorder(self, logits: Tensor, wholes: Tensor, best: Tensor | None) -> Tensor:
-        """Return logits (n, C) in the order of both models, nan without a model.
+        """Return `auto` logits (n, C), exchanged between images to follow the order of both models.
 
         Args:
-            logits: (n, C) of `auto`.
-            wholes: (n, C), head products with images.
-            best: (n, C), with best regions, or None.
+            logits: (n, C) of `auto`, nan without a model.
+            wholes: (n, C), products of head weights and whole images.
+            best: (n, C), the same for the best regions, or None.
         """
         scores = combine_region_scores(self.head, wholes, best)
         both = _interpolate(logits, self.own, self.normal[:, None])
@@ -69,7 +70,7 @@ def combine_region_scores(head: AnsweredHead, wholes: Tensor, best: Tensor | Non
 
 
 def estimate_difficulty(predicted: Tensor, marked: Tensor) -> float:
-    """Return the difficulty of telling marked images apart: 1 up to HARD_AUC, 0 from EASY_AUC.
+    """Return how hard marked images are to detect: 1 for a mean AUC up to HARD_AUC, 0 from EASY_AUC.
 
     Args:
         predicted: (m, C), leave-one-out predictions.

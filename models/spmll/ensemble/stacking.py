@@ -64,14 +64,14 @@ STACKING_ROUNDS = 3  # of stacking: the other classes on an image are those that
 
 @dataclass(frozen=True, eq=False)
 class AnsweredImages:
-    """All N images with their answers, as `auto` learns from them.
+    """The training input of `auto`: all N images, and the labels of n of them.
 
     Attributes:
-        features, region_codes, rows, labels, mask: As in `fit_ensemble`.
+        features, region_codes, rows, labels, mask: Arguments of `fit_ensemble`.
         unbiased: (n, C) bool, True where a label of `rows` is an unbiased answer.
-        groups: (N,) int64, not negative: images of one group are in one half; None: each image is on its own.
-        context: Where, when and together with what the images were taken; its events are the groups. None: not known.
-        outside: Scores of models from elsewhere, of all N images.
+        groups: (N,) int64, not negative, or None. Images of a group are in the same half.
+        context: Places, times and events of the images, or None.
+        outside: Scores of all N images by outside models.
     """
 
     features: Features
@@ -87,7 +87,7 @@ class AnsweredImages:
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How long and by which random numbers `fit_ensemble` trains, and whom it tells."""
+    """Length, pace and seed of `fit_ensemble`. `tell` is called during the training."""
 
     epochs: int | None = None
     lr: float | None = None
@@ -109,26 +109,24 @@ def fit_stacked(
 ) -> "StackedTraining":
     """Return a training of `auto` that also learns from unbiased answers, run by iterating `epochs`.
 
-    Other arguments are those of `fit_ensemble`.
-
     Args:
         method: `auto`, with its parameters.
         images: The images and their answers.
-        settings: As in `fit_ensemble`.
-        warm_start: Weights of the training before.
-        scoring: Scores all N images by the trained models.
+        settings: Length, pace and seed.
+        warm_start: State of the previous training, updated in place.
+        scoring: Function that scores all N images by the trained models.
     """
     return StackedTraining(method, images, settings, warm_start or WarmStart(), scoring)
 
 
 class StackedTraining:
-    """A training of `auto`, stacked if unbiased answers suffice.
+    """A training of `auto` in progress, with a stacker if there are enough unbiased answers.
 
     Attributes:
         probabilities: (N, C) float32, set at the end.
         calibrated: Whether a stacker was fitted.
         model: Scores any image. None without a label "present".
-        outside_weights: (C, K), weights of other models, or None.
+        outside_weights: (C, K), stacker weights of K outside models, or None.
     """
 
     def __init__(
@@ -163,7 +161,7 @@ class StackedTraining:
 
     @cached_property
     def _halves_of_images(self) -> np.ndarray:
-        """Return each image's half, constant across trainings and within a group."""
+        """Return each image's half, 0 or 1, constant across trainings and within a group."""
         groups = np.arange(len(self.features)) if self.groups is None else self.groups
         return np.random.default_rng(0).integers(0, HALF_COUNT, int(groups.max(initial=0)) + 1)[groups]
 
@@ -225,7 +223,7 @@ class StackedTraining:
         self._fit_stackers(scorer, halves)
 
     def _train_models(self) -> Generator[Epoch, None, tuple[Scorer, list[Scorer | None]]]:
-        """Train, yielding epochs, and return scorers of the whole and the halves."""
+        """Train, yielding epochs. Return the scorer of all images and those of the halves."""
         learned = self._gather_subsets()
         with self._train_halves(learned) as halves:
             yield from self._fit_ensemble(self.ensemble, ALL_IMAGES, learned[ALL_IMAGES], self.tell)
@@ -311,7 +309,7 @@ class StackedTraining:
         return of_models
 
     def _make_answer_reader(self, places: np.ndarray) -> AnswerReader:
-        """Return a function from slices to ridge targets."""
+        """Return a function from a slice of `places` to ridge targets and unusable cells."""
 
         def answers(some: slice) -> tuple[Tensor, Tensor | None]:
             known = torch.from_numpy(np.where(self.sure[places[some]], self.labels[places[some]], UNSEEN))
@@ -437,7 +435,7 @@ class StackedTraining:
         return stackers
 
     def _expand_to_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """Expand values of labeled images to any images, with 0 elsewhere."""
+        """Return the values of `rows` from values of labeled images, 0 for unlabeled ones."""
         places = self._places_in_rows[rows]
         result = np.zeros((len(places), values.shape[1]), values.dtype)
         result[places >= 0] = values[places[places >= 0]]

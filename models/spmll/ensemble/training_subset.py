@@ -29,12 +29,12 @@ CLASS_QUOTA_SHARE = 0.5  # share of them that is shared out among the classes be
 
 @dataclass(frozen=True, eq=False)
 class TrainingSubset:
-    """The labeled images of one training.
+    """The labeled images that one model learns from.
 
     Attributes:
         places: (m,), places among labeled images for the head.
-        roots: (m, D) float32.
-        moments: Sums for the ridge model. None selects `roots`.
+        roots: (m, D) float32, square-root features.
+        moments: Sums for the ridge model. None computes them from `roots`.
     """
 
     places: np.ndarray
@@ -72,7 +72,7 @@ def _select_lowest(rows: np.ndarray, order: np.ndarray, max_rows: int) -> np.nda
 def gather_subsets(
     features: Features, rows: np.ndarray, places: Sequence[np.ndarray], tell: Callable[[], None]
 ) -> tuple[TrainingSubset, list[TrainingSubset]]:
-    """Return the subset of all parts and of each part, with shared roots.
+    """Load square-root features, and return the subset of all parts and of each part.
 
     Args:
         features: (N, D).
@@ -102,13 +102,13 @@ def sum_moments(
     threads: int,
     tell: Callable[[], None],
 ) -> list[Moments]:
-    """Return the moments of each part.
+    """Return the sums for ridge regression (Moments) of each part of the images.
 
     Args:
         features: (N, D).
         centre: (D,).
         rows: Ascending images, per part.
-        kept: Previous sums, per part.
+        kept: Caches of earlier sums, per part.
         threads: Parts summed concurrently.
     """
     with one_thread(), ThreadPoolExecutor(threads, "squares", torch.set_num_threads, (1,)) as pool:

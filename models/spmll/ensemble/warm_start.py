@@ -11,11 +11,11 @@ HALF_COUNT = 2  # of the images: those of each are scored by models of the other
 
 @dataclass
 class WarmStart:
-    """The state passed to the next training, one per worker.
+    """The state that one stacked training leaves to the next, one per worker.
 
     Attributes:
-        weights: Answered-cell heads.
-        squares: Sums per half.
+        weights: Head weights and biases by half, or -1 for all.
+        squares: Cached ridge regression sums, per half.
     """
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)

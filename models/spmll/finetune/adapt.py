@@ -54,7 +54,7 @@ def adapt_last_stages(
     should_stop: Callable[[], bool] | None = None,
     parallel: ParallelProcess | None = None,
 ) -> NetworkTraining:
-    """Return a training of the last stages, in place, one epoch per iteration.
+    """Return a training that updates the last stages in place, one epoch per iteration.
 
     Other arguments are those of `fit_network`.
 
@@ -63,7 +63,7 @@ def adapt_last_stages(
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
         mask: (N, C) bool, False if unsure.
         unbiased: (N, C) bool, answers to cells selected independently of their state.
-        method: For single positives (answer_method.py).
+        method: Method for images without unbiased answers (answer_method.py).
     """
     answers = AnswerMethod(
         choose_single_positive_method(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool))
@@ -115,7 +115,7 @@ def compute_stage_features(
     *,
     as_backbone: bool = False,
 ) -> np.ndarray:
-    """Return the classifier's current features, (n, D) float16.
+    """Return the features that the last stages pass to the classifier, (n, D) float16.
 
     Args:
         should_stop: Called per batch and may raise.

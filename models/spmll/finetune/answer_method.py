@@ -20,7 +20,7 @@ from spmll.methods.published.gr import GR
 
 
 class AnswerMethod(Method):
-    """A method combining both losses by numbers of cells, wrapped around the project's method."""
+    """A method that uses unbiased answers in full, and another method for all other images."""
 
     name = "answers"
     title = "Answers in full, single positives by a method"

@@ -1,4 +1,4 @@
-"""The best epoch of a stage, from which the next continues."""
+"""The state after the best epoch of a training stage, from which the next stage continues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class BestEpoch:
-    """Network weights and method state of one epoch.
+    """Network weights and learned tensors of the method after one epoch.
 
     Attributes:
-        weights: A state_dict.
+        weights: The network's state_dict.
         learned: Tensors of `Method.parameter_groups` (ROLE: label estimates).
     """
 

@@ -67,7 +67,7 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
     """Return the saved state, or None without a file.
 
     Args:
-        identity: Must equal the file's "identity".
+        identity: Training settings, which must equal the file's.
 
     Raises:
         ValueError: The file is damaged or from another training.

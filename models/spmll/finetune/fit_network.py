@@ -50,15 +50,15 @@ def fit_network(
     """Return a training of `network` from its current weights, one epoch per iteration.
 
     Args:
-        network: Changed in place. Gives logits (V x B, C) first, for method.views views. Its `classifier` gets
-            settings.head_lr_scale times the learning rate.
+        network: Changed in place. Its first output is logits (V x B, C), for V = method.views views of B images.
+            Its `classifier` gets settings.head_lr_scale times the learning rate.
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
         mask: (N, C) bool, usable cells.
         learned: Initial method tensors, from `fit_linear_start`.
         best: Returns the epoch that a new stage starts from. None selects averaged, else last weights.
-        checkpoint: Continued if it exists, replaced per epoch.
+        checkpoint: File to resume from if it exists, replaced per epoch.
         should_stop: Called per batch. True ends the iterator.
-        parallel: Other processes with equal calls and equal `should_stop`.
+        parallel: One of several processes with equal calls and equal `should_stop`, or None.
 
     Raises:
         ValueError: Invalid arguments or checkpoint, an unreadable image, or a loss that is not finite.
@@ -79,11 +79,11 @@ def fit_network(
 
 
 class NetworkTraining(Iterator[Epoch]):
-    """A training in progress.
+    """A network training in progress: an iterator that trains one epoch per step.
 
     Attributes:
         average: Network of averaged weights (Method.average_decay), or None.
-        history: Finished epochs, including those before a kill.
+        history: Finished epochs, including those before it was resumed.
     """
 
     def __init__(self, network, examples, labels, mask, method, settings, seed, together=None):
@@ -132,7 +132,7 @@ class NetworkTraining(Iterator[Epoch]):
         return {"network": self.network} | ({} if self.average is None else {"average": self.average})
 
     def predict(self, examples: Examples | None = None, which: str | None = None) -> np.ndarray:
-        """Return probabilities (N, C), by default of training images and the average."""
+        """Return probabilities (N, C), by default of the training images, by averaged weights if any."""
         networks = self.networks()
         network = networks[which or ("average" if "average" in networks else "network")]
         return predict(network, examples or self.examples, self.method, amp=self.amp)

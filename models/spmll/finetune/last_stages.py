@@ -28,7 +28,7 @@ OUTPUT_TOLERANCE = 1e-3
 
 
 class LastStages(nn.Module):
-    """The trained part, from its first stage's inputs to features (B, K)."""
+    """The trained part of a network, from its first stage's inputs to classifier features (B, K)."""
 
     network: Any  # a timm network without what is frozen
 
@@ -57,10 +57,10 @@ class LastStages(nn.Module):
 
 
 class StageInputs:
-    """A fast function from images to inputs of the first trained stage.
+    """The frozen part of a network, as a fast function from images to the trained part's inputs.
 
     Attributes:
-        shape: Per image.
+        shape: Shape of one image's input.
     """
 
     def __init__(self, backbone: Backbone, front: nn.Module):
@@ -114,7 +114,7 @@ def split_network(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, 
 
 
 def merge_last_stages(source: Pretrained, trained: LastStages) -> nn.Module:
-    """Return a CPU copy of the network with its trained part."""
+    """Return a CPU copy of the network with its trained last stages."""
     whole = copy.deepcopy(source.network).cpu()
     missing = whole.load_state_dict(
         {name: tensor.cpu() for name, tensor in trained.network.state_dict().items()}, False

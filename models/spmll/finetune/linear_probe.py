@@ -1,4 +1,4 @@
-"""Test of features by a linear head, fitted to answers, that scores other images.
+"""Evaluation of features: a linear head is fitted to answered images and scores other images.
 
 Unanswered cells count little, as absent, only in images without unbiased answers.
 """
@@ -17,7 +17,7 @@ UNANSWERED_WEIGHT = 0.05  # weight of a cell that nobody has answered, in an ima
 def score_with_probe(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Return probabilities (m, C) of `others` by `fit_probe`."""
+    """Return probabilities (m, C) of the features `others` by a head of `fit_probe`."""
     return fit_probe(features, labels, mask, unbiased)(others)
 
 
@@ -30,7 +30,7 @@ def fit_probe(
         features: (n, D).
         labels: (n, C), 1, -1 or 0.
         mask: (n, C), usable cells.
-        unbiased: (n, C).
+        unbiased: (n, C), unbiased answers.
     """
     roots = signed_sqrt(to_float_tensor(features))
     centre = roots.mean(0)

@@ -35,10 +35,10 @@ def fit_linear_start(
     `spmll.linear.training.fit`.
 
     Args:
-        network: Its classifier is overwritten, except, without `every_class`, for classes without positives.
+        network: Its classifier is overwritten. Classes without positives keep theirs unless `every_class`.
         score: Quality of a head, to select the best epoch. None selects the last.
         should_stop: Called per batch. True ends the training.
-        pooled: Computes features across processes, or None.
+        pooled: Returns features computed by several processes. None computes them here.
 
     Returns:
         Learned tensors for fit_network(learned=...) (ROLE: label estimates).

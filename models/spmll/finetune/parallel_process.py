@@ -12,10 +12,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 class ParallelProcess:
-    """A process in torch's default process group.
+    """This process in torch's default process group, and the images that it trains on.
 
     Attributes:
-        rank, of: Its number, and their count.
+        rank, of: Number of this process, and number of processes.
         owner: (N,) int64, the process of each image.
     """
 
@@ -30,7 +30,7 @@ class ParallelProcess:
         return torch.nonzero(self.owner == self.rank).flatten()
 
     def wrap_network(self, network: nn.Module) -> nn.Module:
-        """Return the network with averaged gradients and the first process's weights."""
+        """Wrap the network, so that processes start with equal weights and average their gradients."""
         return DistributedDataParallel(network, broadcast_buffers=False, find_unused_parameters=True)
 
     def split_into_batches(self, order: Tensor, batch: int) -> list[Tensor]:
@@ -60,7 +60,7 @@ class ParallelProcess:
         return torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=shared)) + self.rank)
 
     def gather(self, own: Tensor) -> Tensor:
-        """Gather (N, ...) on every process from its own (n, ...)."""
+        """Return all images' rows (N, ...) on every process from its own (n, ...)."""
         pieces: list[Any] = [None] * self.of
         dist.all_gather_object(pieces, own.detach().cpu())
         first = pieces[0]

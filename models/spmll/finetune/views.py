@@ -29,7 +29,7 @@ MAX_WORKERS = 16  # beyond that, loader threads wait for Python's global lock
 
 
 class Examples(ABC):
-    """The images of a data set as network input."""
+    """Base class of inputs to networks: batches of a data set's images."""
 
     device: torch.device
 
@@ -56,7 +56,7 @@ class Examples(ABC):
     def batches(
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
-        """Yield `batch` of each part in order. Subclasses may prepare ahead."""
+        """Yield the result of `batch` for each part, in order. Subclasses may prepare ahead."""
         for rows in parts:
             yield self.batch(rows, views, train, generator)
 

@@ -29,7 +29,7 @@ class WholeNetwork(nn.Module):
 
 
 class MapNetwork(nn.Module):
-    """A network of `body` and a map `head`, with frozen batch norm."""
+    """A network whose `body` computes feature maps for a method's `head`, with frozen batch norm."""
 
     def __init__(self, body: nn.Module, head: nn.Module):
         super().__init__()
@@ -60,7 +60,7 @@ def build_whole_network(source: Pretrained, classes: int, method: Method, seed: 
         source: Its network is changed.
 
     Raises:
-        ValueError: The last map is unknown.
+        ValueError: The network's last feature map cannot be found.
     """
     network = source.network.requires_grad_(True)
     example = torch.zeros(1, 3, source.input_size, source.input_size)
@@ -97,7 +97,7 @@ def _remove_classifier(source: Pretrained) -> None:
 
 
 def _find_map_body(source: Pretrained) -> nn.Module:
-    """Return the part up to the last map, or raise ValueError."""
+    """Return the network up to its last feature map, or raise ValueError."""
     network = source.network
     if source.library == "timm":
         _remove_classifier(source)

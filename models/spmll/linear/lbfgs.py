@@ -21,7 +21,7 @@ Objective = Callable[[Tensor], tuple[float, Tensor]]
 
 @torch.no_grad()
 def minimize(objective: Objective, start: Tensor, steps: int) -> Tensor:
-    """Return the point (n,) after at most `steps` steps from `start`."""
+    """Minimize `objective` in at most `steps` steps from `start` (n,), and return the last point."""
     point, most = start.clone(), steps * 5 // 4
     value, slope = objective(point)
     evaluations, length = 1, 1.0

@@ -44,7 +44,7 @@ MIN_BATCH_IMAGES, MAX_BATCH_IMAGES = 4, 1024
 
 @dataclass(frozen=True)
 class Epoch:
-    """A finished epoch."""
+    """Record of a finished epoch."""
 
     number: int  # from 1
     total: int
@@ -55,7 +55,8 @@ class Epoch:
 class Head:
     """A linear classifier per class: p = sigmoid(features @ weight.T + bias).
 
-    weight (C, D) and bias (C,) fit unscaled backbone features. Without positives they are 0 and nan.
+    weight (C, D) and bias (C,) fit unscaled backbone features. Classes without positives have weight 0 and bias
+    nan.
     """
 
     def __init__(self, dimensions: int, classes: int):
@@ -101,7 +102,7 @@ class Head:
 
         Raises:
             FileNotFoundError: The file is missing.
-            ValueError: The file is not such a head.
+            ValueError: The file is not a head of these sizes.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(f"There is no head at {path}.")
@@ -160,16 +161,16 @@ def fit(
 
     Args:
         head: Overwritten.
-        features: (N, D), labeled images only, since losses interpret empty rows.
+        features: (N, D), labeled images only, since losses also use unseen cells.
         labels: (N, C) int8, 1 present, -1 absent, 0 unseen.
         mask: (N, C) bool, usable cells.
-        evidence: (N, C) in [0, 1] or nan (Method.evidence).
+        evidence: (N, C), presence probabilities from elsewhere for Method.evidence, or nan.
         batch: By default N / 20, between 4 and 1024.
         every_class: Also train classes without positives, as published code does.
         should_stop: Called per batch. True ends the iterator.
 
     Raises:
-        ValueError: At once for invalid arguments, at a step for a loss not finite.
+        ValueError: Invalid arguments, raised at once, or a loss that is not finite, raised while iterating.
     """
     if method.reads != "features":
         raise ValueError(
@@ -325,9 +326,9 @@ def one_thread() -> Iterator[None]:
 
 
 def compute_standardization(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
-    """Return offset and scale per dimension, each (D,) float32.
+    """Return the offset and scale that standardize features, each (D,) float32.
 
-    The scale is common, but 0 for constant dimensions.
+    All dimensions have the same scale, but constant ones have 0.
 
     Raises:
         ValueError: Some rows, named, are not finite.
@@ -350,7 +351,7 @@ def compute_standardization(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
 
 
 def check_features_finite(features: Tensor | Rows) -> None:
-    """Raise ValueError naming rows that are not finite or extreme."""
+    """Raise ValueError that names rows with infinite, nan or far too large values."""
     for start in range(0, len(features), ROWS_PER_CHUNK):
         rows = features[start : start + ROWS_PER_CHUNK]
         chunk = rows if isinstance(rows, Tensor) else torch.from_numpy(rows)
@@ -383,7 +384,7 @@ def to_feature_tensor(features: Features, dimensions: int) -> Tensor:
 
 
 def check_features(features: Features, dimensions: int) -> Tensor | Rows:
-    """Return features, or raise ValueError unless float (N, dimensions)."""
+    """Return the features. Raise ValueError unless they are floats of shape (N, dimensions)."""
     features = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
     floats = features.is_floating_point() if isinstance(features, Tensor) else features.dtype.kind == "f"
     if features.ndim != 2 or features.shape[1] != dimensions or not floats:

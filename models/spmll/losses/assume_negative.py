@@ -1,6 +1,7 @@
 """Assume negative, plain, smoothed or weak: unmarked cells count as absent.
 
-The baseline of all losses, which hides hidden positives. Cole et al., CVPR 2021, https://arxiv.org/abs/2106.09708
+The baseline of all losses. It pushes unmarked positives down. Cole et al., CVPR 2021,
+https://arxiv.org/abs/2106.09708
 """
 
 import torch
@@ -35,9 +36,9 @@ class AssumeNegative(Loss):
 
 
 class AssumeNegativeSmoothed(Loss):
-    """(1 - a) x the log loss of the label + a x that of its opposite, absent unless present.
+    """Label smoothing: (1 - a) x the log loss of the label + a x that of its opposite.
 
-    Given and assumed labels have an `a` each (eq. 9 and appendix A).
+    Unmarked cells count as absent. Present cells and all others have an `a` each (eq. 9 and appendix A).
     """
 
     name = "assume_negative_smoothed"

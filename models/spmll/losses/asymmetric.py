@@ -1,4 +1,4 @@
-"""Asymmetric loss: a larger focal exponent for negatives, with the easiest ones free.
+"""Asymmetric loss: a larger focal exponent for negatives, and no loss for the easiest negatives.
 
 Ridnik et al., ICCV 2021, https://arxiv.org/abs/2009.14119
 """
@@ -13,7 +13,7 @@ from spmll.losses.base import Loss, check_non_negative, clamped_negative_log_sig
 class Asymmetric(Loss):
     """(1 - p)^gamma_pos x -log(p) if present, m^gamma_neg x -log(1 - m) if unseen, m = max(p - clip, 0).
 
-    An answered -1 costs -log(1 - p). Use 0 for the plain loss.
+    An answered -1 costs -log(1 - p). Label negatives 0 for the published loss.
     """
 
     name = "asymmetric"

@@ -35,11 +35,11 @@ class Loss(nn.Module, ABC):
 
     @abstractmethod
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each cell, later dropped if unusable.
+        """Return the loss of each cell. The caller drops unusable cells.
 
         Args:
             logits: (B, C) float32 or float64, 0 if unusable.
-            labels: (B, C), 1 present, -1 absent, 0 unseen, else soft.
+            labels: (B, C), 1 present, -1 absent, 0 unseen, or -q, a guess with presence probability q.
 
         Returns:
             (B, C).
@@ -119,7 +119,7 @@ class Loss(nn.Module, ABC):
 
 
 class PerImageLoss(Loss):
-    """A loss whose classes compete per image. Subclasses define `per_image`.
+    """A loss of all classes of an image together, not per cell. Subclasses define `per_image`.
 
     Attributes:
         reduction: Usually "images".
@@ -129,7 +129,7 @@ class PerImageLoss(Loss):
 
     @abstractmethod
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
-        """Return the loss of each image, later dropped if unusable.
+        """Return the loss of each image. The caller drops images without usable cells.
 
         Args:
             logits: (B, C).
@@ -207,7 +207,7 @@ def generalized_cross_entropy(logits: Tensor, q: float) -> Tensor:
 
 
 def presence_probability(labels: Tensor) -> Tensor:
-    """Return the stated probability: 1 present, q for a soft -q, else 0."""
+    """Return the probability that each label states: 1 if present, q for a soft -q, else 0."""
     return torch.where(labels > ABSENT, labels.abs(), 0)
 
 

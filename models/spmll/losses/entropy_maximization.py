@@ -22,8 +22,8 @@ class EntropyMaximization(Loss):
         """Store the weights, by default those for PASCAL VOC.
 
         Args:
-            alpha: Of unseen cells.
-            beta: Of soft pseudo-negatives.
+            alpha: Weight of unseen cells.
+            beta: Weight of soft pseudo-negatives.
             eps: Added inside logarithms, 0 if exact.
         """
         super().__init__()
@@ -47,7 +47,8 @@ class EntropyMaximization(Loss):
 class EntropyMinimization(Loss):
     """-log(p) if present, alpha x entropy if unseen, -log(1 - p) if absent or soft.
 
-    Positives alone allow certain presence everywhere. Grandvalet and Bengio, NeurIPS 2004, "EntMin" in Zhou et al.
+    With positives alone, predicting presence everywhere minimizes it. Grandvalet and Bengio, NeurIPS 2004,
+    "EntMin" in Zhou et al.
     """
 
     name = "entropy_minimization"

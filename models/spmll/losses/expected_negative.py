@@ -1,4 +1,4 @@
-"""Expected negative: as many unseen cells as should be absent count as absent, others cost nothing.
+"""Expected negative: only the expected number of unseen cells counts as absent, others cost nothing.
 
 The method (methods/published/en.py) chooses them per epoch. Verelst et al., WACV 2023,
 https://arxiv.org/abs/2203.06127

@@ -1,4 +1,4 @@
-"""Expected positive regularization: positives, and a penalty unless a batch averages k classes.
+"""Expected positive regularization: loss of positives, and a penalty unless images average k classes.
 
 The penalty keeps the network from calling everything present. Cole et al., CVPR 2021, sec. 5.3,
 https://arxiv.org/abs/2106.09708
@@ -12,7 +12,10 @@ from spmll.losses.base import LOSS_FORMS, Loss, check_choice, check_non_negative
 
 
 class ExpectedPositiveRegularization(Loss):
-    """-log(p) if present, -log(1 - p) if answered absent, 0 if unseen, plus strength x R_k per batch."""
+    """-log(p) if present, -log(1 - p) if answered absent, 0 if unseen, plus strength x R_k per batch.
+
+    R_k is `expected_count_penalty`.
+    """
 
     name = "expected_positive_regularization"
 

@@ -13,7 +13,7 @@ from spmll.losses.base import Loss, check_non_negative, clamped_negative_log_sig
 class Focal(Loss):
     """(1 - p)^gamma_pos x -log(p) if present, p^gamma_neg x -log(1 - p) if unseen, -log(1 - p) if absent.
 
-    An answered -1 is not an easy negative. Use 0 for the plain loss.
+    An answered -1 is not an easy negative. Label negatives 0 for the published loss.
     """
 
     name = "focal"

@@ -67,7 +67,7 @@ class GeneralizedRobust(Loss):
 
 
 class GeneralizedRobustGuided(Loss):
-    """GeneralizedRobust, with share (1 - trust) k(p) + trust q for a label -q.
+    """GeneralizedRobust whose positive share is (1 - trust) k(p) + trust q for a guessed label -q.
 
     An answered -1 costs -log(1 - p). After the abstract of Tran et al., ICCV 2025,
     https://arxiv.org/abs/2508.20381, whose formula was unavailable.

@@ -1,4 +1,4 @@
-"""Hill loss: very likely unseen cells count less, as probable hidden positives.
+"""Hill loss: unseen cells with very high predictions count less, as probably unmarked positives.
 
 Its slope rises with p and returns to 0 at p = 1. Zhang et al. 2021, https://arxiv.org/abs/2112.07368
 """
@@ -27,9 +27,9 @@ class Hill(Loss):
 
         Args:
             lamb: At 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) is never negative.
-            margin: Of present cells.
+            margin: Subtracted from logits of present cells.
             gamma: Focal exponent of present cells.
-            form: "code" as above, "gr": -log(p + eps) if present, as in the GR paper.
+            form: "code" uses the formula of the class, "gr" -log(p + eps) if present, as in the GR paper.
             eps: Inside the logarithm of "gr". "code" is exact.
         """
         super().__init__()

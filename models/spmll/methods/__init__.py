@@ -1,6 +1,7 @@
 """The registry of methods, METHODS. One file per paper or family, one entry per method.
 
-A mere loss is an assignment in published/loss_only.py. `python -m spmll.methods` writes table.json.
+Methods that are only a loss are assignments in published/loss_only.py. `python -m spmll.methods` writes
+table.json.
 """
 
 import inspect
@@ -95,7 +96,7 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
         **parameters: Parameters other than the defaults.
 
     Returns:
-        The method, not begun.
+        The method, before its `begin`.
 
     Raises:
         ValueError: A name is unknown or a value invalid.

@@ -1,4 +1,4 @@
-"""Auto: this project's own method, the best ranking of hidden positives on several collections.
+"""Auto: this project's own method, which ranks unmarked positives best on several collections.
 
 It combines the generalized robust loss on square roots of features with spmll/ensemble/fit_ensemble.py. See
 docs/benchmarks.md.
@@ -61,18 +61,18 @@ class Auto(GR):
         """Store model weights and ridge constants, by default for clicks alone.
 
         Args:
-            head: Weight of the head with few labeled images.
+            head: Weight of the linear head with few labeled images.
             head_of_all: The same with all images labeled.
             parts_of_head: Best region's share of the head's score.
             parts_of_ridge: Best region's share of the ridge score.
             evened_of_head: Subtracted share of the best region's mean advantage.
-            ridge: Penalty.
-            absent: Target of answered absences below unseen cells.
+            ridge: Penalty of ridge regression.
+            absent: The ridge target of answered absences is -absent, else 0.
             unlabelled: Weight of unlabeled images.
             rounds: Self-training rounds.
-            sharpness: Power of self-training predictions.
-            overlooked: Share of the naming-rate correction.
-            second: Weight of second_model.py.
+            sharpness: Exponent of predictions in self-training.
+            overlooked: Applied share of the naming-rate correction.
+            second: Weight of the second model (second_model.py).
         """
         super().__init__()
         check_non_negative(
@@ -119,5 +119,5 @@ class Auto(GR):
         return Auto(**constants)
 
     def make_head_method(self) -> GR:
-        """Return the head's method, which reads features alone."""
+        """Return the method that trains the linear head, on features alone."""
         return GR()

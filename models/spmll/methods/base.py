@@ -37,29 +37,29 @@ class Method(ABC):
         name: Name in commands and database.
         title: Displayed name.
         paper: Its paper.
-        year: Of the paper.
-        url: Of the paper.
+        year: Year of the paper.
+        url: URL of the paper.
         assumes: One line on unanswered cells.
         threshold: Minimum probability of displayed cells.
-        epochs: For a linear head.
-        lr: For a linear head.
+        epochs: Default epochs of a linear head.
+        lr: Default learning rate of a linear head.
         reads: Network input: "features", "regions" (also features), or "maps" (or images).
         views: Augmented views per image.
         full_labels: Whether it trains on the whole truth.
-        known_absences: Extra absences per image in comparisons, -1 for all.
-        yardstick: Whether only named comparisons train it.
-        tunable: Constants and values to search.
+        known_absences: Confirmed absences per image that comparisons add, -1 for all.
+        yardstick: Whether it is only a reference, trained by comparisons that name it.
+        tunable: Constants, with values that a search tries.
         needs: Further requirements, from METHOD_NEEDS.
         reproduced: "no", "in part" or "yes", a colon, and the reason.
         open_points: Sentences on what the paper leaves open.
         skips_validation: Whether comparisons use no validation images.
         published: Recipes for "voc", "coco", "nus", "cub".
-        evidence: (N, C) in [0, 1] or nan, set before `begin` if needed, or None.
+        evidence: (N, C), presence probabilities from elsewhere or nan, set before `begin` if needed, or None.
         wants_features: Whether to set `features`.
         features: (N, D), pooled by a frozen network, or None.
-        targets: (N, C) float32, labels and guesses.
+        targets: (N, C) float32, labels and pseudo-labels.
         mask: (N, C) bool, usable cells, or None.
-        total_epochs: Of this training.
+        total_epochs: Number of epochs of this training.
     """
 
     name: ClassVar[str]
@@ -115,8 +115,8 @@ class Method(ABC):
         Args:
             labels: (N, C) int8, 1 present, -1 absent, 0 unseen.
             mask: (N, C) bool, usable cells, None for all.
-            epochs: Total number.
-            generator: For random starts, on the CPU.
+            epochs: Total number of epochs.
+            generator: CPU generator for random starts.
         """
         self.targets = labels.to(torch.float32, copy=True)  # methods write into it
         self.mask = mask
@@ -207,7 +207,7 @@ def search_grid(**values: tuple) -> dict[str, tuple]:
 
 
 def to_evidence_tensor(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
-    """Return `Method.evidence` on the labels' device.
+    """Check `Method.evidence`, and return it on the labels' device.
 
     Args:
         evidence: (N, C) in [0, 1] or nan.
@@ -243,11 +243,11 @@ def check_positive(**values: float) -> None:
 
 
 def has_fallen_behind(scores: list[float], points: float) -> bool:
-    """Return whether the last score is far below the best.
+    """Return whether the last score is more than `points` below the best.
 
     Args:
         scores: mAP per epoch, in [0, 1].
-        points: In percentage points.
+        points: Tolerance in percentage points.
 
     Returns:
         False without scores.

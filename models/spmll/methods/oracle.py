@@ -11,7 +11,7 @@ from spmll.methods.training_recipes import cole_protocol
 
 
 class Oracle(Method):
-    """Binary cross-entropy on known labels, in comparisons all of them.
+    """Binary cross-entropy on known labels. Comparisons give it all labels.
 
     In projects it needs confirmed absences.
     """

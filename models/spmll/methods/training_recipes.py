@@ -12,12 +12,12 @@ class TrainingRecipe:
 
     Attributes:
         parameters: Method constants other than defaults.
-        lr: Of the backbone.
+        lr: Learning rate of the backbone.
         head_lr_scale: Relative learning rate of the classifier.
         optimiser: "adam", "sgd" or "adamw_onecycle".
         precision: "fp32", "bf16", "fp16", or "auto" for half precision on CUDA.
         drop_last: Whether to skip an incomplete last batch.
-        linear_lr, linear_batch: For frozen epochs, or None.
+        linear_lr, linear_batch: For epochs with a frozen backbone, or None.
     """
 
     lr: float

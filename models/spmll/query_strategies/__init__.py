@@ -35,11 +35,11 @@ STRATEGIES: dict[str, Strategy] = {
 
 @dataclass(frozen=True)
 class QueryOrder:
-    """An order of candidates.
+    """The result of a query strategy: candidates in the order of annotation.
 
     Attributes:
-        rows: (n,) int64.
-        fallback: What was missing and done instead, or "".
+        rows: (n,) int64, best first.
+        fallback: Missing input and what was done instead, or "".
     """
 
     rows: np.ndarray

@@ -27,16 +27,16 @@ ROWS_PER_BLOCK = 4096  # rows converted to float32 at once
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to order images.
+    """A table entry of a query strategy, which orders images for annotation.
 
     Attributes:
         name: Name in STRATEGIES, commands and database.
         title: Displayed name.
         about: One sentence for users.
         paper: Its source, "None: ..." for a baseline.
-        url: Of the paper, or "".
+        url: URL of the paper, or "".
         needs: "model", "features" or "".
-        rank: The function.
+        rank: Function that orders candidates.
     """
 
     name: str
@@ -59,7 +59,7 @@ def slice_range(count: int, size: int = ROWS_PER_BLOCK) -> list[slice]:
 
 
 def read_open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> np.ndarray:
-    """Return the probabilities of open cells.
+    """Return the probabilities of unanswered cells.
 
     Args:
         probabilities: (N, C).
@@ -67,7 +67,7 @@ def read_open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray)
         rows: (n,).
 
     Returns:
-        (n, C) float32, nan for others.
+        (n, C) float32, nan for answered cells.
     """
     chances = probabilities[rows].astype(np.float32)
     chances[labels[rows] != UNSEEN] = np.nan

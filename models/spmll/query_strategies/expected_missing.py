@@ -1,4 +1,4 @@
-"""An order by expected missing positives."""
+"""An order by the expected number of unmarked positives per image."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from spmll.query_strategies.base import Strategy, order_by_falling_value, read_o
 
 
 def count_expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the expected missing positives per image, (N,) float64.
+    """Return the expected number of positives among each image's unanswered cells, (N,) float64.
 
     The k-hat of Cole et al. 2021 per image, without answered cells.
 
@@ -30,7 +30,7 @@ def count_expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.
 
 
 def rank_by_expected_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank images by expected missing positives, most first."""
+    """Rank images by the expected number of unmarked positives, most first."""
     return order_by_falling_value(
         count_expected_missing(probabilities[candidates], labels[candidates]), candidates, rng
     )

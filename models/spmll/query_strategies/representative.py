@@ -16,8 +16,8 @@ MAX_ANSWERED_IMAGES = 2000  # answered images whose likeness counts, at most
 def rank_by_representativeness(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank by greedy facility location: next is the image that most improves representation.
 
-    Similarity is the squared positive cosine of centered signed roots. Outliers come late. Wei, Iyer and Bilmes,
-    ICML 2015, Hacohen et al., ICML 2022. Within 1 - 1/e of the optimum (Nemhauser et al. 1978), by lazy
+    Similarity is the squared positive cosine of centered square-root features. Outliers come late. Wei, Iyer and
+    Bilmes, ICML 2015, Hacohen et al., ICML 2022. Within 1 - 1/e of the optimum (Nemhauser et al. 1978), by lazy
     evaluation.
     """
     sample = rng.permutation(candidates)

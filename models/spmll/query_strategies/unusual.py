@@ -12,8 +12,8 @@ NEAREST_NEIGHBORS = 5  # of them, whose mean similarity counts
 def rank_by_unusualness(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank by mean similarity to NEAREST_NEIGHBORS of a random sample, lowest first.
 
-    Similarities are cosines of centered feature roots, so the order is equal for all classes. Ramaswamy et al.
-    2000, Sugiyama and Borgwardt 2013.
+    Similarities are cosines of centered square-root features, so the order does not depend on classes. Ramaswamy
+    et al. 2000, Sugiyama and Borgwardt 2013.
     """
     sampled = np.sort(rng.permutation(candidates)[:MAX_SAMPLED_IMAGES])
     roots = _compute_roots(features, sampled)

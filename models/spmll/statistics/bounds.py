@@ -9,7 +9,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """A quantity per class, then for all, (C + 1,) each."""
+    """Estimates of a quantity with 95% intervals, per class, then for all, (C + 1,) each."""
 
     estimate: np.ndarray
     low: np.ndarray
@@ -29,10 +29,10 @@ def divide(part: np.ndarray, whole: np.ndarray, default: float) -> np.ndarray:
 
 
 def compute_lower_end(drawn: np.ndarray) -> np.ndarray:
-    """Return the interval's lower end."""
+    """Return the lower end of the draws' 95% interval."""
     return np.quantile(drawn, (1 - CONFIDENCE) / 2, axis=0)
 
 
 def compute_upper_end(drawn: np.ndarray) -> np.ndarray:
-    """Return the interval's upper end."""
+    """Return the upper end of the draws' 95% interval."""
     return np.quantile(drawn, (1 + CONFIDENCE) / 2, axis=0)

@@ -114,13 +114,13 @@ def fit_calibration(
 
     Args:
         kind: A name in CALIBRATIONS.
-        logits: (n,), from before the answer.
+        logits: (n,), predicted before the answer was known.
         classes: (n,) int.
         present: (n,) bool, the answers.
         weights: (n,), inverse probabilities of selection. Uneven weights reduce the effective answers (Kish
             1965).
-        anchors: (C, k) logits of unselected cells or nan, where the model counts as ANCHOR_ANSWERS answers per
-            class, against extrapolation to unlikely cells.
+        anchors: (C, k) logits of unselected cells or nan. There the model's predictions count as ANCHOR_ANSWERS
+            answers per class, against extrapolation to unlikely cells.
 
     Raises:
         ValueError: An argument is invalid.

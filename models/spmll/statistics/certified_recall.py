@@ -1,10 +1,11 @@
 """Recall and precision of labels, with intervals from stratified random samples of cells.
 
-A stratum's positives T never change and are bounded by an audit's sample. missing = T - positives labeled, so
-old audits stay valid. Of N - n unsampled cells, T - x is beta-binomial with Beta(x + 1, n - x) for the upper
-and Beta(x, n - x + 1) for the lower limit (exact hypergeometric, Buonaccorsi 1987). Strata are summed by
-draws (Fay, Proschan & Brittain 2015). As in Fay & Feuer 1997, only the stratum where it weighs most gets the
-full pseudo-count. `annotator bench certificate` checks coverage.
+A stratum of N cells has T positives, which never change. An audit samples n cells and finds x positives.
+Missing positives are T minus those labeled by now, so old audits stay valid. T - x, over the N - n unsampled
+cells, is beta-binomial with Beta(x + 1, n - x) for the upper and Beta(x, n - x + 1) for the lower limit
+(exact hypergeometric, Buonaccorsi 1987). Strata are summed by draws (Fay, Proschan & Brittain 2015). As in
+Fay & Feuer 1997, only the stratum where it weighs most gets the full pseudo-count.
+`annotator bench certificate` checks coverage.
 """
 
 from dataclasses import dataclass
@@ -20,16 +21,16 @@ DEFAULT_DRAWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Strata of all audits, (H,) arrays. A class without an audit has one unsampled stratum.
+    """Cell counts per stratum of all audits, (H,). A class without an audit has one unsampled stratum.
 
     Attributes:
         of_class: The class index.
-        audit: Audits of a class describe the same cells.
-        code: Kind of stratum. Small samples borrow rates by code.
-        size: Cells.
-        drawn: Countable sampled cells.
+        audit: Audit number. Audits of a class describe the same cells.
+        code: Kind of stratum. Small samples borrow rates by kind.
+        size: Cells of the stratum.
+        drawn: Sampled cells that count.
         positives: Sampled cells that are present.
-        unsure: Sampled "unsure" cells, counted as the worse.
+        unsure: Sampled cells answered "unsure", counted as whichever is worse.
         present, absent: Cells decided by now.
         accepted: Cells auto-accepted as present by now.
     """
@@ -48,15 +49,15 @@ class Strata:
 
 @dataclass(frozen=True, eq=False)
 class LabelTotals:
-    """Current labels, cells per class, (C,) int.
+    """Numbers of currently labeled cells per class, (C,) int.
 
     Attributes:
-        present: Decided by people.
-        accepted: Auto-accepted.
+        present: Labeled present by people.
+        accepted: Auto-accepted as present.
         guaranteed: (C,) guaranteed precision of accepted cells, or 0.
-        expected: (C,) estimated precision, or nan.
-        disagreed_present, disagreed_absent: Cells in dispute, by label.
-        guaranteed_in_all: Over all classes.
+        expected: (C,) estimated precision of accepted cells, or nan.
+        disagreed_present, disagreed_absent: Cells with conflicting answers of annotators, by label.
+        guaranteed_in_all: Guaranteed precision over all classes.
         relabeled, relabeled_wrong: Numbers of relabeled present cells, and of mistakes.
     """
 
@@ -73,11 +74,11 @@ class LabelTotals:
 
 @dataclass(frozen=True, eq=False)
 class StrataSums:
-    """Draws of sums over strata, per class and in all, (draws, C + 1).
+    """Random draws of totals over strata, per class and over all, (draws, C + 1).
 
     Attributes:
-        worst, best: Limits of correct accepted cells.
-        least, most: Limits of missing positives.
+        worst, best: Lower and upper limits of correct accepted cells.
+        least, most: Lower and upper limits of missing positives.
     """
 
     worst: np.ndarray
@@ -88,11 +89,11 @@ class StrataSums:
 
 @dataclass(frozen=True, eq=False)
 class CertifiedFigures:
-    """Recall, precision and missing positives, with bounds.
+    """The result of `certify`: recall, precision and missing positives, with 95% intervals.
 
     Attributes:
-        in_strata: (H,), missing per stratum, from its audit.
-        right: (C + 1,), correct accepted cells.
+        in_strata: (H,), estimated missing positives per stratum, from its audit.
+        right: (C + 1,), estimated correct accepted cells.
     """
 
     recall: Bounds
@@ -108,14 +109,14 @@ def count_strata(
 ) -> dict[str, np.ndarray]:
     """Return the `Strata` rows of one audit and class, without `of_class` and `audit`.
 
-    Open cells outside all strata (undone, new) form an unsampled stratum.
+    Unanswered cells outside all strata, such as new images, form an unsampled stratum.
 
     Args:
-        strata: (N,) uint8.
+        strata: (N,) uint8, stratum of each cell.
         states: (N,), PRESENT, ABSENT, or open.
         accepted: (N,) bool, ignored if decided.
         rows: (n,), sampled cells.
-        counted: (n,) bool, countable samples.
+        counted: (n,) bool, samples that count.
     """
     counts = count_strata_by_domain(strata, states, accepted, rows, counted, np.zeros(len(strata), np.uint8), 1)
     return {name: cells if name == "code" else cells[:, 0] for name, cells in counts.items()}
@@ -130,11 +131,11 @@ def count_strata_by_domain(
     domain_of: np.ndarray,
     domains: int,
 ) -> dict[str, np.ndarray]:
-    """Return the result of `count_strata` per domain: `code` (K,), others (K, G).
+    """Return the counts of `count_strata` per domain, such as a place: `code` (K,), others (K, G).
 
     Args:
-        domain_of: (N,), from 0.
-        domains: G.
+        domain_of: (N,), domain numbers from 0.
+        domains: Their number, G.
     """
     decided = (states == PRESENT) | (states == ABSENT)
     looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
@@ -169,11 +170,11 @@ def certify(
 ) -> CertifiedFigures:
     """Return recall, precision and missing positives of current labels, with 95% intervals.
 
-    Decisions count as true, except for the mistake rate of relabeling and disputed cells, which count either way.
-    Unsampled recall ranges up to 1.
+    Decisions count as true, except for the mistake rate of relabeling. Cells with conflicting answers count
+    either way. Without samples the recall interval ends at 1.
 
     Args:
-        used: (H,) bool, used samples. None selects samples that bound better than open cells do.
+        used: (H,) bool, strata whose samples are used. None selects samples that bound better than open cells do.
     """
     rng = np.random.default_rng(seed)
     classes = len(labels.present)
@@ -292,14 +293,14 @@ def _draw_upper_limits(
 
 
 def _find_useful_samples(strata: Strata) -> np.ndarray:
-    """Return whether samples bound positives better than open cells do."""
+    """Return (H,) whether a sample bounds positives better than a stratum's open cells do."""
     rate = (strata.positives + 0.5) / (strata.drawn + 1)
     deviation = np.sqrt(strata.size * (strata.size - strata.drawn) * rate * (1 - rate) / np.maximum(strata.drawn, 1))
     return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
 
 
 def compute_doubt(strata: Strata) -> np.ndarray:
-    """Return the upper limit of positives per stratum, (H,), for samples without any."""
+    """Return the upper limit of positives per stratum, (H,), if its sample had none."""
     miss = (1 - CONFIDENCE) / 2
     return (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
 
@@ -313,7 +314,7 @@ def _find_most_doubtful(strata: Strata, doubt: np.ndarray) -> np.ndarray:
 
 
 def _estimate_missing(strata: Strata, labels: LabelTotals) -> tuple[np.ndarray, np.ndarray]:
-    """Return missing positives and correct accepted cells, (H,) each."""
+    """Return the estimated missing positives and correct accepted cells per stratum, (H,) each."""
     answered = strata.drawn - strata.unsure
     rate = strata.positives / np.maximum(answered, 1)
     sampled = strata.size * (answered > 0)
@@ -330,7 +331,7 @@ def _estimate_missing(strata: Strata, labels: LabelTotals) -> tuple[np.ndarray, 
 
 
 def compute_audit_weights(strata: Strata, classes: int) -> np.ndarray:
-    """Return each audit's weight in its class, (H,), by answered cells, not answers."""
+    """Return per stratum its audit's weight in its class, (H,), by numbers of sampled cells."""
     key = strata.audit * classes + strata.of_class
     drawn = np.bincount(key, strata.drawn)
     share = np.minimum(drawn / np.maximum(np.bincount(key, strata.size), 1), 1 - 1e-6)
@@ -340,7 +341,7 @@ def compute_audit_weights(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _is_missing_known(strata: Strata, classes: int) -> np.ndarray:
-    """Return (C + 1,) whether missing positives are sampled or impossible."""
+    """Return (C + 1,) whether missing positives can be estimated: by a sample, or no cell is open."""
     other = strata.code != ACCEPTED_PRESENT
     known = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
     known |= np.bincount(strata.of_class, _count_open_cells(strata), minlength=classes) == 0

@@ -42,13 +42,13 @@ def certify_domain(strata: Strata, labels: LabelTotals, draws: int = DEFAULT_DRA
 
     Args:
         strata: Rows of `select_domain_rows`.
-        labels: Of the domain.
+        labels: Labels of the domain.
     """
     return certify(strata, labels, draws, seed, used=_select_used_strata(strata, len(labels.present)))
 
 
 def _select_used_strata(strata: Strata, classes: int) -> np.ndarray:
-    """Return (H,) bool used samples, minimizing the doubt plus open cells by sizes alone."""
+    """Return (H,) bool, strata whose samples are used. The choice depends on sizes alone."""
     weight = compute_audit_weights(strata, classes)
     doubt = weight * compute_doubt(strata)
     open_ = weight * (strata.size - strata.present - strata.absent)

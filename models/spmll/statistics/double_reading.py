@@ -1,9 +1,9 @@
 """Recall of labels, corrected for mistakes that show in cells with several independent answers.
 
 Of present cells found by others, a person finds a share s (sensitivity), the double-observer estimate of
-ecology (Cook & Jacobson 1979). With q = 1 - s, per found cell of k people q^k / (1 - q^k) are missed,
-negative binomial. Specificity t and wrong presences follow alike. A mistake differs from the resolved label,
-and unresolved cells count either way.
+ecology (Cook & Jacobson 1979). With q = 1 - s, for each present cell found by any of its k annotators,
+q^k / (1 - q^k) are missed by all (negative binomial). Specificity t and wrong presences are treated alike. A
+mistake differs from the resolved label, and unresolved cells count either way.
 
 Rates are averaged by share of answers, with exact intervals (Clopper & Pearson 1934) at the effective size
 (Korn & Graubard 1998), separately per class. Cells that everybody overlooks are not estimated.
@@ -24,11 +24,12 @@ EPSILON = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class DoubleReadings:
-    """Independent answers of P people to cells of C classes, two to K per cell.
+    """Counts of independent answers of P people to cells of C classes, two to K per cell.
 
     Attributes:
-        share: (P,), share of all answers.
-        present: (COUNTING_WAYS, 2, P, C): present cells found by others, and those this person found.
+        share: (P,), each person's share of all answers.
+        present: (COUNTING_WAYS, 2, P, C): present cells found by others, and those this person found, per way to
+            count unresolved cells.
         absent: The same for absent cells.
         found, rejected: (C, K + 1), cells labeled present, or absent, by number of annotators.
     """
@@ -63,12 +64,12 @@ def correct_recall_for_mistakes(
 ) -> Bounds:
     """Return the recall of `certified` without assuming that answers are right.
 
-    Audits count as one answer each. Without evidence the interval is 0 to 1.
+    Audits count as one answer each. Without cells of several answers the interval is 0 to 1.
 
     Args:
         labels: The labels of `certified`.
         absent: (C,), cells labeled absent.
-        open_: (C,), neither labeled nor accepted.
+        open_: (C,), cells neither labeled nor accepted.
         read: Cells with several answers.
     """
     rng = np.random.default_rng(seed)
@@ -115,7 +116,7 @@ def _count_by_people(labeled: np.ndarray, several: np.ndarray) -> np.ndarray:
 
 
 def _expected_unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
-    """Return unnoticed cells per noticed cell of k annotators, (..., most)."""
+    """Return the expected cells that k annotators all miss, per noticed cell, (..., most) for k < most."""
     q = np.clip(1 - rate, 0, 1 - EPSILON)[..., None]
     by_people = np.zeros((*rate.shape, most))
     power = q ** np.arange(1, most)

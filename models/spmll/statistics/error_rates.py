@@ -29,11 +29,11 @@ Pattern = tuple[int, tuple[tuple[int, bool], ...]]
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """Rates of P people and C classes, and pattern probabilities.
+    """The result: sensitivity and specificity of P people, and presence by answer pattern.
 
     Attributes:
         sensitivity, specificity: (P, C, 3): mean, and ends of the 95% interval.
-        present, absent: (P, C), expected answered cells of each kind.
+        present, absent: (P, C), expected present and absent cells that a person answered.
         probability: Pattern -> P(present).
     """
 
@@ -91,7 +91,7 @@ def estimate_error_rates(patterns: Mapping[Pattern, int], people: int, classes: 
     """Estimate the rates from cells with two or more answers.
 
     Args:
-        patterns: Cells per pattern, numbered from 0.
+        patterns: Cells per pattern. People and classes are numbered from 0.
 
     Raises:
         ValueError: A pattern has fewer than two answers.
@@ -120,7 +120,7 @@ def sample_error_rates(
     seed: int = 0,
     holds_means: bool = True,
 ) -> ErrorRates:
-    """Sample the rates, given prior means (P, C), mere starts unless `holds_means`."""
+    """Sample the rates from prior means (P, C), which stay fixed if `holds_means`, else only start."""
     answers = _Answers(patterns, *mean_sensitivity.shape)
     drawn = np.zeros((2, POSTERIOR_DRAWS, *mean_sensitivity.shape))
     total = np.zeros(len(answers.cells))

@@ -1,8 +1,8 @@
-"""Events that show a class, from a random sample of completely answered events.
+"""Recall of events that show a class, from a random sample of completely answered events.
 
 Image audits say little of events. So events are sampled in strata by their highest probability and all images
 are asked (cluster sampling, Cochran 1977, ch. 9), and the exact intervals of certified_recall.py hold. These
-images do not count as image samples, because similar images would claim far too much.
+images do not count as image samples, because similar images would make intervals far too narrow.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ OPEN_STATE = 2  # not known
 
 @dataclass(frozen=True, eq=False)
 class EventSample:
-    """A sample of one class's events, for N images.
+    """A random sample of events for one class, stored by image (N images).
 
     Attributes:
-        strata: (N,) uint8, stratum of each image's event when sampled, or OUTSIDE.
+        strata: (N,) uint8, stratum of each image's event when sampled, or NO_STRATUM.
         rows: (n,), images of sampled events.
         places: (n,), place in the random order, event by event.
         in_audit: (n,) bool, answered in the audit.
@@ -42,13 +42,13 @@ class EventSample:
 
 @dataclass(frozen=True, eq=False)
 class EventTotals:
-    """Figures of events per class, then in all, (C + 1) each.
+    """The result: recall and missing events per class, then in all, (C + 1,) each.
 
     Attributes:
         found: Events with an image labeled present.
         drawn: Sampled events that count.
-        recall: Found share of events with the class.
-        missing: Events not found.
+        recall: Share of the class's events that were found.
+        missing: Estimated events of the class that were not found.
     """
 
     found: np.ndarray
@@ -78,14 +78,14 @@ def draw_events(
     many: int,
     rng: np.random.Generator,
 ) -> DrawnSample:
-    """Sample a class's events that are neither found nor answered.
+    """Sample events for one class that have no present image and some unanswered images.
 
     Args:
         states: (N,), PRESENT, ABSENT or others.
         scores: (N,), probabilities or nan.
         events: (N,) from 0.
         askable: (A,), events that may be drawn.
-        many: Number of events.
+        many: Maximum number of sampled events.
 
     Returns:
         Strata of images, and the sampled events' unanswered images, event by event.
@@ -107,7 +107,7 @@ def draw_events(
 def count_events(sample: EventSample, states: np.ndarray, events: np.ndarray) -> dict[str, np.ndarray]:
     """Return the `Strata` rows of an event sample, without `of_class` and `audit`.
 
-    Events joined or split since count as unsampled.
+    Events merged or split after sampling count as unsampled.
 
     Args:
         states: (N,), PRESENT, ABSENT or open.

@@ -26,7 +26,7 @@ group (n, k)."""
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """A fit, whose inverse information is the coefficients' covariance (Laplace).
+    """The result for G groups. The inverse information is the coefficients' covariance (Laplace).
 
     Attributes:
         coefficients: (G, k).

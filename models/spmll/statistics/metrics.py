@@ -9,7 +9,7 @@ from spmll.labels import PRESENT, UNSEEN
 
 @dataclass(frozen=True)
 class HiddenAP:
-    """Average precision of hidden positives."""
+    """Average precision of unmarked positives, in one ranking of all cells and as mean over classes."""
 
     cells: float  # of one ranking of all unseen cells, as in suggestions of all classes
     classes: float  # mean over the classes with hidden positives
@@ -153,7 +153,7 @@ def wasserstein_distance(first: np.ndarray, second: np.ndarray) -> float:
 def count_honest_totals(
     probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10
 ) -> tuple[int, int]:
-    """Return the numbers of rare classes, and of those with plausible total probability.
+    """Return the number of rare classes, and of those with a plausible sum of probabilities.
 
     Rare means marked on at least one and fewer than `marks` images, plausible within a factor 2 of the truth.
 
@@ -222,7 +222,7 @@ def find_confident_threshold(
     Args:
         chances: (n,), calibrated, nan never counted.
         expected_error: Largest mean of 1 - chance at or above the threshold.
-        worst: Largest 1 - chance of a cell, since certain cells do not excuse a guess.
+        worst: Largest 1 - chance of any single cell at or above it.
         counts: (n,), cells per chance, by default one.
     """
     counts = np.ones(len(chances), np.int64) if counts is None else counts

@@ -25,7 +25,7 @@ CLASSES_PER_CHUNK = 16  # classes at once: no second copy of everything
 
 @dataclass(frozen=True, eq=False)
 class OutsideScores:
-    """The scores of an outside model.
+    """Scores of all images by a model from outside the project.
 
     Attributes:
         scores: (N, C) or nan.
@@ -42,7 +42,7 @@ class OutsideScores:
         return self.scale == "probability"
 
     def compute_inputs(self) -> np.ndarray:
-        """Return (N, C) float32 in [-MAX_INPUT, MAX_INPUT], centered per class, or nan."""
+        """Return stacker inputs, (N, C) float32 in [-MAX_INPUT, MAX_INPUT], centered per class, or nan."""
         images, classes = self.scores.shape
         result = np.full((images, classes), np.nan, np.float32)
         for start in range(0, classes, CLASSES_PER_CHUNK):
@@ -62,7 +62,7 @@ class OutsideScores:
         return logit(np.clip(np.array(self.scores[:, columns], np.float64), PROBABILITY_EPS, 1 - PROBABILITY_EPS))
 
     def guess_logits(self, column: int) -> np.ndarray:
-        """Return a class's logits (N,), for probabilities."""
+        """Return one class's logits (N,), if the scores are probabilities."""
         return self._compute_logits(slice(column, column + 1))[:, 0]
 
 
@@ -71,15 +71,15 @@ def add_first_guesses(
 ) -> np.ndarray:
     """Return probabilities (N, C) with outside scores where answers are too few.
 
-    An unmarked class gets the sources' mean, shifted by unbiased answers, and images without scores its minimum.
-    A marked class, if nothing is stacked, averages model and guess in logits (worth GUESS_PRIOR_POSITIVES
-    positives), plus PRIOR_WEIGHT of other inputs.
+    A class without a model gets the outside models' mean, shifted by unbiased answers, and images without scores
+    its minimum. Other classes, unless `stacked`, average model and mean in logits (worth GUESS_PRIOR_POSITIVES
+    positives), plus PRIOR_WEIGHT of scores that are not probabilities.
 
     Args:
         probabilities: (N, C), nan for unmarked classes.
         labels: (N, C).
         unbiased: (N, C).
-        stacked: Fill only columns without a model.
+        stacked: Fill only classes without a model, since a stacker used the scores.
     """
     if not outside or (stacked and not np.isnan(probabilities).all(0).any()):
         return probabilities

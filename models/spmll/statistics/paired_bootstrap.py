@@ -35,7 +35,7 @@ class Comparison:
 
     Attributes:
         ap: Mean average precision.
-        log_loss: Per cell, in nats.
+        log_loss: Log loss per answered cell, in nats.
     """
 
     ap: Difference
@@ -64,7 +64,7 @@ def compare_scorings(
         first: (N, C) probabilities.
         second: (N, C) probabilities.
         labels: (N, C), 1 present, -1 absent, 0 unanswered. Classes need MIN_ANSWERS_PER_STATE of either.
-        groups: (N,) from 0, drawn together, or None.
+        groups: (N,) from 0, resampled together, or None.
 
     Raises:
         ValueError: Shapes differ or no class can be judged.

@@ -27,10 +27,10 @@ class StratifiedSample:
     """A stratified random sample of one class's cells.
 
     Attributes:
-        scores: (N,), constant since sampling.
+        scores: (N,), of all cells, constant since sampling.
         strata: (N,).
-        rows: (n,), countable cells, in random order per stratum.
-        wrong: (n,) bool, mistakes.
+        rows: (n,), sampled cells that count, in random order per stratum.
+        wrong: (n,) bool, mistakes among them.
     """
 
     scores: np.ndarray
@@ -61,11 +61,11 @@ def bound_wrong_cells(wrong: np.ndarray, population: int, confidence: float = CO
 
 @lru_cache(maxsize=4096)
 def count_needed_answers(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
-    """Return how many flawless answers prove this precision of the other cells, N if impossible.
+    """Return the smallest sample that, without mistakes, proves this precision of the rest, else N.
 
     Args:
         population: N.
-        precision: Smallest right share outside the sample.
+        precision: Smallest share of correct cells outside the sample.
     """
     for drawn in range(0, population, min(max(population // 200, 1), 10)):
         if bound_wrong_cells(np.zeros(drawn, bool), population, confidence) <= _count_allowed_errors(
@@ -98,13 +98,13 @@ def compute_sample_size(population: int, precision: float) -> int:
 
 
 def select_uniform_sample(sample: StratifiedSample, chosen: np.ndarray, seed: int) -> np.ndarray:
-    """Return a simple random sample of a subpopulation, from a stratified sample.
+    """Return a simple random sample of a subpopulation, taken from a stratified sample.
 
-    Permanent random numbers (Ohlsson 1995): a stratum's drawn cells have its smallest numbers. The smallest of
-    all strata, while known, are the sample.
+    Permanent random numbers (Ohlsson 1995): a stratum's sampled cells have its smallest. The sample is those
+    below the lowest limit up to which a stratum was sampled.
 
     Args:
-        chosen: (N,) bool, depending on scores and strata only.
+        chosen: (N,) bool, the subpopulation, depending on scores and strata only.
 
     Returns:
         Places (m,) in `sample.rows`, in random order.
@@ -126,14 +126,14 @@ def select_uniform_sample(sample: StratifiedSample, chosen: np.ndarray, seed: in
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of testing thresholds.
+    """The result of testing thresholds for auto-acceptance.
 
     Attributes:
-        threshold: The lowest usable one, or None.
-        audited: Sampled cells above it (or the first failed or lowest).
+        threshold: The lowest that passed, or None.
+        audited: Sampled cells above it (or above the first failed or lowest).
         wrong: Wrong cells among them.
         at_most: Upper bound of wrong cells above.
-        tested: False for too small samples.
+        tested: False if samples were too small.
     """
 
     threshold: float | None

@@ -35,9 +35,11 @@ CHANCE_VARIANCES = 2.0  # variances that the square of a weight must exceed befo
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Logits (n, C) of `auto`, or nan, and of the answered-cell head.
+    """The stacker's inputs: logits of n images by several models.
 
     Attributes:
+        auto: (n, C), by `auto`'s ensemble, or nan.
+        known: (n, C), by the answered-cell head.
         outside: (n, C) per outside model, or nan.
     """
 
@@ -47,7 +49,7 @@ class Scores:
 
     @property
     def mean(self) -> np.ndarray:
-        """Return the mean (n, C) of both models, of the second if alone."""
+        """Return the mean (n, C) of `auto` and `known`, or `known` where `auto` is nan."""
         return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
 
     def __getitem__(self, rows: slice | np.ndarray) -> "Scores":
@@ -62,10 +64,12 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Stacker:
-    """A linear function of a cell's inputs (6 + 2K,), then slope and shift per class.
+    """A fitted stacker: a linear function of a cell's inputs, then slope and shift per class.
 
     Attributes:
-        own: (C, K), additional class weights of K outside models, or None.
+        line: (6 + 2K,), weights for K outside models.
+        slopes, shifts: (C,).
+        own: (C, K), additional class weights of outside models, or None.
     """
 
     line: np.ndarray
@@ -107,10 +111,10 @@ class Stacker:
 
 
 def estimate_other_classes(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarray) -> np.ndarray:
-    """Return `count_other_classes` (n, C) by successive stackers.
+    """Return the expected number of other classes per cell (n, C), refined by successive stackers.
 
     Args:
-        stackers: Each fitted with its predecessor's others, the first with those of mean scores.
+        stackers: Each fitted with its predecessor's numbers, the first with those of mean scores.
         labels: (n, C) int8.
     """
     others = count_other_classes(labels, sigmoid(scores.mean))
@@ -126,7 +130,7 @@ def sigmoid(logits: np.ndarray) -> np.ndarray:
 
 
 def count_other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """Return the expected number of other classes per cell, (n, C) float32."""
+    """Return the expected number of other present classes in each cell's image, (n, C) float32."""
     present = np.where(labels == UNSEEN, probabilities, labels == PRESENT).astype(np.float32)
     return present.sum(1, keepdims=True) - present
 
@@ -148,7 +152,7 @@ def fit_stacker(
         columns: (n,), classes.
         present: (n,), answers.
         weights: (n,).
-        context_inputs: Last inputs, with prior weight 0.
+        context_inputs: Number of last `outside` inputs that are context, with prior weight 0.
     """
     inputs = np.column_stack([*(values[:, 0] for values in _build_inputs(held_out, others)), np.ones(len(columns))])
     outside = len(held_out.outside)

@@ -21,11 +21,11 @@ SIZE_ALLOCATION_SHARE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class DrawnSample:
-    """A sample of one class.
+    """A stratified random sample for one class.
 
     Attributes:
-        strata: (N,) uint8, or NO_STRATUM.
-        rows: (n,), cells in random order of asking.
+        strata: (N,) uint8, stratum of each cell, or NO_STRATUM.
+        rows: (n,), sampled cells in random order of asking.
     """
 
     strata: np.ndarray

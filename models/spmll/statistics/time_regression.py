@@ -35,8 +35,8 @@ class PartTimes:
     """Estimated seconds of P parts.
 
     Attributes:
-        middle: (P,).
-        draws: (POSTERIOR_DRAWS, P), maybe empty.
+        middle: (P,), estimates.
+        draws: (POSTERIOR_DRAWS, P), posterior draws, maybe empty.
     """
 
     middle: np.ndarray
@@ -51,12 +51,12 @@ class PartTimes:
 def fit_times(
     counts: np.ndarray, seconds: np.ndarray, groups: np.ndarray, prior: np.ndarray, *, draws: bool = False
 ) -> PartTimes:
-    """Estimate the seconds of each part from one person's tasks, the prior without tasks.
+    """Estimate the seconds of each part from one person's tasks. Without tasks, return the prior.
 
     Args:
         counts: (N, P), parts per task.
         seconds: (N,).
-        groups: (N,) from 0, with a common spread.
+        groups: (N,) from 0, with a common spread each.
         prior: (P,) seconds.
         draws: Also draw for intervals, much slower.
 

@@ -22,7 +22,7 @@ def get_trainer_class(reads: str) -> type[Trainer]:
     """Return the trainer class for an input.
 
     Args:
-        reads: As in `Method.reads`.
+        reads: A value of `Method.reads`.
 
     Returns:
         The class.
@@ -41,7 +41,7 @@ def make_trainer(method: Method, images: TrainingInputs, labels: TrainingLabels,
     Args:
         method: The method.
         images: Inputs of all images.
-        labels: Labels of some.
+        labels: Labels of some images.
         **options: Arguments of `Trainer`.
 
     Returns:

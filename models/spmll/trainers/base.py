@@ -33,7 +33,7 @@ def ignore_progress(state: str, done: int, total: int) -> None:
 
 
 class MapSource(Protocol):
-    """Feature maps of a collection, computed on request."""
+    """Interface to feature maps of a collection, computed on request."""
 
     @property
     def channels(self) -> int:
@@ -58,7 +58,7 @@ class MapSource(Protocol):
             progress: Called with (state, done, of).
 
         Returns:
-            (n,) bool, readable, and their (V, K, h, w).
+            (n,) bool, readable images, and the maps (V, K, h, w) of each of them.
         """
         ...
 
@@ -70,13 +70,13 @@ class MapSource(Protocol):
             progress: Called with (state, done, of).
 
         Returns:
-            Readable places, and their maps (1 or V, K, h, w).
+            Per block, readable places, and their maps (1 or V, K, h, w).
         """
         ...
 
 
 class TrainingInputs(Protocol):
-    """The inputs of N images, mostly computed on request."""
+    """Interface to the inputs of N images, mostly computed on request."""
 
     @property
     def features(self) -> Rows:
@@ -104,7 +104,7 @@ class TrainingInputs(Protocol):
         ...
 
     def name_scores(self) -> np.ndarray:
-        """Return class probabilities by names.
+        """Return class probabilities by a text-image network, from class names.
 
         Returns:
             (N, C) in [0, 1] or nan.
@@ -120,13 +120,13 @@ class TrainingLabels:
     """The labels of some images.
 
     Attributes:
-        rows: (n,) int64, ascending.
+        rows: (n,) int64, ascending, the labeled images.
         labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
         mask: (n, C) bool, usable cells, or None.
         unbiased: (n, C) bool, unbiased answers, or None.
         pool: (m,) int64, ascending, images to learn from, or None.
-        groups: (N,) int64, never split, or None.
-        context: Of all images, or None.
+        groups: (N,) int64, never split between halves, or None.
+        context: Places, times and events of all images, or None.
     """
 
     rows: np.ndarray
@@ -156,7 +156,7 @@ class TrainingSettings:
 
 
 class Portable(Protocol):
-    """A model for images outside the project."""
+    """Interface of a trained model that can be saved for images outside the project."""
 
     def save(self, path: Path) -> None:
         """Write the model."""
@@ -170,9 +170,9 @@ class TrainingOutcome:
     Attributes:
         head: A linear head for heat maps.
         probabilities: (N, C) float32, nan without a model.
-        calibrated: Whether fitted to unbiased answers.
-        outside_weights: (C, K), or None.
-        portable: For outside images, or None.
+        calibrated: Whether probabilities were fitted to unbiased answers.
+        outside_weights: (C, K), weights of K outside models, or None.
+        portable: Model for images outside the project, or None.
     """
 
     head: Head
@@ -196,10 +196,10 @@ class ResumePoint:
 
 
 class Trainer(ABC):
-    """A training of a method.
+    """The base class of trainers, which train a method on one kind of input.
 
     Attributes:
-        comparison_batch: In comparisons, None as in projects.
+        comparison_batch: Batch size in comparisons. None selects that of projects.
         has_long_epochs: Whether comparisons keep every epoch and stop as papers do.
         history: Finished epochs.
     """
@@ -272,7 +272,7 @@ class Trainer(ABC):
         """Return the published result after the epochs."""
 
     def candidates(self) -> tuple[str, ...]:
-        """Return networks that can be kept per epoch.
+        """Return the networks whose weights can be kept per epoch.
 
         Returns:
             Names, maybe none.

@@ -1,4 +1,4 @@
-"""Evidence for cells besides labels."""
+"""Presence probabilities from elsewhere, for methods that use them besides labels (Method.evidence)."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from spmll.trainers.base import TrainingInputs, TrainingLabels
 
 
 def compute_evidence(method: Method, images: TrainingInputs, labels: TrainingLabels) -> np.ndarray | None:
-    """Return evidence for labeled images, (n, C) float32 in [0, 1] or nan, mostly None.
+    """Return presence probabilities from class names or prototypes, None for most methods.
 
-    Raises errors of `images.name_scores`.
+    (n, C) float32 in [0, 1] or nan, for labeled images. Raises errors of `images.name_scores`.
     """
     if "text" in method.needs:
         return np.asarray(images.name_scores()[labels.rows], np.float32)

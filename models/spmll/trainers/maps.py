@@ -27,7 +27,7 @@ PROGRESS_INTERVAL_SECONDS = 0.2  # between two calls of progress, whose caller h
 
 
 class MapTrainer(NetworkTrainer):
-    """Training on feature maps by `fit_network`, without unreadable images."""
+    """A trainer on feature maps by `fit_network`, without unreadable images."""
 
     comparison_batch = MAX_BATCH_IMAGES
 
@@ -72,7 +72,7 @@ class MapTrainer(NetworkTrainer):
         return probabilities
 
     def build_outcome(self) -> TrainingOutcome:
-        """Return the outcome, by the linear head for unreadable images."""
+        """Return the outcome, with probabilities of the linear head for unreadable images."""
         features = self.images.features
         probabilities = self.predict(np.arange(len(features)), self.candidates()[-1])
         probabilities[:, ~self.known] = np.nan

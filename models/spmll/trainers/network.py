@@ -15,7 +15,7 @@ from spmll.trainers.base import ResumePoint, Trainer, TrainingLabels, TrainingOu
 
 
 class NetworkTrainer(Trainer):
-    """The base of network trainers, around `training`."""
+    """The base of trainers that run a NetworkTraining."""
 
     has_long_epochs = True
     training: NetworkTraining
@@ -64,8 +64,8 @@ class WholeNetworkTrainer(NetworkTrainer):
 
         Args:
             network: Changed in place.
-            examples: From rows to images.
-            learned: Method tensors from a linear start.
+            examples: Function from rows to Examples.
+            learned: Learned tensors of the method, from a linear start.
         """
         self.method, self._examples = method, examples
         self.training = fit_network(

@@ -22,12 +22,18 @@ MIN_SAMPLE_PAIRS = 20
 
 
 def compute_upper_limit(positives: int, sample_pairs: int, miss: float) -> float:
-    """Return the largest positive share that gives at most `positives` with probability `miss`."""
+    """Return the upper bound on the share of positives, wrong with probability `miss` (Clopper-Pearson).
+
+    `positives` were found in a sample of `sample_pairs`.
+    """
     return 1.0 if positives >= sample_pairs else float(beta.ppf(1 - miss, positives + 1, sample_pairs - positives))
 
 
 def choose_sample_size(open_pairs: int, allowed: float, rate: float, miss: float) -> int | None:
-    """Return the smallest sample that can show at most `allowed` open positives."""
+    """Return the smallest sample that can prove at most `allowed` positives among the other open cells.
+
+    `rate` is the expected share of positives. None means that no sample suffices.
+    """
     for size in np.unique(
         np.geomspace(MIN_SAMPLE_PAIRS, max(MIN_SAMPLE_PAIRS, MAX_SAMPLE_SHARE * open_pairs), 40).astype(int)
     ).tolist():
@@ -41,7 +47,7 @@ def choose_sample_size(open_pairs: int, allowed: float, rate: float, miss: float
 
 
 class BinomialAudit:
-    """The audits of one project and their verdict on recall."""
+    """The state of all audits of one project, and whether they certify the recall."""
 
     def __init__(self, recall: float, confidence: float, rng: np.random.Generator):
         self.recall, self.confidence, self.rng = recall, confidence, rng
@@ -50,7 +56,7 @@ class BinomialAudit:
         self._sample: tuple[np.ndarray, int, float] | None = None
 
     def next_question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
-        """Return the next question of an open or new audit, or None for other work."""
+        """Return the next question of the current or a new audit, or None if no audit is due."""
         if self._sample and not self._waiting:
             self._judge_sample(labels)
         if not self._waiting and not self.certified and chances is not None:

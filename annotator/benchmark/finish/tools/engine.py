@@ -26,7 +26,7 @@ READY_SUFFIX = "made"  # ending of a file beside the project: its images are ana
 
 
 class Engine:
-    """A project for one tool and person, with ids by place in the task."""
+    """A project for one tool and person, addressed by the image and class indices of the task."""
 
     def __init__(self, task: Task):
         template = _get_template(task)
@@ -47,7 +47,7 @@ class Engine:
         return [(image, class_) for image, class_ in np.argwhere(self.load_labels() == PRESENT).tolist()]
 
     def load_chances(self) -> np.ndarray | None:
-        """Return current probabilities (N, C), nan without a class model, None without a run."""
+        """Return current probabilities (N, C), nan for classes without model, None before training."""
         chances = self.project.load_chances()
         return None if chances is None else chances[self._rows]
 

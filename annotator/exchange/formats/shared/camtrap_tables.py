@@ -68,7 +68,7 @@ def identify_table(path: Path) -> str:
 
 @dataclass
 class Package:
-    """The files and description of a Camtrap DP.
+    """The files and description of a Camtrap DP data set.
 
     Attributes:
         folder: Base of paths.
@@ -76,7 +76,7 @@ class Package:
         names: Vernacular name by scientific name and language.
         is_own: Whether this program exported it.
         has_files: Whether it has media files, set by the reader.
-        has_beside: Own export with files of fields and origins.
+        has_beside: Whether it has an own export's provenance and notes files.
     """
 
     folder: Path
@@ -89,9 +89,9 @@ class Package:
 
 
 def open_package(path: Path) -> Package:
-    """Return the package of a folder, datapackage.json or table.
+    """Return the package that a folder, datapackage.json or table belongs to.
 
-    AnnotatorError lists all missing or outside files.
+    AnnotatorError lists all files that are missing or outside the folder.
     """
     folder = path if path.is_dir() else path.parent
     described = path if path.is_file() and identify_table(path) == "" else folder / PACKAGE_FILE
@@ -161,8 +161,8 @@ def _read_vernacular_names(document: Mapping[str, Any]) -> dict[str, dict[str, s
 def load_tables(package: Package, problems: Problems) -> Connection:
     """Load the tables into a temporary SQLite file, deleted on close, or raise AnnotatorError.
 
-    Media, observation and deployment have `line`, text columns ("" if missing), and unix seconds (at, start,
-    end). Member has (media, event).
+    Tables `media`, `observation` and `deployment` have `line`, text columns ("" if missing), and times in unix
+    seconds (at, start, end). Table `member` has (media, event).
     """
     sql = open_temporary()
     try:

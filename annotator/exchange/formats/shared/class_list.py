@@ -12,7 +12,7 @@ _LARGEST = 1 << 20  # bytes
 
 
 def find_class_names(path: Path) -> list[str]:
-    """Return class names by number from a list next to a label file."""
+    """Return the names from the class list next to a label file, in line order, or []."""
     for name in CLASS_LIST_NAMES:
         file = path.parent / name
         try:
@@ -24,7 +24,7 @@ def find_class_names(path: Path) -> list[str]:
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:
-    """Return (name, description) pairs of a file, or raise AnnotatorError as `parse_class_list`."""
+    """Return (name, description) pairs of a file, or raise AnnotatorError (see `parse_class_list`)."""
     return parse_class_list(read_text(path, "the class list"), str(path))
 
 

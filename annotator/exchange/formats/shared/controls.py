@@ -1,7 +1,7 @@
-"""Interpretation of an annotation tool's controls as classes.
+"""Interpretation of an annotation tool's controls (questions with choices) as classes.
 
-The choices of a single control are the classes. With several controls, a class is "size: large", and a yes/no
-control is a class.
+The choices of a single control are the classes. With several controls, a class is control and choice, such
+as "size: large". A yes/no control is itself a class.
 """
 
 from collections import Counter
@@ -40,10 +40,12 @@ class InterpretedChoices:
 
 
 class Controls:
-    """The controls of a source: count all choices, then interpret controls, then each image.
+    """The interpreter of a source's controls.
+
+    Call `count_choices` for all images, `interpret_controls` once, then `interpret_choices` per image.
 
     Args:
-        own: States of own exports' controls, whose choices are classes.
+        own: Controls `present`, `absent`, `unsure` of own exports. Their choices are classes.
     """
 
     def __init__(self, reading: ReadingOptions, own: Sequence[str] = ()):
@@ -58,7 +60,7 @@ class Controls:
         self.sentences: list[str] = []
 
     def count_choices(self, control: str, choices: Iterable[str], is_certain: bool = True) -> None:
-        """Count an image's choices. `is_certain` excludes free text."""
+        """Count an image's choices of one control. `is_certain` means they cannot be free text."""
         counts = self._choices.setdefault(control, Counter())
         for choice in choices:
             if choice in counts or len(counts) < MAX_CHOICES:
@@ -67,15 +69,16 @@ class Controls:
             self._certain.add(control)
 
     def count_regions(self, words: Iterable[str]) -> None:
-        """Add labels of boxes and regions, which are classes."""
+        """Add the labels of an image's boxes and regions, which are always classes."""
         if len(self._regions) < MAX_CHOICES:
             self._regions |= dict.fromkeys(words)
 
     def interpret_controls(self, noun: str, are_all: bool = True) -> None:
-        """Decide the meaning of each control, or raise AnnotatorError if a named one is missing.
+        """Decide the meaning of each control. Options that name a missing one raise AnnotatorError.
 
         Args:
-            are_all: False if other fields may be included.
+            noun: Word for a control in messages.
+            are_all: False if other fields may be among them.
         """
         controls = [name for name in self._choices if name not in self._own]
         told = self._reading.class_columns

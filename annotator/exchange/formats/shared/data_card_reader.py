@@ -1,4 +1,4 @@
-"""Class facts from the data card of an export.
+"""Class fields, such as description and synonyms, from the data card of an export.
 
 Unreadable cards and cards of other files are ignored, as labels do not depend on them.
 """
@@ -44,7 +44,7 @@ def find_card(source: Path) -> Path | None:
 
 
 def read_class_facts(source: Path) -> list[ClassFacts]:
-    """Return the facts of an export's classes in column order."""
+    """Return the fields of each class (description, synonyms, ...) from an export's data card."""
     card = _load_card(source)
     every = card.classes if card else []
     facts = (msgspec.structs.asdict(class_) for class_ in every if class_.key is not None)

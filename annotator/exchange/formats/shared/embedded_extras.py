@@ -19,7 +19,7 @@ Origins = dict[tuple[str, int], tuple[str, float | None, str]]
 
 
 class ImageLabels(NamedTuple):
-    """Answered and filled-in cells of one image, in class order.
+    """The cells of one image that have a state, as parallel lists in class order.
 
     Attributes:
         times: ISO 8601 in UTC, "" without a decision.
@@ -40,7 +40,7 @@ class ImageLabels(NamedTuple):
 
 
 def iter_image_labels(block: Block) -> Iterator[ImageLabels]:
-    """Yield the known cells of each image."""
+    """Yield the cells with a state, per image."""
     rows, columns = np.nonzero(block.states)
     ends = np.searchsorted(rows, np.arange(1, len(block.images) + 1)).tolist()
     lists: list[list[Any]] = [columns.tolist()]
@@ -53,11 +53,11 @@ def iter_image_labels(block: Block) -> Iterator[ImageLabels]:
 
 
 class LabelGroup(msgspec.Struct, omit_defaults=True):
-    """Classes of one image with the same answer and origin.
+    """JSON record: classes of one image with the same state and provenance.
 
     Attributes:
-        state: The origin does not apply where another tool changed it.
-        origin_source, origin_annotator, origin_decided_at: Origin before an import.
+        state: Exported state. If another tool changed it since, the provenance does not apply.
+        origin_source, origin_annotator, origin_decided_at: Provenance before an import.
         run, threshold, precision, confidence: Guarantee of auto-accepted cells.
     """
 
@@ -118,7 +118,7 @@ class Extras(msgspec.Struct, omit_defaults=True):
 
 
 def build_extras(view: View, names: Sequence[str], block: Block, row: int, given: ImageLabels) -> Extras:
-    """Return the extras of one image. `names` are class names."""
+    """Return the extras of one image. `given` are its cells that have a state, `names` class names."""
     image = block.images[row]
     return Extras(
         image=image.name,
@@ -166,5 +166,5 @@ def _get_guarantee(accepted: CellAcceptance | None) -> tuple[int, float, float, 
 
 
 def to_imported_labels(origins: Origins) -> list[ImportedLabel]:
-    """Return the answers of an item."""
+    """Convert the result of `list_origins` to the labels of an item."""
     return [ImportedLabel(name, state, *origin) for (name, state), origin in origins.items()]

@@ -26,7 +26,7 @@ class LabelArray:
     Attributes:
         images: (n,) names.
         labels: (n, C) numbers: 1 present, -1 absent, 0 unanswered.
-        is_truth: Complete labels: 0 is absent, -1 invalid.
+        is_truth: Every label is known: 1 present, 0 absent.
     """
 
     file: str
@@ -65,7 +65,10 @@ def _check_text(path: Path, array: np.ndarray) -> None:
 
 
 def read_classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return (name, description) per column, numbered without a file, and their origin in words."""
+    """Return (name, description) per array column, and a sentence on their source.
+
+    Without a class list next to the arrays, classes are numbered.
+    """
     if not count:
         return [], []
     file = next((folder / name for name in CLASS_FILES if (folder / name).is_file()), None)
@@ -89,6 +92,7 @@ def read_items(
 
     Args:
         splits: Returns the splits of rows (start, stop).
+        with_files: Image names are file paths.
     """
     present, absent = ([ImportedLabel(name, state) for name in classes] for state in (PRESENT, ABSENT))
     allowed = (0, 1) if array.is_truth else (-1, 0, 1)

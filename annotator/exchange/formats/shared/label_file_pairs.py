@@ -40,7 +40,7 @@ def find_split(path: str) -> str:
 
 
 class ImageFiles:
-    """The images of a folder by name and stem, with relative paths."""
+    """Lookup of a folder's images by name or stem. Paths are relative to the folder."""
 
     def __init__(self, paths: Iterable[str]):
         self.paths = dict.fromkeys(paths)

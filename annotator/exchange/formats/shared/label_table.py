@@ -149,7 +149,7 @@ def _find_column(header: Sequence[str], names: Sequence[str]) -> int | None:
 def _read_long_rows(
     rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, class_: int, problems: Problems
 ) -> Iterator[Item]:
-    """Yield a table's answers, one item per image run, but a new item for each new class."""
+    """Yield answers, one item per consecutive rows of one image. A new class starts a new item."""
     state = _find_column(header, STATE_COLUMNS)
     original = "original_" if "original_source" in header else ""
     who = [[_find_column(header, [name]) for name in names] for names in _list_provenance_columns(original)]

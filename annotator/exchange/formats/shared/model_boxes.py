@@ -1,4 +1,4 @@
-"""Detector boxes kept as evidence."""
+"""Detector boxes that are kept to be shown, not as labels."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ def find_confidence_problem(scores: Iterable[float]) -> str:
 
 
 def select_top_boxes(boxes: Iterable[Box]) -> list[Box]:
-    """Return the best boxes per class of one image."""
+    """Return the MAX_BOXES_PER_CELL highest-scored boxes per class of one image."""
     by_class = sorted(boxes, key=lambda box: (box.class_name, -box.score))
     if len(by_class) <= MAX_BOXES_PER_CELL:  # as nearly always
         return by_class

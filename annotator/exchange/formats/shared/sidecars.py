@@ -1,4 +1,4 @@
-"""Provenance, notes and fields in two CSV files next to formats without room for them.
+"""Sidecar files: provenance, notes and fields in two CSV files, for formats that cannot hold them.
 
 Written during the format's first pass over the blocks, to avoid another read.
 """
@@ -25,7 +25,7 @@ NOTE_COLUMNS = ("image", "kind", "note", "annotator", "written_at")
 
 
 class SidecarWriter:
-    """The two files of one export, as a context manager. The format must read `SidecarWriter.blocks`."""
+    """Context manager that writes both files of an export, while the format reads `SidecarWriter.blocks`."""
 
     def __init__(self, view: View, out: Output, provenance: str, notes: str):
         self._view, self._out, self._names = view, out, (provenance, notes)

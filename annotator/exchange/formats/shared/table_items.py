@@ -35,11 +35,12 @@ class RawTable:
 
     Attributes:
         rows: (place, cells) per row, readable once.
-        image: Image column, or None to find it.
+        image: Index of the image column, or None to find it.
         class_names: Class names by number.
-        card_classes: Class columns by a data card.
-        file_of: Returns the image file of (place, name), or None.
-        unescape: Reverts CSV formula escapes.
+        card_classes: Columns that a data card lists as classes.
+        place: Noun for a row's place, for messages.
+        file_of: Function from (place, image name) to the image file, or None.
+        unescape: Removes CSV formula escapes.
     """
 
     path: Path
@@ -150,7 +151,7 @@ class _RowReader:
         return f"{place}/{name}" if place and place != "." else name
 
     def _move_labels_to_event(self, item: Item, cell: Cell) -> None:
-        """Turn a row's answers into those of its event."""
+        """Make an item's labels those of the event that `cell` names."""
         event = cell.strip() if isinstance(cell, str) else ""
         if not event:
             return

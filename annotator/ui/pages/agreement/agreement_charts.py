@@ -43,7 +43,7 @@ def build_pair_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
     """Plot the agreement of pairs of annotators as a matrix.
 
     Args:
-        table: one, other, same, cells. Each pair twice.
+        table: one and other (annotators), same (share of equal answers), cells. Each pair twice.
     """
     table = chart_theme.escape_class_names(table)
     people = sorted(set(table["one"]))

@@ -36,8 +36,8 @@ MAX_ACTIONS = 8
 async def autopilot(request: Request, annotator: str) -> Response:
     """Handle POST: lease the next actions to this page.
 
-    have and passed are [image, class] pairs, with class 0 for whole images. `complete` is null while actions
-    remain.
+    `have` and `passed` of the request are [image, class] pairs, with class 0 for whole images. `complete` of the
+    response is null while actions remain.
     """
     asked = parse_body(await read_body(request), ActionsRequest)
     wanted = WantedActions(
@@ -55,20 +55,20 @@ async def autopilot(request: Request, annotator: str) -> Response:
 
 
 async def draw_audit(request: Request, annotator: str) -> Response:
-    """Handle POST {}: draw an audit unless one is open."""
+    """Handle POST {}: draw an audit sample unless one is open."""
     parse_body(await read_body(request), EmptyRequest)
     await run_sync(_draw_audit)
     return JSONResponse({}, headers=NO_STORE_HEADERS)
 
 
 async def rule_out_class(request: Request, annotator: str) -> Response:
-    """Handle POST {class} -> {batch, cells, line}: mark it absent everywhere."""
+    """Handle POST {class} -> {batch, cells, line}: mark the class absent everywhere."""
     asked = parse_body(await read_body(request), ClassRequest)
     return JSONResponse(await run_sync(_rule_out_class, asked.class_id, annotator), headers=NO_STORE_HEADERS)
 
 
 async def undo_rule_out(request: Request, annotator: str) -> Response:
-    """Handle POST {batch} -> {cells}: undo it."""
+    """Handle POST {batch} -> {cells}: undo marking a class absent everywhere."""
     asked = parse_body(await read_body(request), UndoRuleOutRequest)
     return JSONResponse({"cells": await run_sync(_undo_rule_out, asked.batch)}, headers=NO_STORE_HEADERS)
 

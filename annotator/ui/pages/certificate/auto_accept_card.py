@@ -28,7 +28,7 @@ EXPLANATION = (
 
 
 def draw(db: Database) -> None:
-    """Draw the card."""
+    """Draw the auto-accept card."""
     current = guarantee.get_guarantee(db)
     names = classes.load_class_names(db)
     with st.container(border=True):
@@ -44,7 +44,7 @@ def draw(db: Database) -> None:
 
 
 def _draw_controls(current: Guarantee | None) -> Guarantee:
-    """Draw the switch and guarantee, returning the guarantee."""
+    """Draw the controls of auto-accept and return the selected guarantee."""
     state = st.session_state
     if current is not None:
         state["accept_precision"] = (

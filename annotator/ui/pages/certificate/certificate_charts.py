@@ -18,10 +18,10 @@ KIND_SHAPES = ("circle", "square", "diamond")
 def build_interval_chart(
     table: pd.DataFrame, target: float, colors: Palette, title: str = "Class"
 ) -> alt.LayerChart | alt.FacetChart:
-    """Plot intervals per class and kind, with a dashed line at the target recall.
+    """Plot recall and precision intervals per class, with a dashed line at the target recall.
 
     Args:
-        table: class, kind (of INTERVAL_KINDS), estimate, low, high. NaN means not measured.
+        table: class, kind (one of INTERVAL_KINDS), estimate, low, high. NaN means not measured.
         title: Noun for a row in its tooltip.
     """
     table = chart_theme.escape_class_names(table)

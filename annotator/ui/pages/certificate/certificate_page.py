@@ -141,7 +141,7 @@ def _draw_overall(row: CertificateRow) -> None:
 
 
 def _draw_metric(label: str, interval: Interval, format_interval: Callable[[Interval], str], help_: str) -> bool:
-    """Draw a figure or its reason, returning success."""
+    """Draw a figure, or why it was not measured, and return whether it was."""
     if not interval.reason:
         st.metric(label, format_interval(interval), width="content", help=help_)
         return True

@@ -88,7 +88,7 @@ def _draw_appearance(db: Database, by: str, class_: Class) -> None:
 
 
 def _choose_examples(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]:
-    """Draw example candidates, returning the chosen ones."""
+    """Draw candidate example images and return the chosen ids."""
     records, token, chosen = images.load_images(db, candidates), frame.create_token(), []
     row = st.container(horizontal=True)
     for image_id in candidates:
@@ -156,7 +156,7 @@ def _draw_split(db: Database, by: str, class_: Class) -> None:
 
 
 def _resolve_names(db: Database, name: str) -> list[str]:
-    """Return the typed names, [] until a list-like name is confirmed."""
+    """Return the typed names, or [] while asking whether a name with commas is a list."""
     if not name_lists.find_lists([(name, "")], classes.load_classes_by_name(db)):
         return [name]
     parts = name_lists.split_name(name)

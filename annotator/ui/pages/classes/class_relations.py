@@ -72,7 +72,7 @@ def draw(db: Database, by: str, draw_tree: Callable[[Callable[[int, int], None]]
 
 
 def _propose_relation(child: int, parent: int) -> None:
-    """Fill the form from a dragged class."""
+    """Fill the form from a class that was dragged onto its parent."""
     st.session_state.update(
         {"relation_kind": IS_A, "relation_child": child, "relation_parent": parent, DROPPED_KEY: True}
     )

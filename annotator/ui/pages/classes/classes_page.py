@@ -183,7 +183,7 @@ def _reload_table() -> None:
 
 
 def _count_edits(changes: Mapping[int, Mapping[str, Any]]) -> int:
-    """Count edited fields, where reordering is one."""
+    """Count edited fields. Reordering classes counts as one."""
     fields = [field for edited in changes.values() for field in edited]
     return len(fields) - max(0, fields.count("position") - 1)
 

@@ -17,7 +17,7 @@ from annotator.ui.shared.requests import AddClassRequest, parse_body
 async def add(request: Request, annotator: str) -> Response:
     """Handle POST {name, sure} -> {class, classes, class_version}: add a class.
 
-    Without `sure`, it returns {surprises: [...]} if any.
+    If it has surprising effects and `sure` is false, it only returns {surprises: [sentence]}.
     """
     asked = parse_body(await read_body(request), AddClassRequest)
     return JSONResponse(await run_sync(_add_class, annotator, asked.name, asked.sure), headers=NO_STORE_HEADERS)

@@ -1,6 +1,6 @@
-"""The widgets of the Export page that choose an export, and the choices they result in.
+"""The widgets of the Export page that choose an export, and the resulting choices.
 
-Most are drawn from their rows of OPTIONS; options that are chosen together have functions of their own, PARTS.
+Most are drawn from their rows of OPTIONS. Options that are chosen together have functions in PARTS.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,8 +54,8 @@ class PageChoices:
     """The choices made on the Export page.
 
     Attributes:
-        images: none, keep or resize.
-        problems: Sentences preventing the export.
+        images: "none", "keep" (unchanged files) or "resize".
+        problems: Sentences about choices that prevent the export.
     """
 
     format: Format
@@ -66,7 +66,7 @@ class PageChoices:
 
 @dataclass
 class _Page:
-    """What is drawn from, and what was chosen so far."""
+    """The project data that the widgets offer, and the choices made so far (`values`, `images`)."""
 
     db: Database
     format: Format
@@ -324,7 +324,7 @@ def _choose_split_shares(problems: list[str]) -> str:
 
 
 def _choose_images(page: _Page) -> dict[str, Any]:
-    """Choose what is done with the image files; start_section.py makes links or copies of those that are kept."""
+    """Draw the choice of exported image files, store it in `page.images`, and return the pixel limit."""
     usual = "none" if page.format.images == "none" else "keep"
     page.images = st.radio(
         WIDGET_LABELS["images"],

@@ -26,10 +26,10 @@ MAX_ERROR_CHARACTERS = 2000  # characters
 
 @dataclass(frozen=True)
 class ClassifierResult:
-    """A classifier offered as a zip, or an error.
+    """The result of a build: a classifier offered as a zip file, or an error.
 
     Attributes:
-        said: Sentences of its card.
+        said: Sentences of the classifier's model card.
     """
 
     name: str
@@ -40,7 +40,7 @@ class ClassifierResult:
 
 
 class ClassifierBuilder:
-    """The builder of a project's classifiers."""
+    """The thread that builds a project's classifier in a separate process."""
 
     def __init__(self, db: Database):
         self._db = db

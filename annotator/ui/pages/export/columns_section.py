@@ -29,7 +29,7 @@ def draw_columns(
     has_splits: bool,
     problems: list[str],
 ) -> TableColumns:
-    """Draw the column widgets, which only CSV has."""
+    """Draw the widgets that choose CSV columns, and return the choice."""
     if format_.name != "csv":
         return TableColumns(seconds=seconds)
     shape = st.radio(
@@ -65,7 +65,7 @@ def draw_columns(
 
 
 def build_rows(usual: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]:
-    """Return default columns, then optional ones, as rows."""
+    """Return the rows of the column editor: default columns (selected), then optional ones."""
     return [
         {"write": place <= len(usual), "place": place, "column": name, "name": name}
         for place, name in enumerate([*usual, *others], start=1)

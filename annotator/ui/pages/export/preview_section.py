@@ -70,7 +70,7 @@ def draw_counts(db: Database, work: Computation, summary: Summary) -> None:
 
 
 def draw_fill(fill_: Fill) -> None:
-    """Draw the model's fills and their expected errors."""
+    """Draw the labels that the model fills in per class, and the expected errors."""
     headline, basis, rule = fill_.sentences()
     (st.info if fill_.calibrated else st.warning)(
         f"{frame.escape_markdown(headline)}\n\n{frame.escape_markdown(basis)}"

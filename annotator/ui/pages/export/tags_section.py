@@ -35,7 +35,7 @@ CSV_HEADER = ("image", "class", "before", "after")
 
 @dataclass(frozen=True)
 class TagRow:
-    """A tag without its card."""
+    """A table row of one tagged export, without its data card."""
 
     name: str
     annotator: str

@@ -56,7 +56,7 @@ else:
 
 
 class GalleryRequest(Struct, kw_only=True):
-    """A listing of the Gallery (`version` as displayed)."""
+    """The fields that define a Gallery listing (`version` as displayed)."""
 
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
     sort: SortName = "name"
@@ -69,7 +69,7 @@ class GalleryRequest(Struct, kw_only=True):
 
 
 class GalleryWindowRequest(GalleryRequest, kw_only=True):
-    """A part of a listing."""
+    """A request for `count` images of a listing from position `start` on."""
 
     start: Count
     count: Count
@@ -88,7 +88,7 @@ class GalleryCountsRequest(GalleryRequest, kw_only=True):
 
 
 class GalleryIdsRequest(GalleryRequest, kw_only=True):
-    """An inclusive range of a listing."""
+    """A request for the images at positions `first` to `last` of a listing."""
 
     first: Count
     last: Count
@@ -109,6 +109,6 @@ class ExampleRequest(Struct):
 
 
 class ExampleStateRequest(Struct):
-    """An example sent to the worker."""
+    """A request for the state of a search example."""
 
     example: Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z")]

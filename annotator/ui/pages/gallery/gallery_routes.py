@@ -46,20 +46,20 @@ async def window(request: Request, annotator: str) -> Response:
     version    from the previous response
     changed    a new listing might differ
     images     at most MAX_TILES: {id, name, width, height, labels: [[class, state]], flag, comments,
-               complete}, without labels and with hidden: true while pending blind
+               complete}. Images that the annotator must still answer blind have hidden: true and no labels.
     """
     asked, blind = parse_body(await read_body(request), GalleryWindowRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_build_window, asked, blind), headers=NO_STORE_HEADERS)
 
 
 async def place(request: Request, annotator: str) -> Response:
-    """Handle POST {image, ...} -> {place or null, total, version}."""
+    """Handle POST {image, ...} -> {place or null, total, version}: find an image's position in a listing."""
     asked, blind = parse_body(await read_body(request), GalleryPlaceRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_find_place, asked, blind), headers=NO_STORE_HEADERS)
 
 
 async def ids(request: Request, annotator: str) -> Response:
-    """Handle POST {listing, first, last} -> {ids}: return an inclusive range of limited size."""
+    """Handle POST {listing, first, last} -> {ids}: return image ids at positions first to last (limited)."""
     asked, blind = parse_body(await read_body(request), GalleryIdsRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_list_ids, asked, blind), headers=NO_STORE_HEADERS)
 
@@ -70,19 +70,20 @@ async def counts(request: Request, annotator: str) -> Response:
     fact       a field, or "column:" and an imported column
     kind       choice, number, time
     bars       [{label, given (filter value or ""), count}]
+    unknown    images without a value
     """
     asked, blind = parse_body(await read_body(request), GalleryCountsRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_count_fact_values, asked, blind), headers=NO_STORE_HEADERS)
 
 
 async def varied_grid(request: Request, annotator: str) -> Response:
-    """Handle POST {filter?, sort, like or example} -> {selection, images}: select varied similar images."""
+    """Handle POST {filter?, sort, like or example} -> {selection, images}: save a varied grid."""
     asked, blind = parse_body(await read_body(request), GalleryRequest), get_blind_annotator(request, annotator)
     return JSONResponse(await run_sync(_build_varied_grid, asked, blind, annotator), headers=NO_STORE_HEADERS)
 
 
 async def find(request: Request, annotator: str) -> Response:
-    """Handle POST {text, count} -> {images}, by file name."""
+    """Handle POST {text, count} -> {images}: find images by file name."""
     asked = parse_body(await read_body(request), FindRequest)
     images = await run_sync(
         gallery_listing.find_images, served_project.db(), asked.text, min(asked.count, MAX_IMAGES_FOUND)

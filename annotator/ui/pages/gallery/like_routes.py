@@ -26,7 +26,10 @@ MAX_PICTURE_BYTES = 50_000_000  # bytes of a picture
 
 
 async def picture(request: Request, annotator: str) -> Response:
-    """Handle POST ?name= with image bytes -> {example}, deleted after embedding."""
+    """Handle POST ?name= with image bytes -> {example}: store an image to search by.
+
+    It is deleted after embedding.
+    """
     name = convert_values(dict(request.query_params), ExamplePictureQuery).name
     data = bytearray()
     async for chunk in request.stream():
@@ -41,7 +44,7 @@ async def picture(request: Request, annotator: str) -> Response:
 
 
 async def example(request: Request, annotator: str) -> Response:
-    """Handle POST {words} or {image, box in 0..1} -> {example}."""
+    """Handle POST {words} or {image, box in 0..1} -> {example}: store a search example."""
     asked = parse_body(await read_body(request), ExampleRequest)
     return JSONResponse(
         {"example": await run_sync(_store_example, served_project.db(), asked)}, headers=NO_STORE_HEADERS
@@ -49,7 +52,7 @@ async def example(request: Request, annotator: str) -> Response:
 
 
 async def state(request: Request, annotator: str) -> Response:
-    """Handle POST {example} -> {words, ready, error, holdup}: report the worker's result.
+    """Handle POST {example} -> {words, ready, error, holdup}: report whether a search example is embedded.
 
     words      description, "" if expired
     holdup     why it takes long

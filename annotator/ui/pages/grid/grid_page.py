@@ -12,7 +12,7 @@ from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
-    """Draw the page, or a form without classes.
+    """Draw the Grid page, or the form that adds classes if there are none.
 
     URL parameters: ?selection= (from the map), ?class= (id) and ?audit=1.
     """

@@ -186,7 +186,7 @@ def _draw_reasons(rows: Sequence[tuple[str, int, str]], noun: str, label: str) -
 
 
 def _draw_files(name: str, titles: tuple[str, str], read: Callable[[int | None], list[BadFile]]) -> None:
-    """Draw the first files and a download."""
+    """Draw the first unusable files and a download of all."""
     with st.expander(f"The first {MAX_EXAMPLES_SHOWN}", key=f"first_{name}"):
         rows = [{titles[0].capitalize(): bad.path, "Reason": bad.reason} for bad in read(MAX_EXAMPLES_SHOWN)]
         html_tables.show(rows, f"The first of them, with what is wrong: {name}")

@@ -76,7 +76,7 @@ def draw_outcome(db: Database, by: str, work: ImportRunner, state: ImportState) 
     """Draw the import awaiting a decision, or the last result.
 
     Args:
-        state: State of `work` while idle.
+        state: State of `work`, not reading or storing.
     """
     if state.order is None:
         return
@@ -199,7 +199,7 @@ def build_class_map(staged: Sequence[StagedClass], targets: Sequence[str], known
 
 
 def find_current_targets(staged: Sequence[StagedClass], known: Sequence[Class]) -> list[str]:
-    """Return each staged class's target, as for `build_class_map`."""
+    """Return each staged class's target in the preview, as `targets` of `build_class_map`."""
     ids = {class_.name: str(class_.id) for class_ in known}
     return [_find_target(class_, ids) for class_ in staged]
 

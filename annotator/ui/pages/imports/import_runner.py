@@ -50,7 +50,7 @@ class ImportRequest:
     Attributes:
         name: Displayed source.
         upload: Folder of uploaded files, or None.
-        predictions_name: "" for labels and images.
+        predictions_name: Name for imported predictions, else "".
     """
 
     by: str
@@ -68,13 +68,13 @@ class ImportRequest:
 
 @dataclass(frozen=True)
 class ImportState:
-    """The state of an import.
+    """A snapshot of an import's state.
 
     Attributes:
         what, done, of: Progress. `of` is 0 if unknown.
-        plan: Read-only, once ready.
-        said: What remains after canceling, or "".
-        refused: The failed choice.
+        plan: Planned changes, read-only, None until read.
+        said: Sentence about what remains after canceling, or "".
+        refused: Choices that caused an error.
     """
 
     stage: str = IDLE
@@ -101,7 +101,7 @@ class ImportState:
 
 
 class ImportRunner:
-    """The import of one project."""
+    """The thread that runs a project's imports, one at a time."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -145,7 +145,7 @@ class ImportRunner:
                 self.state = ImportState()
 
     def wait(self) -> None:
-        """Wait for a decision or the end."""
+        """Wait until the import needs a decision or ends."""
         while self.state.is_at_work and self._thread and self._thread.is_alive():
             self._thread.join(0.02)
 

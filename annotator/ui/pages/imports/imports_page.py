@@ -171,7 +171,7 @@ def _choose_file(upload: UploadedFiles) -> str:
 
 
 def _find_likeliest_file(folder: Path, names: Sequence[str]) -> str:
-    """Return the first recognized file, else the first, fewest dots first."""
+    """Return the first file of a recognized format, else the first, trying names with few dots first."""
     plain = sorted(names, key=lambda name: (name.count("."), name))
     return next((name for name in plain if match_formats(folder / name)), plain[0])
 
@@ -192,7 +192,7 @@ def _list_formats(kind: str) -> dict[str, str]:
 
 
 def _choose_companions(upload: UploadedFiles | None) -> tuple[str, str]:
-    """Return row and column name files, or ""."""
+    """Return the files that name the rows and columns of a .npy array, or ""."""
     titles = {"rows": "Names of its rows (images), one a line", "columns": "Names of its columns (classes)"}
     if upload is None:
         with st.expander("For a .npy array"):

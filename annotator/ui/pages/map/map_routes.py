@@ -24,8 +24,8 @@ STAMP_HEADER = "x-annotator-map"  # which map the bytes are about
 async def points(request: Request, annotator: str) -> Response:
     """Handle GET: return image positions as little-endian bytes.
 
-    Four uint32 (points, placed images, all images, stamp), then ids (uint32), x and y (uint16, 65535 is 1, y
-    down).
+    Four uint32 (points, placed images, all images, a stamp identifying the map), then ids (uint32), x and y
+    (uint16, 65535 is 1, y down).
     """
     return Response(await run_sync(_pack_points), media_type=BINARY_MEDIA_TYPE, headers=NO_STORE_HEADERS)
 
@@ -33,8 +33,8 @@ async def points(request: Request, annotator: str) -> Response:
 async def colors(request: Request, annotator: str) -> Response:
     """Handle GET ?by=stage|class|probability|fact (&class=ID, &fact=NAME): return one byte per point.
 
-    A header has the map's stamp. For a fact, JSON describing the bytes follows. Images pending blind reveal
-    nothing.
+    An HTTP header has the map's stamp. For a fact (a field), JSON describing the bytes follows. Images that the
+    annotator must still answer blind get neutral bytes.
     """
     asked = convert_values(dict(request.query_params), ColorsRequest)
     stamp, content = await run_sync(_pack_colors, asked, get_blind_annotator(request, annotator))
@@ -42,7 +42,10 @@ async def colors(request: Request, annotator: str) -> Response:
 
 
 async def select(request: Request, annotator: str) -> Response:
-    """Handle POST {polygon: [[x, y], ...]} -> {selection, images, kept}."""
+    """Handle POST {polygon: [[x, y], ...]} -> {selection, images, kept}: save the images inside.
+
+    images and kept: counts inside and saved.
+    """
     polygon = np.array(parse_body(await read_body(request), SelectRequest).polygon, np.float64)
     selection, count, saved = await run_sync(image_map.save_selection, served_project.db(), polygon, annotator)
     return JSONResponse({"selection": selection, "images": count, "kept": saved}, headers=NO_STORE_HEADERS)

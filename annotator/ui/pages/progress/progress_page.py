@@ -1,4 +1,4 @@
-"""The Progress page: labels, model, worker and problems, from tallies that stay fast."""
+"""The Progress page: labels, model, worker and problems, from counts that stay fast in large projects."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -38,7 +38,7 @@ def draw(db: Database) -> None:
 def find_edits(
     shown: Sequence[Class], before: Mapping[int, str], table: Sequence[Mapping[str, Any]]
 ) -> dict[int, list[str]]:
-    """Return edited texts per class id, where empty selects the defaults."""
+    """Return class id -> texts of edited classes. Empty texts restore the defaults."""
     changed: dict[int, list[str]] = {}
     for class_, row in zip(shown, table, strict=True):
         text: str = row["texts"] or ""

@@ -8,7 +8,7 @@ from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
-    """Draw the page, or a class form."""
+    """Draw the Speed test page, or the form that adds classes."""
     frame.require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()

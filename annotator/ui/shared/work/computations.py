@@ -1,6 +1,6 @@
 """Long computations of pages in threads, with progress and shared results.
 
-A computation stops soon after its last request.
+A computation stops soon after pages cease to request it.
 """
 
 import logging
@@ -30,12 +30,12 @@ class _Abandoned(Exception):
 
 
 class Computation:
-    """One computation.
+    """The progress and result of one computation.
 
     Attributes:
         done, of: Progress. `of` is 0 until known.
         result: None until successful.
-        began_at: Unix seconds of its data.
+        began_at: Start time in unix seconds.
     """
 
     def __init__(self, stamp: Hashable, before: "Computation | None"):
@@ -53,14 +53,14 @@ class Computation:
         return min(1.0, self.done / self.of) if self.of else 0.0
 
     def report_progress(self, done: int, total: int) -> None:
-        """Store progress, or raise if abandoned."""
+        """Store progress, or raise _Abandoned if no page requests the result."""
         if time.monotonic() - self.asked > ABANDONED_SECONDS:
             raise _Abandoned
         self.done, self.of = done, total
 
 
 class Computations:
-    """The computations of one project."""
+    """All computations of one project, by key."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,9 +73,9 @@ class Computations:
         """Return a key's computation, started if necessary, after a short wait.
 
         Args:
-            stamp: A change repeats cheap computations.
+            stamp: Data state. A new one repeats cheap or failed computations.
             make: Called in a thread, must report progress regularly.
-            force: Always repeat.
+            force: Repeat a finished computation.
         """
         with self._lock:
             work, patience = self._works.get(key), NEXT_WAIT_SECONDS

@@ -38,14 +38,14 @@ class Downloads:
         self._remove_leftovers()
 
     def create_folder(self) -> Path:
-        """Return a new folder for `offer` or `remove`."""
+        """Create a folder with a random name, for one file to offer."""
         make_folder_in_project(self._folder)
         folder = self._folder / uuid.uuid4().hex
         make_folder(folder, 0o700)
         return folder
 
     def offer(self, path: Path, media_type: str) -> OfferedFile:
-        """Offer a file in such a folder, deleting the oldest surplus."""
+        """Offer a file in a folder of `create_folder`. The oldest offers beyond MAX_OFFERED_FILES are deleted."""
         name, expires_at = path.parent.name, time.time() + OFFER_SECONDS
         offered = OfferedFile(name, path, media_type, path.stat().st_size, expires_at)
         with self._lock:
@@ -59,7 +59,7 @@ class Downloads:
         return offered
 
     def find(self, name: str) -> OfferedFile | None:
-        """Return the folder's file, or None if expired."""
+        """Return this folder's file, or None if expired."""
         offered = self._offered.get(name)
         if offered and offered.expires_at <= time.time():
             self.remove(name)
@@ -67,7 +67,7 @@ class Downloads:
         return offered
 
     def remove(self, name: str) -> None:
-        """Delete the folder and its offer."""
+        """Delete this folder, with the file that it offers."""
         with self._lock:
             self._offered.pop(name, None)
         shutil.rmtree(self._folder / name, ignore_errors=True)

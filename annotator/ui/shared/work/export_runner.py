@@ -72,6 +72,7 @@ class ExportOutcome:
     """The result of an export.
 
     Attributes:
+        said: Sentences about the result.
         error: Message, "" if canceled.
     """
 
@@ -86,7 +87,7 @@ class ExportOutcome:
 
 
 class ExportRunner:
-    """The exports of one project."""
+    """The thread that writes a project's exports, with results."""
 
     def __init__(self, db: Database):
         self._db = db

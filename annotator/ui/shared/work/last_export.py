@@ -22,7 +22,7 @@ def start_and_save(db: Database, order: ExportRequest) -> None:
 
 
 def load_next(db: Database, by: str) -> ExportRequest | None:
-    """Return the person's last export under a free name, untagged, or None if missing or unreadable."""
+    """Return the person's last export with an unused name and no tag, or None if missing or unreadable."""
     kept = db.get_setting(_get_setting_name(by))
     try:
         find_format(kept["kind"], "write")

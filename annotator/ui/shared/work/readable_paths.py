@@ -56,7 +56,7 @@ def resolve_source(given: str) -> Address | Path:
 
 
 def resolve_file(given: str) -> Path:
-    """Return the file that somebody typed. Raises AnnotatorError where a page may not read it."""
+    """Return the path of a typed file, or raise AnnotatorError if not a file or not readable by pages."""
     path = resolve_source(given)
     if isinstance(path, Address) or not path.is_file():
         raise AnnotatorError(f"{path} is not a file on this machine.")

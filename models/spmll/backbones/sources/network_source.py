@@ -1,4 +1,4 @@
-"""Definition of a network source and its product."""
+"""The interface of a network source, and the network that it returns."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ class TextEncoder(Protocol):
     """The text encoder of a text-image network.
 
     Attributes:
-        projection: Pooled image features (..., K) -> shared space (..., E).
+        projection: From pooled image features (..., K) to the space shared with texts (..., E).
         scale, bias: logit = scale * cosine + bias.
     """
 
@@ -49,9 +49,10 @@ class Pretrained:
 
 @dataclass(frozen=True)
 class Source:
-    """A library or place of networks.
+    """A library or other place from which networks are loaded.
 
     Attributes:
+        knows: Returns whether it has a network of this name.
         load: Returns a network with published weights, or raises ValueError.
         names: Lists names, to suggest similar ones.
     """

@@ -88,7 +88,7 @@ class BoostLU(Method):
         self.scheme = check_choice("scheme", scheme, REJECTION_SCHEMES)
 
     def criterion(self) -> AssumeNegative:
-        """Return the exact loss before rejection."""
+        """Return the assume-negative loss before cells are rejected, without eps."""
         return AssumeNegative(eps=0.0)
 
     def build_network(self, channels: int, classes: int, generator: torch.Generator) -> BoostedMap:

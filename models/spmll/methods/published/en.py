@@ -18,8 +18,8 @@ from spmll.methods.training_recipes import shared_protocol
 class EN(Method):
     """Expected negatives by rank, with defaults for PASCAL VOC.
 
-    The authors know each class's frequency. Here k x images is divided like marked cells. The momentum 0.8 is a
-    guess.
+    The authors know each class's frequency. Here k expected positives per image are divided among classes in
+    proportion to marks. The momentum 0.8 is a guess.
     """
 
     name = "en"

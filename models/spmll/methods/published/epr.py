@@ -1,4 +1,4 @@
-"""Expected positive regularization: no unseen labels, but k expected classes per image."""
+"""Expected positive regularization: unseen cells have no label, but images average k classes."""
 
 import torch
 from torch import Tensor

@@ -20,13 +20,13 @@ SCHEDULES = ("code", "paper")
 
 @dataclass(eq=False, repr=False)
 class GR(Method):
-    """Generalized robust loss with moving curves, with published defaults for VOC.
+    """Generalized robust loss whose curves move during training, with published defaults for VOC.
 
     COCO, NUS-WIDE and CUB end at w 10, b -8, CUB with q3 1.5.
 
     Args:
-        w, b, mu, sigma: Final curves.
-        w_start, b_start, mu_start, sigma_start: Initial curves.
+        w, b, mu, sigma: Final constants of the curves k(p) and v(p).
+        w_start, b_start, mu_start, sigma_start: Their initial constants.
         schedule: "code": in epoch e of T, w and b have moved by (e - 1) / T, mu and sigma by e / T. "paper": all
             by e / T.
     """

@@ -19,11 +19,11 @@ GUESS_EPS = 1e-3  # how near a guess may be to 0 and 1, which would be unseen, a
 
 @dataclass(eq=False, repr=False)
 class GRGuided(GR):
-    """GR whose soft labels of unseen cells partly follow evidence.
+    """GR whose soft labels of unseen cells partly follow guesses from elsewhere (Method.evidence).
 
     Args:
         trust: Weight of a guess against k(p).
-        sharpness: Power that turns evidence into a guess.
+        sharpness: Power that turns Method.evidence into a guess.
 
     Raises:
         ValueError: A value is invalid.
@@ -47,7 +47,7 @@ class GRGuided(GR):
         return GeneralizedRobustGuided(*curves, self.q2, self.q3, self.trust, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, writing guesses into unseen cells with evidence."""
+        """Start, writing the available guesses into unseen cells."""
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return
@@ -56,7 +56,10 @@ class GRGuided(GR):
 
 
 class GRNames(GRGuided):
-    """GR whose soft labels partly follow class name scores, without which it is `gr` (after AEVLP)."""
+    """GR whose soft labels partly follow text-image scores of class names (after AEVLP).
+
+    Without scores it is `gr`.
+    """
 
     name = "gr+names"
     title = "Generalized robust loss + guesses from names"

@@ -104,20 +104,20 @@ class TransformerLayer(nn.Module):
 
 
 class EncoderLayer(TransformerLayer):
-    """Self-attention of places."""
+    """A transformer layer of self-attention among places."""
 
     def forward(self, places: Tensor, where: Tensor) -> Tensor:
-        """Return updated places (B, T, d)."""
+        """Return updated embeddings (B, T, d) of T places."""
         asked = places + where
         heard, _ = self.attention(asked, asked, places, need_weights=False)
         return self.apply_feed_forward(places, heard)
 
 
 class DecoderLayer(TransformerLayer):
-    """Attention of classes to places only."""
+    """A transformer layer in which classes attend to places only."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
-        """Return updated answers (B, C, d)."""
+        """Return updated class embeddings (B, C, d), called `answers`."""
         heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
         return self.apply_feed_forward(answers, heard)
 

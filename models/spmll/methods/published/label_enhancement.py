@@ -56,7 +56,7 @@ def average_over_neighbors(features: Tensor, labels: Tensor, neighbours: Tensor)
 
 
 class InferenceModel(nn.Module):
-    """A graph network for densities and a decoder for marks."""
+    """A graph network that predicts a Beta density per cell, and a decoder from soft labels to marks."""
 
     def __init__(self, inputs: int, classes: int, width: int, generator: torch.Generator):
         """Build both networks with Glorot weights."""
@@ -73,7 +73,7 @@ class InferenceModel(nn.Module):
         self.biases = nn.ParameterList([torch.zeros(b) for b in sizes[1:]])
 
     def predict_densities(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return alpha and beta, each (B, C), positive.
+        """Return the Beta parameters alpha and beta of each cell, (B, C) each, positive.
 
         Args:
             inputs: (B, k + 1, D + C), neighbor averages.
@@ -102,18 +102,18 @@ def beta_divergence(alpha: Tensor, beta: Tensor, prior_alpha: float, prior_beta:
 def enhancement_loss(
     soft: Tensor, marks: Tensor, divergence: Tensor, linked: Tensor, labels: Tensor, usable: Tensor, weight: float
 ) -> Tensor:
-    """Return the negative bound plus the compatibility term, averaged over images.
+    """Return the negative evidence lower bound plus the compatibility term, averaged over images.
 
-    The graph is compared with sigmoid(d_i . d_j) by squared error, scaled by C.
+    The neighbor graph is compared with sigmoid(d_i . d_j) by squared error, scaled by C.
 
     Args:
-        soft: (B, C) samples in (0, 1).
-        marks: (B, C) logits.
+        soft: (B, C), sampled soft labels d in (0, 1).
+        marks: (B, C) logits of marks.
         divergence: (B, C).
         linked: (B, B) bool, neighbors.
         labels: (B, C).
         usable: (B, C) bool.
-        weight: Of compatibility, which keeps marked cells high.
+        weight: Weight of compatibility, which keeps marked cells high.
     """
     soft = soft.clamp(EPSILON, 1 - EPSILON)
     marked = (labels >= PRESENT) & usable

@@ -112,7 +112,7 @@ class LAGC(Method):
         self.form = check_choice("form", form, LOSS_FORMS)
 
     def criterion(self) -> AssumeNegative:
-        """Return the loss of labels alone."""
+        """Return the assume-negative loss alone."""
         return AssumeNegative(0.0)
 
     def build_network(self, channels: int, classes: int, generator: torch.Generator) -> LabelDecoder:
@@ -120,7 +120,7 @@ class LAGC(Method):
         return LabelDecoder(channels, classes, width=self.width, projection=self.projection, generator=generator)
 
     def prepare(self, network: torch.nn.Module, epoch: int) -> None:
-        """Enable embeddings in stage 2."""
+        """Make the network return embeddings in stage 2."""
         for module in network.modules():
             if isinstance(module, LabelDecoder):
                 module.projecting = epoch >= self.second

@@ -22,7 +22,9 @@ def consistency_loss(
     weight: float = 1.0,
     form: str = "code",
 ) -> Tensor:
-    """Return L_AN of the weak view + weight x L_PLC of the strong one, 0 without usable cells.
+    """Return assume-negative loss of the weak view + weight x pseudo-label loss of the strong view.
+
+    L_AN + weight x L_PLC in the paper, 0 without usable cells.
 
     Args:
         weak: (B, C) logits, constants of L_PLC.
@@ -30,8 +32,8 @@ def consistency_loss(
         labels: (B, C), 1 present, negative absent, 0 unseen.
         mask: (B, C) bool, usable cells.
         threshold: A cell is confidently present from here, absent below 1 - threshold.
-        form: "code": means of cells and of confident cells. "paper" (eq. 2 and 4): sums over classes, L_PLC of
-            unseen cells.
+        form: "code" averages over cells, L_PLC over confident ones. "paper" (eq. 2 and 4) sums over classes,
+            L_PLC of unseen cells.
 
     Raises:
         ValueError: Shapes or form are invalid.
@@ -76,8 +78,8 @@ def contrastive_loss(
         embeddings: (K, 2, d), unit vectors of weak and strong view.
         classes: (K,) int64 from 1, 0 for empty slots.
         form: "code": supervised contrastive, averaged. "paper" (eq. 7): compared with other classes only, summed.
-        anchors: (K,) bool, batch cells, for "paper".
-        embedding_count: B, for "paper".
+        anchors: (K,) bool, embeddings of the current batch, for "paper".
+        embedding_count: Divisor of the sum, for "paper".
 
     Raises:
         ValueError: Shapes, temperature or form are invalid.
@@ -116,7 +118,7 @@ def contrastive_loss(
 
 
 class EmbeddingQueue(nn.Module):
-    """The latest embeddings with assumed classes, for comparison with a batch."""
+    """A ring buffer of the latest embeddings with assumed classes, for comparison with a batch."""
 
     embeddings: Tensor  # (slots, 2, d)
     classes: Tensor  # (slots,) int64, 0: empty
@@ -132,15 +134,15 @@ class EmbeddingQueue(nn.Module):
     def push(self, pairs: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
         """Add a batch and return all entries, with gradients for the batch.
 
-        As in published code, writing restarts at slot 0 before the end. Only the last K embeddings are kept. Without
-        slots only the batch returns.
+        As in published code, writing restarts at slot 0 before the end. Of a larger batch, only the last K are kept.
+        A queue without slots returns the batch itself.
 
         Args:
             pairs: (m, 2, d).
             classes: (m,) int64 from 1.
 
         Returns:
-            (K, 2, d), (K,).
+            (K, 2, d), (K,), for K slots.
         """
         slots = len(self.classes)
         if not slots:

@@ -29,13 +29,13 @@ class LargeLoss(Method):
     corrects: ClassVar[bool]  # whether a rejected cell counts as present, or not at all
 
     def __init__(self, delta: float = 0.2):
-        """Store delta, the percentage rejected, else raise ValueError."""
+        """Store delta, the percentage rejected. Raise ValueError if it is invalid."""
         if not 0 <= delta <= 100:
             raise ValueError(f"delta = {delta} is a percentage; it must be between 0 and 100.")
         self.delta = delta
 
     def criterion(self) -> AssumeNegative:
-        """Return the exact loss before rejection."""
+        """Return the assume-negative loss before cells are rejected, without eps."""
         return AssumeNegative(eps=0.0)
 
     def begin_epoch(self, epoch: int) -> None:
@@ -56,7 +56,7 @@ class LargeLoss(Method):
         return loss
 
     def correct_labels(self, rows: Tensor, above: Tensor) -> None:
-        """Handle cells above the bar, here by doing nothing."""
+        """Hook to correct labels of cells with the largest losses, `above` the threshold. Does nothing."""
 
     def should_stop_early(self, scores: list[float]) -> bool:
         """Return whether validation mAP is over 3 points below its best."""

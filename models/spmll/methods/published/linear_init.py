@@ -17,7 +17,7 @@ from spmll.methods.training_recipes import BENCHMARK_SETS, recipes_by_set
 
 
 class LinearInit(Method):
-    """A method with a frozen backbone first, then a new optimizer.
+    """Base of methods that train the classifier on a frozen backbone, then restart the optimizer for all.
 
     Attributes:
         linear: Share of frozen epochs.
@@ -40,9 +40,9 @@ class LinearInit(Method):
 
 
 class ANLSLinearInit(LinearInit):
-    """AN-LS with 25 frozen epochs, then 10 of the whole network with a new optimizer.
+    """Assume negative, smoothed: 25 epochs with a frozen backbone, then 10 of the whole network.
 
-    10 as in the code of the tables, 5 in the paper.
+    10 as in the code of the tables, 5 in the paper. The optimizer restarts.
     """
 
     name = "an_ls+linear_init"
@@ -80,7 +80,7 @@ class ANLSLinearInit(LinearInit):
 
 
 class ROLELinearInit(LinearInit, ROLE):
-    """ROLE with 25 frozen epochs, then 10 of the whole network (code, paper 5).
+    """ROLE with 25 frozen epochs, then 10 of the whole network as in the code (5 in the paper).
 
     Stage 2 has a new optimizer, and classifier and clamped estimates of the best validation epoch, else the last.
     """

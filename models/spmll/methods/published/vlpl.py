@@ -52,7 +52,7 @@ class VLPL(Method):
             alpha: Weight of unseen cells.
             beta: Weight of pseudo-labels.
             sure: Minimum score of a pseudo-label.
-            softness: Its probability of "absent".
+            softness: Probability of absence that a pseudo-label keeps.
             eps: Added inside logarithms.
         """
         check_non_negative(alpha=alpha, beta=beta, eps=eps)

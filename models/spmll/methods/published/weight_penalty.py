@@ -28,7 +28,7 @@ class WeightPenalty(Method):
     strength: float
 
     def criterion(self) -> AssumeNegative:
-        """Return the loss of labels alone."""
+        """Return the assume-negative loss, without the penalty."""
         return AssumeNegative()
 
 
@@ -39,7 +39,7 @@ class L1R(WeightPenalty):
     title = "Assume negative, L1 regularization"
 
     def __init__(self, strength: float = 1e-6):
-        """Store the strength, else raise ValueError."""
+        """Store the strength. Raise ValueError if it is negative."""
         check_non_negative(strength=strength)
         self.strength = strength
 
@@ -55,7 +55,7 @@ class L2R(WeightPenalty):
     title = "Assume negative, L2 regularization"
 
     def __init__(self, strength: float = 1e-4):
-        """Store the strength, else raise ValueError."""
+        """Store the strength. Raise ValueError if it is negative."""
         check_non_negative(strength=strength)
         self.strength = strength
 
