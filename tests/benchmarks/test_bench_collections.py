@@ -18,7 +18,7 @@ from spmll.methods.auto import Auto
 
 
 @pytest.mark.parametrize("name", (*recipes.COLLECTION_NAMES, *recipes.KEPT_BACK_NAMES))
-def test_collection_is_reproducible_from_its_name_and_labels_every_image(tmp_path, name):
+def test_generated_image_collection_is_reproducible_and_labels_every_image(tmp_path, name):
     first, longer = tmp_path / "first", tmp_path / "longer"
     recipes.make_collection(first, name, 2)
     recipes.make_collection(longer, name, 3)
@@ -30,14 +30,14 @@ def test_collection_is_reproducible_from_its_name_and_labels_every_image(tmp_pat
     assert all(labels and len(labels) == len(set(labels)) and "" not in labels for labels in shown.values())
 
 
-def test_uneven_recipe_shows_the_first_class_most_and_every_class_at_least_once():
+def test_rare_digits_recipe_draws_its_first_class_most_often_and_omits_no_class():
     recipe = recipes.get_recipes()["rare_digits"]
     shown = [name for seed in range(300) for name in recipes.compose_image(recipe, np.random.default_rng(seed))[1]]
     counts = [shown.count(name) for name in recipe.classes]
     assert counts[0] == max(counts) > 10 * counts[-1] > 0
 
 
-def test_held_back_collections_are_excluded_from_the_default_comparison():
+def test_collections_used_to_choose_constants_exclude_the_four_held_out_ones():
     assert len(recipes.KEPT_BACK_NAMES) == 4 and not set(recipes.KEPT_BACK_NAMES) & set(recipes.COLLECTION_NAMES)
 
 
@@ -47,14 +47,14 @@ def test_two_collections_of_the_same_name_are_refused(tmp_path):
         measure_collections([tmp_path / "suits"], made=("suits",), options=Options(("an",), work=tmp_path / "work"))
 
 
-def test_settings_for_a_collection_are_chosen_on_the_other_collections():
+def test_leave_one_out_choice_ignores_the_scores_of_the_collection_itself():
     # Of three collections, the second setting is far better on the first and a little worse on the others.
     scores = np.array([[0.5, 0.5, 0.5], [0.9, 0.45, 0.45]])
     assert choose_left_out_settings(scores) == [0, 1, 1]
     assert choose_left_out_settings(np.array([[0.5], [0.9]])) == [0]  # there are no others to choose on
 
 
-def test_current_constants_are_the_first_setting_and_part_of_the_search_space():
+def test_setting_search_starts_with_the_current_constants_of_the_auto_method():
     few, many = draw_settings(3), draw_settings(9)
     assert few == many[:3] and few[0] == {}
     present = vars(Auto())
@@ -63,7 +63,7 @@ def test_current_constants_are_the_first_setting_and_part_of_the_search_space():
         Auto(**constants)  # refuses what makes no sense
 
 
-def test_comparison_summary_counts_both_metrics_of_every_row():
+def test_summary_of_leads_over_rival_methods_counts_both_metrics_of_every_row():
     def row(ours: tuple[float, float], best: tuple[float, float]) -> dict:
         return {"hidden_ap": ours[0], "hidden_map": ours[1], "hidden_ap_rival": best[0], "hidden_map_rival": best[1],
                 "ece": 0.1, "rare": 2, "rare_honest": 1}  # fmt: skip
@@ -82,7 +82,7 @@ def test_unknown_collection_is_refused_with_the_list_of_known_ones(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_comparison_names_the_best_rival_and_a_rerun_trains_nothing(tmp_path):
+def test_bench_collections_names_the_best_rival_method_and_its_rerun_trains_nothing(tmp_path):
     words = [
         "bench",
         "collections",

@@ -81,7 +81,7 @@ def test_fault_check_allows_an_unacknowledged_decision_to_be_missing(db):
     assert not any(guarantee_checks.find_broken_decisions(db, sent).values())
 
 
-def test_fault_check_finds_a_label_leased_twice_until_one_page_releases_it():
+def test_fault_check_reports_labels_leased_to_two_pages_until_one_page_releases_them():
     hands = Hands()
     hands.take_cells("a", [(1, WHOLE_IMAGE_CLASS), (2, 5)])
     hands.take_cells("b", [(3, WHOLE_IMAGE_CLASS), (2, 6)])
@@ -99,7 +99,7 @@ def test_fault_check_finds_a_label_leased_twice_until_one_page_releases_it():
     assert ((2, 6), "e", "d") in hands.double_holdings[before:]
 
 
-def test_fault_check_finds_incomplete_files(db, tmp_path):
+def test_fault_check_reports_truncated_exports_and_damaged_arrays(db, tmp_path):
     (tmp_path / "0.csv").write_text("image,fox\n")
     place = db.paths.selections / "odd.npy"
     place.parent.mkdir()

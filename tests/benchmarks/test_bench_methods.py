@@ -54,7 +54,7 @@ def result(folder, options):
     return measure_methods(*folder, options=options, command="annotator bench methods ...")
 
 
-def test_result_has_a_row_with_every_metric_per_method_and_labeled_share(result):
+def test_result_has_one_row_of_all_metrics_per_method_and_fraction_of_labeled_images(result):
     assert result["bench"] == "methods"
     assert [(row["method"], row["share"]) for row in result["rows"]] == [
         (name, share) for share in (0.4, 1.0) for name in ("an", "role+linear_init", "oracle")
@@ -70,7 +70,7 @@ def test_result_has_a_row_with_every_metric_per_method_and_labeled_share(result)
     json.dumps(result, allow_nan=False)
 
 
-def test_full_labels_reach_a_higher_hidden_ap_than_single_labels(result):
+def test_oracle_with_full_labels_beats_assume_negative_on_withheld_positives(result):
     found = {(row["method"], row["share"]): row["hidden_ap"] for row in result["rows"]}
     assert found["oracle", 1.0] > found["an", 1.0] > result["setting"]["chance"]["1"]
 
@@ -141,7 +141,7 @@ def test_method_without_tunable_parameters_gets_no_trials_and_reports_its_defaul
     assert auto["epoch"] == [2] and all(math.isfinite(auto[key]) for key in (*REPORTED_FIGURES, "val_map"))
 
 
-def test_trials_start_with_the_defaults_match_across_methods_and_extend_smaller_budgets():
+def test_tuning_trials_start_with_defaults_and_share_optimizer_settings_across_methods():
     for name, method in METHODS.items():
         some = tune.draw_trials(name, 8)
         assert some[0] == Choice() and some[:4] == tune.draw_trials(name, 4)
@@ -169,7 +169,7 @@ def test_tuning_chooses_the_best_trial_and_skips_trials_a_method_refuses(tmp_pat
             trainings.compute_result(cell, tmp_path)
 
 
-def test_hidden_ap_counts_positives_of_images_without_labels():
+def test_hidden_ap_covers_all_unanswered_labels_also_of_unlabeled_images():
     truth = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 1, 0]], bool)
     labels = np.array([[1, 0, 0], [0, 0, 0]], np.int8)
     task = Task(truth, np.array([0, 1]), np.array([2]), np.array([3]), labels, False)
@@ -243,7 +243,7 @@ def test_salient_clicks_are_compared_with_random_clicks_per_method(result, folde
     assert Image.open(tmp_path / "a.png").size[0] > 500
 
 
-def test_options_error_lists_all_problems_together(tmp_path):
+def test_bench_methods_options_error_lists_all_problems_together(tmp_path):
     wrong = Options(
         ("em_appl",), "liner", (0.0, 2.0), 0, trials=0, work=tmp_path, clicks=("salent",), strengths=(11.0,)
     )
@@ -263,7 +263,7 @@ def test_options_error_lists_all_problems_together(tmp_path):
         assert part in told, part
 
 
-def test_all_selects_the_methods_trainable_in_the_regime(tmp_path):
+def test_methods_option_all_selects_the_methods_that_the_regime_and_backbone_support(tmp_path):
     assert "auto" not in Options(("all",), "finetune", work=tmp_path).check_and_resolve().methods
     assert "auto" in Options(("all",), work=tmp_path).check_and_resolve().methods
     with_texts = Options(("all",), backbone="open_clip:PE-Core-T-16-384/meta", work=tmp_path).check_and_resolve()
@@ -334,7 +334,7 @@ def odd(tmp_path_factory, folder):
         ("set", "truth", ("--work", "FILE"), "is a file; it must be a folder"),
     ],
 )
-def test_unusable_images_truth_or_options_are_refused_before_embedding(
+def test_bench_methods_refuses_unusable_images_truth_or_options_before_embedding(
     odd, folder, tmp_path, recwarn, capsys, images, truth, words, told
 ):
     images = folder[0] if images == "set" else odd / images

@@ -119,7 +119,7 @@ def test_hyperparameter_grid_matches_the_paper():
     assert {(one.epochs, one.optimiser, one.weight_decay, one.drop_last) for one in tried} == {(25, "adam", 0.0, True)}
 
 
-def test_changed_constants_apply_to_every_trial():
+def test_method_constants_changed_by_the_user_apply_to_every_tuning_trial():
     changed = Options(("an_ls",), trials=3, changed=("an_ls.negative=0.3",))
     for options in (changed, replace(changed, trials=1, protocol="cole")):
         choices = tune.list_candidates("an_ls", options)

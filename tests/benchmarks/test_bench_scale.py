@@ -56,7 +56,7 @@ def test_scale_measurement_runs_all_steps_and_reuses_stored_figures(tmp_path, mo
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_register_step_runs_alone_and_a_failed_step_leaves_no_files(tmp_path, monkeypatch):
+def test_bench_scale_register_step_runs_alone_and_a_failed_step_leaves_no_files(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     (size,) = measure((1000,), 5, kilobytes=3, steps=["register"])["sizes"]
@@ -100,7 +100,7 @@ def test_invalid_image_counts_and_steps_are_refused():
             parse_image_counts(wrong)
 
 
-def test_extrapolation_fits_linear_growth_and_the_exponent_of_faster_growth():
+def test_duration_extrapolation_fits_linear_growth_or_an_exponent_for_faster_growth():
     sizes = [1000, 2000, 4000]
     line = extrapolate_growth(sizes, [3 + 0.01 * size for size in sizes], 100_000)
     assert line["predicted"] == pytest.approx(1003) and line["a_million"] == pytest.approx(10_000)

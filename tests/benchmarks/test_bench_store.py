@@ -17,7 +17,7 @@ from annotator.store.labels import decisions, project_counts
 from benchmarks.store import ROUTE_REQUESTS, measure
 
 
-def test_generated_project_is_consistent(tmp_path):
+def test_generated_benchmark_project_has_consistent_counts_files_and_rankings(tmp_path):
     made = make_bulk_project(tmp_path, 400, 5)
     db = made.db
     counts = project_counts.count_images_by_stage(db)

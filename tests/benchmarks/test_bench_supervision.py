@@ -54,7 +54,7 @@ def compared(data, kept, *words) -> dict:
     return json.loads(done.stdout)
 
 
-def test_set_option_changes_the_trained_constants(voc, kept):
+def test_bench_methods_set_option_changes_the_constants_of_a_trained_method(voc, kept):
     plain = compared(voc, kept, "--methods", "an")["rows"][0]
     smoothed = ("--methods", "an_ls", "--set", "an_ls.positive=0")
     changed = compared(voc, kept, *smoothed, "--set", "an_ls.negative=0")
@@ -66,7 +66,7 @@ def test_set_option_changes_the_trained_constants(voc, kept):
     assert [half[key] for key in figures] != [plain[key] for key in figures]
 
 
-def test_changed_constants_error_lists_all_problems_together(tmp_path):
+def test_set_option_error_lists_all_invalid_method_constants_together(tmp_path):
     words = ("gr", "grr.q3=1", "an.eps=0", "gr.q4=1", "em.alpha=much", "gr.sigma=-1")
     with pytest.raises(AnnotatorError) as caught:
         Options(("gr", "em"), changed=words, work=tmp_path).check_and_resolve()
@@ -86,7 +86,7 @@ def paper_set(images: int = 60, classes: int = 6) -> DataSet:
     return build_official_dataset("voc", tuple("abcdef")[:classes], train, test, None, ())
 
 
-def test_additional_labels_of_a_published_dataset_match_the_published_code():
+def test_drawing_extra_labels_of_a_published_dataset_matches_the_published_code():
     dataset = paper_set()
     rows = dataset.official_rows[0]
     for positives, negatives in ((2, 0), (1, 1), (-1, 0), (3, -1)):
@@ -99,7 +99,7 @@ def test_additional_labels_of_a_published_dataset_match_the_published_code():
     assert (half != 0).all(1).sum() == round(0.5 * len(rows)) and not half[(half == 0).any(1)].any()
 
 
-def test_additional_labels_of_a_folder_keep_the_first_and_match_the_requested_count():
+def test_drawing_extra_labels_of_a_folder_keeps_the_single_label_and_the_requested_counts():
     dataset = paper_set()
     plain = DataSet(*(getattr(dataset, name) for name in ("name", "classes", "train", "val", "test")), None, None)
     one = draw_training_labels(plain, 0.5, 4)
@@ -111,7 +111,7 @@ def test_additional_labels_of_a_folder_keep_the_first_and_match_the_requested_co
     assert truth[more == PRESENT].all() and not truth[more == ABSENT].any()
 
 
-def test_each_baseline_method_gets_its_number_of_absent_labels():
+def test_each_baseline_method_trains_with_its_declared_number_of_known_absent_labels():
     dataset = paper_set()
     task = make_task(dataset, 1.0, 0, absences={METHODS[name].known_absences for name in ("an", "iu", "iun")})
     truth = task.truth[task.train[task.labeled_places]]
@@ -123,7 +123,7 @@ def test_each_baseline_method_gets_its_number_of_absent_labels():
     assert METHODS["bce_ls"].full_labels and not METHODS["pr"].known_absences
 
 
-def test_validation_by_observed_labels_counts_all_others_as_absent():
+def test_validation_on_observed_labels_counts_unobserved_labels_as_absent():
     truth = np.array([[1, 0], [1, 1], [0, 1], [1, 0]], bool)
     observed = np.array([[1, 0], [0, 0], [0, 1]], bool)
     rows = np.arange(4)
@@ -143,7 +143,7 @@ def test_training_without_validation_reports_the_last_epoch_and_refuses_tuning(v
         Options(("an",), validate="none", trials=2, work=kept).check_and_resolve()
 
 
-def test_full_labels_report_no_hidden_ap_and_train_every_loss(voc, kept):
+def test_full_label_training_works_for_every_listed_loss_and_reports_no_hidden_ap(voc, kept):
     result = compared(voc, kept, "--methods", "focal,asl,zlpr,opml,bce_ls", "--labels", "full")
     for row in result["rows"]:
         assert "hidden_ap" not in row and 0 < row["test_map"] <= 1
@@ -177,7 +177,7 @@ def test_supervision_options_error_lists_all_unknown_values_together(tmp_path):
     assert "--positives takes a number of labels, or all" in str(done.exception)
 
 
-def test_baseline_methods_take_part_only_when_named(tmp_path):
+def test_default_comparison_leaves_out_baseline_methods_unless_named(tmp_path):
     yardsticks = {name for name, method in METHODS.items() if method.yardstick}
     assert {"iun", "iu", "pr", "ent_min", "l1r", "l2r", "bce_ls", "an_ls+linear_init", "gr_learned"} == yardsticks
     assert not yardsticks & set(Options(work=tmp_path).check_and_resolve().methods)
@@ -191,7 +191,7 @@ def test_weight_penalty_matches_a_hand_calculation(name, cost):
     assert make_method("an").penalty(weights) == 0
 
 
-def test_learned_gr_curves_start_at_the_schedule_and_have_gradients():
+def test_gr_learned_loss_starts_equal_to_scheduled_gr_loss_and_its_curves_have_gradients():
     labels, logits = torch.tensor([[1, 0, 0], [0, 1, 0]], dtype=torch.int8), torch.tensor([[1.0, -1, 0], [0, 2, -2]])
     learned, moved = make_method("gr_learned"), make_method("gr")
     for method in (learned, moved):
@@ -215,7 +215,7 @@ def test_two_stage_an_ls_freezes_the_backbone_first_and_then_restarts_the_optimi
     }  # fmt: skip
 
 
-def test_compute_figures_returns_the_metrics_of_the_task():
+def test_task_computes_only_the_requested_extra_metrics():
     truth = np.array([[1, 0, 1], [1, 1, 0], [0, 0, 1]], bool)
     rows = np.arange(3)
     task = Task(

@@ -16,7 +16,7 @@ from benchmarks.team.teammates import Teammate
 
 
 @pytest.mark.parametrize(("lease_seconds", "twice"), [(150.0, 1), (0.0, 0)])
-def test_image_of_a_vanished_annotator_counts_as_double_held_only_while_leased(
+def test_image_of_an_annotator_who_left_counts_as_assigned_twice_only_while_leased(
     tmp_path, monkeypatch, lease_seconds, twice
 ):
     for module in ("annotator.store.people.leases", "benchmarks.team.lease_expiry"):
@@ -40,7 +40,7 @@ def test_image_of_a_vanished_annotator_counts_as_double_held_only_while_leased(
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_team_measurement_loses_and_doubles_no_decision_and_has_no_errors():
+def test_simulated_team_work_loses_and_duplicates_no_decision_and_causes_no_errors():
     figures = measure(5, 0.2, 0.1, 0, 400)["figures"]
     nothing = ("lost", "doubled", "moved", "in_parts", "from_nobody")
     assert [figures[f"decisions_{kind}"] for kind in nothing] == [0] * len(nothing)
@@ -57,7 +57,7 @@ def test_team_measurement_refuses_more_browsers_than_annotators():
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_team_measurement_finds_decisions_sent_by_the_browser():
+def test_team_measurement_attributes_the_decisions_sent_by_a_real_browser():
     figures = measure(1, 0.5, 0.05, 1, 100)["figures"]
     assert figures["decisions_stored"] >= 5 and figures["decisions_from_nobody"] == figures["decisions_lost"] == 0
     assert figures["decisions_a_second"] > 0, "the page was heard to be told that they are saved"

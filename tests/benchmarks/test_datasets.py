@@ -38,7 +38,7 @@ def test_voc_loader_follows_the_published_protocol(tmp_path, base):
     assert all(path.is_file() for path in dataset.train.paths)
 
 
-def test_voc_loader_treats_difficult_objects_as_absent_and_drops_images_with_no_other(tmp_path):
+def test_voc_loader_drops_images_that_show_only_difficult_objects(tmp_path):
     main = make_voc(tmp_path) / "VOCdevkit/VOC2012/ImageSets/Main"
     for name in voc_dataset.VOC_CLASSES:
         flag = " 0" if name == "cow" else "-1"
@@ -119,7 +119,7 @@ def test_coco_loader_refuses_an_annotation_of_an_unknown_category(tmp_path):
 # --- NUS-WIDE ---
 
 
-def test_nus_loader_merges_and_redraws_the_split_and_keeps_images_without_labels(tmp_path):
+def test_nus_loader_draws_a_new_split_of_all_images_and_keeps_images_without_labels(tmp_path):
     dataset = load_dataset("nus", make_nus(tmp_path))
     images = [f"{n:04}_7.jpg" for n in range(14)] + [f"{n:04}_8.jpg" for n in range(6)]
     drawn = np.sort(np.random.RandomState(1200).permutation(20)[:14])  # 20 x 150,000 / 210,260, rounded
@@ -206,7 +206,7 @@ def test_cub_loader_lists_all_missing_files(tmp_path):
 # --- a folder ---
 
 
-def test_hash_split_of_2000_names_yields_64_16_20_percent():
+def test_hash_split_assigns_64_16_and_20_percent_to_training_validation_and_test():
     parts = np.bincount([choose_part(f"photo_{number}.jpg") for number in range(2000)], minlength=3) / 2000
     assert parts == pytest.approx([0.64, 0.16, 0.20], abs=0.03)
 
@@ -231,7 +231,7 @@ def test_image_keeps_its_split_part_when_images_are_added(tmp_path):
     assert len(after.train) + len(after.val) + len(after.test) == 110
 
 
-def test_folder_loader_drops_unused_classes_and_notes_images_assumed_absent(tmp_path):
+def test_folder_loader_drops_unused_classes_and_reports_images_without_present_classes(tmp_path):
     dataset = load_dataset(None, *make_folder(tmp_path))
     assert dataset.classes == ("deer", "fox")
     notes = "\n".join(dataset.notes)
@@ -286,7 +286,7 @@ def test_click_fraction_or_seed_out_of_range_is_refused(share, seed):
         draw_clicks(np.ones((20, 3), bool), share, seed)
 
 
-def test_fraction_1_and_seed_0_reproduce_the_published_labels_of_a_paper_dataset(tmp_path):
+def test_observed_labels_of_all_images_with_seed_0_equal_the_published_ones(tmp_path):
     dataset = load_dataset("voc", make_voc(tmp_path))
     assert np.array_equal(
         draw_observed_labels(dataset, 1.0, 0), sample_single_positives(whole(dataset))[dataset.official_rows[0]]
@@ -321,7 +321,7 @@ def test_unrecognized_folder_error_lists_the_supported_datasets(tmp_path):
     assert all(loader.title in str(error.value) for loader in DATASETS.values())
 
 
-def test_unknown_dataset_names_missing_folders_and_a_surplus_truth_file_are_refused(tmp_path):
+def test_dataset_loader_refuses_unknown_names_missing_folders_and_unneeded_truth_files(tmp_path):
     with pytest.raises(AnnotatorError, match="Did you mean 'coco'"):
         load_dataset("cocoo", tmp_path)
     with pytest.raises(AnnotatorError, match="There is no folder"):

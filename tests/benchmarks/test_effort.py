@@ -31,7 +31,7 @@ def point(actions: int, recall: float, precision: float = 1.0) -> dict:
     return {**spent, "decided": one, "filled": one}
 
 
-def test_perfect_simulated_annotator_answers_the_truth_with_minimal_presses():
+def test_perfect_simulated_annotator_answers_the_truth_and_presses_only_for_changes():
     person = Person.build(TRUTH, noisy=False, seed=0)
     rows, columns = np.arange(400), np.zeros(400, int)
     answers, presses = person.answer(rows, columns, np.ones(400, bool))
@@ -59,13 +59,13 @@ def test_effort_goal_is_interpolated_linearly_between_points():
     assert found == {"actions": 14, "seconds": 35.0, "parts": {"click": pytest.approx(14)}}
 
 
-def test_shortfall_compares_equal_action_counts_from_the_first_hundred_on():
+def test_largest_f1_shortfall_is_compared_at_equal_action_counts_from_100_actions_on():
     ours = [point(0, 0.0), point(100, 0.5), point(200, 0.8)]
     theirs = [point(0, 0.0), point(50, 0.9), point(100, 0.5), point(150, 0.7), point(200, 0.8)]
     assert curves.find_largest_shortfall(ours, theirs) == (pytest.approx(1 - 0.65 / 0.7, abs=1e-4), 150)
 
 
-def test_shortfall_in_seconds_ignores_the_first_five_minutes():
+def test_largest_f1_shortfall_over_time_ignores_the_first_five_minutes():
     def at(seconds: float, micro_f1: float) -> dict:
         return point(round(seconds), micro_f1) | {"seconds": seconds}
 
@@ -75,7 +75,7 @@ def test_shortfall_in_seconds_ignores_the_first_five_minutes():
     assert curves.find_largest_shortfall(theirs, theirs, "seconds") == (0.0, None)
 
 
-def test_autopilot_is_compared_with_the_best_other_policy_per_goal_with_its_seed_range():
+def test_autopilot_is_compared_with_the_best_other_policy_of_each_recall_goal():
     played = {
         Play("form", "perfect", 0): [point(0, 0.0), point(100, 1.0)],
         Play("form", "perfect", 1): [point(0, 0.0), point(100, 1.0)],
@@ -94,7 +94,7 @@ def test_autopilot_is_compared_with_the_best_other_policy_per_goal_with_its_seed
     assert (ours[0.99]["reached"], ours[0.99]["seeds"]) == (1, 2) and ours[0.9]["actions"]["low"] < 45
 
 
-def test_goals_of_noisy_annotators_are_relative_to_the_final_level_of_their_form():
+def test_goals_of_noisy_annotators_are_relative_to_the_final_quality_of_the_form_policy():
     noisy = {
         Play("form", "noisy", 0): [point(0, 0.0), point(100, 0.9, 0.97)],
         Play("autopilot", "noisy", 0): [point(0, 0.0), point(60, 1.0, 0.965)],
@@ -104,7 +104,7 @@ def test_goals_of_noisy_annotators_are_relative_to_the_final_level_of_their_form
     assert [row["ratio"]["mean"] for row in compare_policies(noisy)["lead"] if row["goal"] == 0.95] == [0.537, 0.54]
 
 
-def test_seconds_follow_from_the_logged_parts_for_any_time_model():
+def test_annotation_seconds_are_computed_from_logged_actions_for_any_time_model():
     one = {"actions": 5, "parts": {"begin": 1, "tile": 24, "change": 4, "submit": 1}}
     usual = TimeModel()
     assert curves.compute_seconds(one, usual) == pytest.approx(usual.estimate_grid_seconds(24, 4))
@@ -117,7 +117,7 @@ def test_unknown_policy_error_lists_the_available_policies():
         effort_measurement.measure_effort(policies=["autopilt"])
 
 
-def test_expert_scores_sum_to_the_remaining_positives_and_keep_the_model_order():
+def test_simulated_expert_scores_sum_to_the_remaining_positives_in_model_order():
     chances = np.array([0.9, 0.5, 0.1, 0.01])
     for total in (1, 2, 3):
         known = shift_to_total(chances, total)
@@ -125,7 +125,7 @@ def test_expert_scores_sum_to_the_remaining_positives_and_keep_the_model_order()
     assert shift_to_total(np.zeros(4), 4) == pytest.approx(np.ones(4))
 
 
-def test_setting_search_chooses_the_fastest_setting_and_reports_all():
+def test_policy_setting_search_chooses_the_setting_with_fewest_actions_and_reports_all():
     played = {
         Play("form", "perfect", 0): [point(0, 0.0), point(100, 1.0)],
         Play("a", "perfect", 0): [point(0, 0.0), point(60, 1.0)],
@@ -145,7 +145,7 @@ def test_setting_search_chooses_the_fastest_setting_and_reports_all():
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.training
-def test_mixture_policies_finish_a_small_dataset(tmp_path, photos):
+def test_mixture_policies_label_a_small_dataset_completely_and_correctly(tmp_path, photos):
     shown = effort_measurement.make_project(
         tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0"
     )
@@ -182,7 +182,7 @@ def test_parallel_simulations_equal_serial_ones(tmp_path, photos):
     assert serial[plays[0]] != serial[plays[1]]  # another seed is another person
 
 
-def test_replaced_planner_constant_is_restored_afterwards():
+def test_replace_constant_restores_the_planner_constant_afterwards():
     own = vars(preset_threshold) | vars(acquisition) | vars(planner)
     for name, value in iterate_changes():
         before = own[name]
@@ -193,7 +193,7 @@ def test_replaced_planner_constant_is_restored_afterwards():
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_simulation_uses_an_adapted_backbone_only_when_judged_better(tmp_path):
+def test_simulated_session_uses_an_adapted_backbone_only_when_judged_better(tmp_path):
     photos, truth = draw_all(tmp_path / "photos"), tmp_path / "truth.csv"
     rows = [f"{number:03}.jpg,{'|'.join(shown(number))}\n" for number in range(IMAGES)]
     truth.write_text("image,labels\n" + "".join(rows))
@@ -219,7 +219,7 @@ def test_simulation_uses_an_adapted_backbone_only_when_judged_better(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_policy_finishes_a_small_dataset_and_the_form_needs_the_expected_actions(tmp_path, photos):
+def test_every_policy_labels_a_small_dataset_and_the_form_needs_the_expected_actions(tmp_path, photos):
     truth = small_set(tmp_path, photos)
     result = effort_measurement.measure_effort(
         photos,

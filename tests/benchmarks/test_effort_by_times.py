@@ -22,13 +22,13 @@ def point(recall: float, **parts: float) -> dict:
 
 
 @pytest.mark.parametrize("name", SHIPPED_TIME_SETS)
-def test_shipped_time_sets_load_and_name_their_source(name):
+def test_shipped_files_of_action_times_load_and_name_their_source(name):
     sets = read_time_sets(name)
     assert sets[0].times == DEFAULT_TIMES and all(one.source for one in sets)
     assert len({one.times for one in sets}) == len(sets) > 3
 
 
-def test_published_time_sets_name_every_changed_part_in_their_source():
+def test_published_action_times_name_every_changed_time_in_their_source():
     for one in read_time_sets("published"):
         changed = [part for part in TIME_PARTS if getattr(one.times, part) != getattr(DEFAULT_TIMES, part)]
         sentence = one.source.partition("ixes ")[2]
@@ -36,7 +36,7 @@ def test_published_time_sets_name_every_changed_part_in_their_source():
         assert bool(changed) == bool(sentence), one
 
 
-def test_empty_or_missing_time_column_uses_the_default(tmp_path):
+def test_empty_or_missing_column_of_an_action_time_file_uses_the_default_time(tmp_path):
     path = tmp_path / "times.csv"
     path.write_text("tile,name,people\n1.7,Ann,\n,Bob,12\n")
     ann, bob = read_time_sets(str(path))
@@ -90,14 +90,14 @@ def test_unknown_time_file_error_suggests_the_shipped_files(annotator):
     assert "Did you mean 'published'?" in told and "kinds" in told
 
 
-def test_replace_seconds_changes_only_the_seconds_of_a_curve(tmp_path):
+def test_replace_seconds_changes_only_the_seconds_of_a_learning_curve(tmp_path):
     curve = [point(0.0), point(0.5, click=4), point(1.0, click=4, begin=1, submit=1, tile=24, change=2)]
     slow = curves.replace_seconds(curve, TimeModel(tile=2.0))
     assert [one["seconds"] for one in slow] == [0, 10, 10 + TimeModel(tile=2.0).estimate_grid_seconds(24, 2)]
     assert [one["actions"] for one in slow] == [one["actions"] for one in curve]
 
 
-def test_handed_out_work_is_counted_per_ten_minute_window():
+def test_work_offered_by_autopilot_is_counted_per_ten_minute_window():
     first = {"click": 100.0, "begin": 10.0, "submit": 10.0, "tile": 240.0, "change": 236.0}
     assert point(0.5, **first)["seconds"] == 600
     second = first | {"look": 10.0, "check": 100.0, "begin": 20.0, "tile": 340.0, "change": 491.0}
@@ -113,7 +113,7 @@ def test_handed_out_work_is_counted_per_ten_minute_window():
     assert by_times.count_handed_out({Play("autopilot", "perfect", 0): curve[:2]})[1]["whole"] is None
 
 
-def test_drawn_times_of_a_varying_annotator_have_the_right_mean():
+def test_random_action_times_of_a_simulated_annotator_have_the_configured_mean():
     rng = np.random.default_rng(0)
     drawn = np.array([simulated_people.draw_seconds(rng, 10.0, paused=0.0) for _ in range(4000)])
     assert drawn.mean() == pytest.approx(10.0, rel=0.03) and np.log(drawn).std() == pytest.approx(0.5, rel=0.05)
@@ -121,7 +121,7 @@ def test_drawn_times_of_a_varying_annotator_have_the_right_mean():
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_every_policy_is_costed_per_time_set_and_only_autopilot_is_simulated_again(tmp_path, photos):
+def test_every_policy_is_timed_with_each_set_of_action_times(tmp_path, photos):
     path = tmp_path / "times.csv"
     path.write_text("name,check,tile\nours,,\nslow,7,3.5\n")
     result = by_times.measure_by_times(

@@ -82,7 +82,7 @@ class ByImage:
         pass
 
 
-def test_finish_benchmark_charges_answers_by_the_time_model():
+def test_finish_benchmark_adds_the_seconds_of_the_time_model_per_answer():
     watch, model = Watch(Clock()), TimeModel()
     assert watch.add_answer(GRID, 2) == pytest.approx(model.estimate_grid_seconds(3, 2))
     assert watch.add_answer(Question("image", (0,), (0, 1)), 1) == pytest.approx(model.estimate_image_seconds(2, 1))
@@ -104,12 +104,12 @@ def test_finish_benchmark_charges_answers_by_the_time_model():
         (Question("click", (0,), (0, 1), (True, False)), "'click' starts without answers"),
     ],
 )
-def test_invalid_tool_question_is_refused_with_all_problems(question, said):
+def test_finish_benchmark_refuses_an_invalid_question_of_a_tool_with_the_reason(question, said):
     with pytest.raises(WrongTool, match=said):
         QuestionChecker(30, 4).check_question(question)
 
 
-def test_tool_that_repeats_a_question_too_often_is_stopped(tmp_path):
+def test_finish_benchmark_stops_a_tool_that_repeats_a_question_too_often(tmp_path):
     done = played(ByImage(enough=31, repeats=MAX_ASKS_PER_CELL + 1), tmp_path)
     assert (
         done["ended"] == RUN_FAILED
@@ -124,7 +124,7 @@ def test_tool_that_stops_asking_without_certifying_is_reported_as_given_up(tmp_p
     assert done["ended"] == RUN_GAVE_UP and done["seconds"] is None and done["true"] is not None
 
 
-def test_early_done_claim_gets_no_time_but_the_true_goal_time_is_reported(tmp_path):
+def test_tool_that_claims_the_goal_too_early_gets_no_time_but_its_true_goal_time(tmp_path):
     early, honest = played(ByImage(enough=20), tmp_path), played(ByImage(), tmp_path)
     assert early["ended"] == RUN_TOO_EARLY and early["seconds"] is None
     assert early["claim"]["decided"]["recall"] < 0.95 and early["true"]["seconds"] > early["claim"]["seconds"]
@@ -136,14 +136,14 @@ def test_early_done_claim_gets_no_time_but_the_true_goal_time_is_reported(tmp_pa
     assert honest["true"]["seconds"] < honest["seconds"] and honest["actions"] == 30 + TRUTH.sum()
 
 
-def test_form_answered_by_a_noisy_annotator_claims_done_too_early(tmp_path):
+def test_form_tool_with_a_noisy_annotator_claims_the_goal_too_early(tmp_path):
     truth = np.random.default_rng(1).random((400, 4)) < 0.3
     person = Person.build(truth, noisy=True, seed=0)
     done = play_tool(FormTool(), task(tmp_path, truth), truth, person, Clock())
     assert done["ended"] == RUN_TOO_EARLY and done["claim"]["decided"]["recall"] < 0.96
 
 
-def test_click_answer_names_one_class_or_none(tmp_path):
+def test_simulated_answer_to_a_click_question_names_one_present_class_or_none(tmp_path):
     heard = []
 
     class Clicks(ByImage):
@@ -163,7 +163,7 @@ def test_click_answer_names_one_class_or_none(tmp_path):
             assert there[named] and present[1 - named] is None
 
 
-def test_tool_error_ends_its_run_and_is_reported(tmp_path):
+def test_invalid_output_of_a_benchmarked_tool_is_reported(tmp_path):
     class Broken(ByImage):
         def labels(self):
             return [(99, 0)] if self.told else []
@@ -174,7 +174,7 @@ def test_tool_error_ends_its_run_and_is_reported(tmp_path):
     assert "'first' is no number of an image" in played(broken, tmp_path)["why"]
 
 
-def test_upper_limit_equals_clopper_pearson():
+def test_binomial_upper_limit_equals_the_clopper_pearson_limit():
     assert compute_upper_limit(0, 100, 0.05) == pytest.approx(1 - 0.05**0.01)
     assert compute_upper_limit(5, 5, 0.05) == 1.0
     # The limit is where so few positives have just the probability that may be missed.
@@ -182,7 +182,7 @@ def test_upper_limit_equals_clopper_pearson():
     assert ((draws < limit).sum(1) <= 3).mean() == pytest.approx(0.05, abs=0.006)
 
 
-def test_audits_certify_unfinished_labels_no_more_often_than_the_risk_allows():
+def test_binomial_audit_certifies_insufficient_recall_in_at_most_5_percent_of_runs():
     """90 of 100 positives are found, 10 among 300 open pairs: recall 0.90, where 0.95 is to be certified."""
     wrong = 0
     for seed in range(200):
@@ -201,7 +201,7 @@ def test_audits_certify_unfinished_labels_no_more_often_than_the_risk_allows():
     assert wrong / 200 <= 0.05
 
 
-def test_audit_sample_is_not_drawn_when_it_needs_most_unanswered_labels():
+def test_audit_sample_size_is_none_when_it_needs_most_of_the_unanswered_labels():
     assert choose_sample_size(10_000, allowed=100, rate=0.0, miss=0.025) == pytest.approx(365, rel=0.15)
     assert choose_sample_size(200, allowed=2, rate=0.0, miss=0.025) is None
 
@@ -226,7 +226,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_time_tables_are_read_in_their_own_columns(name, tmp_path):
+def test_time_tables_of_published_studies_are_read_in_their_original_columns(name, tmp_path):
     text, factors = PUBLISHED[name]
     (tmp_path / "times.csv").write_text(text)
     clock = measured_times.read_times(tmp_path / "times.csv")

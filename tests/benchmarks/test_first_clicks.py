@@ -25,13 +25,13 @@ def test_zero_click_weights_equal_random_clicks():
     )
 
 
-def test_first_class_is_drawn_in_proportion_to_its_weight():
+def test_simulated_click_names_a_present_class_in_proportion_to_its_weight():
     truth = np.tile([True, False, True, True], (40_000, 1))
     named = choose_first_classes(truth, np.random.default_rng(0).random(truth.shape), np.log([[1, 50, 3, 6]]))
     assert np.bincount(named, minlength=4) / len(named) == pytest.approx([0.1, 0, 0.3, 0.6], abs=0.01)
 
 
-def test_salient_clicks_of_strength_2_follow_squared_object_areas():
+def test_odds_of_salient_clicks_with_strength_2_follow_the_squared_object_areas():
     # One class twice as long as the other: with strength 2 its weight is four times as large, besides its salience.
     truth = np.ones((60_000, 2), bool)
     areas = np.where(np.arange(60_000)[:, None] % 2 == [0, 1], 400.0, 100.0)
@@ -50,7 +50,7 @@ def test_biased_clicks_favor_frequent_classes_in_proportion_to_frequency():
 
 
 @pytest.mark.parametrize("naming", [Naming("salient", 2), Naming("biased", 1)])
-def test_naming_strategies_click_the_same_images_and_smaller_fractions_are_subsets(naming):
+def test_all_click_strategies_label_the_same_images_with_nested_fractions(naming):
     truth = np.random.default_rng(0).random((300, 8)) < np.linspace(0.1, 0.8, 8)
     small, large = draw_clicks(truth, 0.1, 7, naming), draw_clicks(truth, 0.6, 7, naming)
     assert np.array_equal(large[small == 1], small[small == 1]) and truth[large == 1].all()
@@ -58,14 +58,14 @@ def test_naming_strategies_click_the_same_images_and_smaller_fractions_are_subse
     assert (large != draw_clicks(truth, 0.6, 7)).any()
 
 
-def test_salient_clicks_underreport_classes_chosen_by_the_seed():
+def test_salient_clicks_omit_classes_at_unequal_rates_that_depend_on_the_seed():
     truth = np.random.default_rng(0).random((4000, 8)) < 0.5
     rates = [compute_naming_rates(truth, draw_clicks(truth, 1.0, seed, Naming("salient", 2))) for seed in (0, 1)]
     even = compute_naming_rates(truth, draw_clicks(truth, 1.0, 0))
     assert np.ptp(even) < 0.05 < 0.3 < np.ptp(rates[0]) and abs(rates[0] - rates[1]).max() > 0.2
 
 
-def test_salient_clicks_are_drawn_for_a_paper_dataset(tmp_path):
+def test_salient_clicks_give_one_true_label_per_image_of_a_published_dataset(tmp_path):
     dataset = load_dataset("voc", make_voc(tmp_path))
     labels = draw_observed_labels(dataset, 1.0, 0, Naming("salient", 2))
     assert (labels.sum(1) == 1).all() and dataset.train.truth[labels == 1].all()

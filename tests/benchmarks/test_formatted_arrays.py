@@ -23,7 +23,7 @@ from spmll.single_positive_sampling import sample_single_positives, split_train_
         ("cub", "CUB_200_2011/images"),
     ],
 )
-def test_formatted_arrays_are_read_in_their_own_order(tmp_path, name, folder):
+def test_spml_formatted_arrays_are_read_in_their_stored_image_order(tmp_path, name, folder):
     dataset = load_dataset(name, make_formatted(tmp_path, folder))
     assert is_published_protocol(dataset, [f"b{row}.jpg" for row in reversed(range(10))])
     assert np.array_equal(whole(dataset), TRUTH == 1)
@@ -37,7 +37,7 @@ def test_formatted_arrays_take_precedence_over_the_dataset_files(tmp_path):
     assert official_order(load_dataset("voc", tmp_path))[0] == "b9.jpg"
 
 
-def test_formatted_image_paths_may_contain_backslashes_and_bytes(tmp_path):
+def test_image_paths_of_formatted_arrays_may_be_bytes_with_backslashes(tmp_path):
     make_formatted(tmp_path, "Flickr", [f"actor\\b{row}.jpg" for row in range(10)])
     path = tmp_path / "formatted_train_images.npy"
     np.save(path, np.load(path).astype("S"))
@@ -82,14 +82,14 @@ def test_pickled_arrays_are_refused_and_the_suggested_conversion_works(tmp_path)
     assert len(load_dataset("nus", tmp_path).test) == 3
 
 
-def test_formatted_array_errors_of_both_parts_are_reported_together(tmp_path):
+def test_errors_of_training_and_validation_arrays_are_reported_together(tmp_path):
     make_formatted(tmp_path, "Flickr", truth=TRUTH[:4], test=TEST * 2)
     with pytest.raises(AnnotatorError, match=r"(?s)must be \(10, classes\).*val_labels.*0 and 1 only"):
         load_dataset("nus", tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04K\x01.", b"\x93NUMPY\x01\x00", b"PK\x03\x04"])
-def test_file_that_is_not_an_array_is_named(tmp_path, content):
+def test_invalid_npy_file_among_formatted_arrays_is_named_in_the_error(tmp_path, content):
     make_formatted(tmp_path, "Flickr")
     (tmp_path / "formatted_val_labels.npy").write_bytes(content)
     with pytest.raises(AnnotatorError, match=r"formatted_val_labels.npy is (no \.npy|a damaged) array"):
@@ -113,7 +113,7 @@ def test_incomplete_formatted_arrays_are_refused_with_all_missing_files(tmp_path
 
 
 @pytest.mark.parametrize("file", ["formatted_train_labels_obs.npy", "formatted_train_uniform_labels_obs.npy"])
-def test_existing_observed_labels_are_used_instead_of_drawn_ones(tmp_path, file):
+def test_observed_labels_stored_with_a_dataset_replace_randomly_drawn_ones(tmp_path, file):
     make_formatted(tmp_path, "Flickr")
     labels = sample_single_positives(TRUTH, negatives=1, seed=5)
     np.save(tmp_path / file, labels.astype(float))

@@ -63,7 +63,7 @@ def test_paper_tables_that_quote_each_other_have_equal_figures():
     assert figures("lagc-3", "AN, PLC, LAC, two stages, queue (LAGC)", "lem") == figures("lagc-2", "LAGC", "lem")[:2]
 
 
-def test_open_paper_row_has_a_reason_and_no_command():
+def test_unreproducible_paper_row_states_the_reason_and_has_no_command():
     is_open = {
         (cell.table, cell.row, cell.regime) for table in load_tables().values() for cell in table.cells if cell.open
     }

@@ -51,7 +51,7 @@ def numbers(result, name):
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_interface_measures_the_first_page_from_the_server_start(monkeypatch):
+def test_interface_benchmark_times_the_first_page_from_the_server_start(monkeypatch):
     monkeypatch.setattr("benchmarks.interface.grid_review_rows.SERVER_STARTS", 1)
     values = numbers(interface.measure(keys=10, rows=["first-page"]), "interface")
     assert 0 < values["floor_first_page_p50_seconds"] < values["annotate_first_page_p50_seconds"]
@@ -73,7 +73,7 @@ def test_heat_map_counts_as_a_hit_when_its_peak_is_in_a_box(folder, tmp_path):
     assert 0 < share < 1 and values["random_share"] == pytest.approx(share + (1 - share) / 64**2, abs=1e-3)
 
 
-def test_box_file_error_lists_all_unusable_lines_together(tmp_path):
+def test_error_of_an_object_box_csv_lists_all_invalid_lines_together(tmp_path):
     path = tmp_path / "boxes.csv"
     path.write_text(
         "image,class,left,top,right,bottom\na.jpg,fox,5,0,4,9\nb.jpg,fox,0,0,1,1\na.jpg,fox,x,0,1,1\na.jpg,fox,0,0,1,inf\n"
@@ -97,7 +97,7 @@ def test_simulated_clicks_are_true_labels_one_per_image():
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("files", [freshness.MAX_IMAGE_FILES, 0])
-def test_freshness_measures_the_time_from_decision_to_updated_probabilities_and_training(files, monkeypatch):
+def test_freshness_benchmark_times_decision_to_updated_probabilities_and_training(files, monkeypatch):
     monkeypatch.setattr(freshness, "MAX_IMAGE_FILES", files)
     values = numbers(freshness.measure(240, 3, answers=3, repetitions=1), "freshness")
     assert (values["images"], values["classes"], values["answers"]) == (240, 3, 3)
@@ -116,7 +116,7 @@ def in_order(values, *names):
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_annotate_against_its_floors_and_accounts_for_every_burst_key():
+def test_interface_benchmark_compares_annotate_page_times_with_a_minimal_page():
     values = numbers(interface.measure(keys=3, rows=["key", "burst"]), "interface")
     in_order(values, "floor_key", "floor_picture_first_key", "annotate_key", "floor_click", "annotate_click")
     assert values["annotate_key_p95_over_floor"] > 0 and values["annotate_key_p50_over_floor_picture_first"] > 0
@@ -127,7 +127,7 @@ def test_interface_measures_annotate_against_its_floors_and_accounts_for_every_b
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_grid_and_review_in_frames_against_their_floors(monkeypatch):
+def test_interface_benchmark_compares_grid_and_review_times_with_a_minimal_page(monkeypatch):
     monkeypatch.setattr("benchmarks.interface.grid_review_rows.GRIDS_IN_HAND", 12)
     values = numbers(interface.measure(keys=3, rows=["grid", "review"]), "interface")
     in_order(values, "floor_enter", "grid_enter", "floor_accept", "review_accept", "floor_heatmap", "review_heatmap")
@@ -141,7 +141,7 @@ def test_interface_measures_grid_and_review_in_frames_against_their_floors(monke
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_the_gallery_against_a_plain_list_of_the_same_images(monkeypatch):
+def test_interface_benchmark_compares_the_gallery_with_a_plain_list_of_the_same_images(monkeypatch):
     for name, value in {
         "LISTED_IMAGES": 1000,
         "IMAGE_FILES": 60,
@@ -160,7 +160,7 @@ def test_interface_measures_the_gallery_against_a_plain_list_of_the_same_images(
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_four_concurrent_annotators_and_a_sustained_pace(monkeypatch):
+def test_interface_benchmark_times_four_concurrent_annotators_and_a_sustained_pace(monkeypatch):
     monkeypatch.setattr(annotate_rows, "PACED_IMAGES", 480)
     values = numbers(interface.measure(keys=3, rows=["people", "pace"]), "interface")
     in_order(values, "floor_key_4_people", "annotate_key_4_people", "floor_pace", "annotate_pace")
@@ -171,7 +171,7 @@ def test_interface_measures_four_concurrent_annotators_and_a_sustained_pace(monk
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_interface_measures_a_page_while_a_worker_trains():
+def test_interface_benchmark_times_the_annotate_page_while_a_worker_trains():
     values = numbers(interface.measure(keys=3, rows=["training"]), "interface")
     in_order(values, "floor_key_training", "annotate_key_training", "annotate_click_training")
     assert values["runs_published_in_training_rows"] >= 0
@@ -184,12 +184,12 @@ def accounted_for(values, burst):
     assert values[f"{burst}_decisions"] == decided and values[f"{burst}_doubled"] == 0
 
 
-def test_unknown_interface_row_is_refused_with_the_list_of_rows():
+def test_interface_benchmark_refuses_an_unknown_row_and_lists_the_known_ones():
     with pytest.raises(AnnotatorError, match=r"(?s)'keys'.*'heat'.*There is: key, training, 300-classes"):
         interface.measure(rows=["keys", "burst", "heat"])
 
 
-def test_a_burst_counts_wrong_lost_and_doubled_decisions():
+def test_rapid_key_sequence_counts_correct_lost_and_duplicated_decisions():
     burst = bursts.Burst(
         pressed=[(1, "a"), (2, "b"), (3, "c"), (None, "d")],
         decided=[(1, "a"), (1, "a"), (2, "c")],
@@ -215,7 +215,7 @@ def test_missing_configured_browser_raises_an_error(monkeypatch):
         browser.find_chromium()
 
 
-def test_error_without_a_browser_states_how_to_install_one(monkeypatch, tmp_path):
+def test_browser_search_without_chromium_raises_an_error_with_install_instructions(monkeypatch, tmp_path):
     monkeypatch.delenv(browser.CHROMIUM_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(browser, "MAC_PLACES", ())
@@ -226,7 +226,7 @@ def test_error_without_a_browser_states_how_to_install_one(monkeypatch, tmp_path
 
 
 @pytest.mark.process
-def test_child_process_that_ends_early_raises_an_error_with_its_output():
+def test_waiting_for_a_benchmark_process_that_has_ended_raises_an_error_with_its_output():
     with (
         pytest.raises(AnnotatorError, match="no-such-command"),
         child_processes.run_module("annotator", "no-such-command") as child,
@@ -343,7 +343,7 @@ def test_next_benchmark_deletes_only_the_folder_of_a_killed_benchmark(tmp_path, 
 
 
 @pytest.mark.process
-def test_data_measurement_fails_when_a_label_changes_in_the_round_trip(tmp_path, monkeypatch):
+def test_export_import_benchmark_reports_labels_changed_in_the_round_trip(tmp_path, monkeypatch):
     facts = tmp_path / "site" / "wrong-1.0.dist-info"
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.0\n")

@@ -219,7 +219,7 @@ def tell(page: str, annotator) -> None:
 
 
 @pytest.mark.training
-def test_single_label_story_runs_and_marks_no_unanswered_label_absent(tmp_path, annotator):
+def test_single_label_documentation_runs_and_marks_no_unanswered_label_absent(tmp_path, annotator):
     for number in range(24):
         class_ = CLASSES[number % 3]
         draw(tmp_path / "animals" / class_ / f"{number:02}.jpg", (class_, CLASSES[number % 2]), seed=number)
@@ -236,7 +236,7 @@ def test_single_label_story_runs_and_marks_no_unanswered_label_absent(tmp_path, 
 
 
 @pytest.mark.training
-def test_label_studio_story_runs_and_round_trips_the_labels(tmp_path, photos, annotator):
+def test_label_studio_documentation_commands_run_and_round_trip_the_labels(tmp_path, photos, annotator):
     tasks = []
     for number in range(23):
         shows = [name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1][:1]

@@ -109,7 +109,7 @@ LOOKED_UP: dict[str, tuple[Callable[[], Any], Iterable[str]]] = {
 
 
 @pytest.mark.parametrize("kind", LOOKED_UP)
-def test_unknown_name_error_lists_all_known_names(kind):
+def test_lookup_of_an_unknown_name_in_any_registry_lists_all_known_names(kind):
     look_up, names = LOOKED_UP[kind]
     with pytest.raises((AnnotatorError, ValueError)) as caught:
         look_up()

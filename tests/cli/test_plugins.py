@@ -80,7 +80,7 @@ def test_installed_plugin_imports_exports_and_trains(installed, annotator, proje
 
 
 @pytest.mark.process
-def test_installed_tool_joins_the_finish_benchmark_by_its_name(installed, annotator_process):
+def test_finish_benchmark_runs_a_labeling_tool_installed_as_a_plugin(installed, annotator_process):
     words = [
         "bench",
         "finish",

@@ -35,19 +35,19 @@ def start(script: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", script], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
-def test_a_process_exits_after_its_parent_if_it_does_not_stop():
+def test_child_process_that_ignores_the_end_of_its_parent_is_forced_to_exit():
     with start(WATCHED.format(seconds=0, then="threading.Event().wait()")) as process:
         assert process.stdout and process.stdin and process.stdout.readline() == "ready\n"
         process.stdin.close()
         assert process.wait(60) == 3 and process.stdout.read() == "asked\n"
 
 
-def test_a_watched_process_ends_by_itself_without_an_abort():
+def test_child_process_watching_its_parent_exits_normally_with_its_own_status():
     with start(WATCHED.format(seconds=0, then="sys.exit(5)")) as process:
         assert process.wait(60) == 5 and process.stderr and process.stderr.read() == ""
 
 
-def test_the_first_signal_stops_and_only_a_later_interrupt_raises():
+def test_first_signal_requests_a_stop_and_only_a_later_ctrl_c_raises():
     with start(SIGNALED) as process:
         told, problems = process.communicate(timeout=60)
     assert (told.split(), problems, process.returncode) == (["True", "interrupted", "True"], "", 0)

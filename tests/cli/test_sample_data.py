@@ -38,7 +38,7 @@ def test_each_of_the_twelve_sample_classes_occurs_in_at_least_18_images():
 
 
 @pytest.mark.process
-def test_generator_redraws_the_committed_images_and_labels():
+def test_sample_data_generator_reproduces_the_committed_images_and_labels():
     script = (
         "import base64, json, generate\n"
         "drawn = {index: generate.draw_scene(index) for index in (3, 90)}\n"

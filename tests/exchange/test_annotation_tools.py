@@ -26,7 +26,7 @@ def items_of(name: str, path):
 
 
 @over(name=NAMES)
-def test_exported_file_is_recognized_and_reads_back_identically(tmp_path_factory, name):
+def test_annotation_tool_export_is_recognized_and_reads_back_identical_labels(tmp_path_factory, name):
     format_ = FORMATS[name]
     names = ["a.jpg", "b/=1.png", "c d.jpg", "🦊.jpg", "e,f.jpg", 'g"h.jpg']
     classes, splits = ["dog", "dog (absent)", "a,b|c".replace("|", "/"), "אב"], ["train", "", "a/b", "train", "", "A/B"]
@@ -265,7 +265,7 @@ def test_image_name_is_extracted_from_the_end_of_its_url(address, name):
 
 
 @over(name=[*NAMES, "huggingface", "webdataset"])
-def test_files_with_damaged_bytes_cause_only_reported_errors_or_problems(tmp_path_factory, name):
+def test_annotation_files_with_damaged_bytes_cause_only_reported_errors_or_problems(tmp_path_factory, name):
     format_, chance = FORMATS[name], random.Random(name)
     view = view_of(all_cells(6, 4), ["a", "é", "🦊", "c d"], files=FILES, splits=["x", "y"] * 3, written="link")
     path = write(format_, view, tmp_path_factory.mktemp(name))

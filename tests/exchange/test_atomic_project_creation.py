@@ -78,7 +78,7 @@ def test_full_disk_during_init_leaves_no_project(tmp_path, photos):
     assert set_up_project(tmp_path / "project", images_folder=photos).registered.added == 24
 
 
-def test_half_created_project_of_an_older_version_is_completed(tmp_path, photos, class_file):
+def test_init_completes_a_project_that_an_older_version_left_half_created(tmp_path, photos, class_file):
     project = tmp_path / "project"
     Database(project, create=True)
     done = set_up_project(project, images_folder=photos, class_file=class_file)

@@ -142,7 +142,7 @@ def test_event_labels_are_imported_once_and_deleted_by_undo_of_the_import(tmp_pa
     assert events_of(tmp_path / "project", "0.jpg") == [("s0", "deer")]
 
 
-def test_event_label_sentence_states_the_number_of_images(tmp_path, lila):
+def test_displayed_event_label_states_the_number_of_images_in_the_event(tmp_path, lila):
     bring(tmp_path / "project", lila, images=tmp_path / "photos")
     db = Database(tmp_path / "project")
     words = {name: event_labels.load_for_image(db, image_id) for name, image_id in images.load_ids_by_name(db).items()}
@@ -202,7 +202,7 @@ def test_pseudonym_export_hides_the_annotator_of_an_event_label(tmp_path, packag
     assert [row["classifiedBy"] for row in table(tmp_path / "out" / "observations.csv")] == ["annotator elsewhere"]
 
 
-def test_import_asks_about_an_empty_category_in_a_file_not_from_camera_traps(tmp_path):
+def test_coco_import_asks_whether_the_category_empty_is_a_class(tmp_path):
     draw(tmp_path / "photos" / "a.jpg")
     path = tmp_path / "parking.json"
     path.write_text(
@@ -311,7 +311,7 @@ def test_camtrap_dp_reader_imports_media_labels_blanks_events_scores_and_fields(
     assert "1 video or sound left out" in said
 
 
-def test_media_folders_of_a_camtrap_dp_package_are_not_read_as_class_folders(tmp_path, package):
+def test_camtrap_dp_package_with_media_folders_is_not_read_as_class_folders(tmp_path, package):
     for number, station in enumerate(("north", "south")):
         draw(package / station / "x.jpg", seed=50 + number)
     assert bring(tmp_path / "project", package).format.name == "camtrap-dp"
@@ -515,7 +515,7 @@ def traps(tmp_path):
     return timelapse(tmp_path / "traps" / "TimelapseData.ddb", rows, TEMPLATE, COLUMNS)
 
 
-def test_timelapse_reader_imports_choices_and_flags_and_ignores_default_values(tmp_path, traps):
+def test_timelapse_reader_imports_choices_and_flags_as_labels_and_other_values_as_fields(tmp_path, traps):
     before = traps.read_bytes()
     plan = bring(tmp_path / "project", traps)
     labels = {"S1/RCNX0000.JPG": {"roe deer": "present", "Tagged animal": "present"}}
@@ -529,7 +529,7 @@ def test_timelapse_reader_imports_choices_and_flags_and_ignores_default_values(t
     assert [file.name for file in traps.parent.iterdir() if file.is_file()] == [traps.name]
 
 
-def test_timelapse_image_folder_is_read_through_its_database(tmp_path, traps):
+def test_import_of_a_timelapse_image_folder_reads_the_labels_of_its_database(tmp_path, traps):
     plan = bring(tmp_path / "project", traps.parent)
     assert plan.format.name == "timelapse"
     assert labels_of(tmp_path / "project")["S2/RCNX0000.JPG"] == {"fox": "present"}

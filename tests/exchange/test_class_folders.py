@@ -94,7 +94,7 @@ def test_folder_without_class_folders_is_refused_with_an_example(tmp_path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(classes=class_names())
-def test_exported_yolo_folders_read_back_in_torchvision_and_here_with_every_present_class(tmp_path_factory, classes):
+def test_torchvision_and_our_reader_find_every_present_class_of_exported_yolo_folders(tmp_path_factory, classes):
     from torchvision.datasets import ImageFolder
 
     cells = np.array(

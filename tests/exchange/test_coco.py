@@ -57,7 +57,7 @@ def cells_that_pycocotools_reads(coco: pycoco.COCO, names, classes) -> np.ndarra
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(names=file_names(), classes=class_names(), seed=st.integers(0, 99), block=st.integers(1, 3))
-def test_coco_export_reads_back_identically_in_pycocotools_and_here(tmp_path, names, classes, seed, block):
+def test_pycocotools_and_our_reader_find_identical_labels_in_a_coco_export(tmp_path, names, classes, seed, block):
     cells = np.random.default_rng(seed).integers(-1, 3, (len(names), len(classes)))
     path = write(COCO, view_of(cells, classes, names, block=block), tmp_path)
     assert_same(cells_that_pycocotools_reads(coco_of(path), names, classes), cells)
@@ -102,7 +102,7 @@ def test_coco_export_writes_one_file_per_split(tmp_path):
     }
 
 
-def test_coco_reader_restores_model_and_assumed_provenance(tmp_path):
+def test_coco_reader_restores_the_provenance_of_model_and_assumed_labels(tmp_path):
     sources = np.array([[ALL_SOURCES.index(name) for name in ("click", "model", "assumed", "done")]])
     path = write(COCO, view_of(np.array([[1, 1, 0, 0]]), sources=sources), tmp_path)
     contents, _ = read(COCO, path)
@@ -160,7 +160,7 @@ def test_lvis_reader_imports_absent_categories_and_image_names_from_urls(tmp_pat
         ({"categories": [*CATEGORIES, {"id": 3, "name": "x"}]}, "categories[2]: the id 3 is there twice"),
     ]
 )
-def test_coco_reader_problems_name_the_entry(tmp_path, change, sentence):
+def test_coco_reader_names_the_invalid_entry_of_the_json_file(tmp_path, change, sentence):
     document = {"images": IMAGES, "categories": CATEGORIES, "annotations": []} | change
     contents, problems = read(COCO, saved(tmp_path / "instances.json", document))
     list(contents.items)

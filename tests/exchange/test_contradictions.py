@@ -128,7 +128,7 @@ def whole(line: int, *present: str, state: int = 1, **facts) -> Item:
     return Item("a.jpg", line, [ImportedLabel(name, state) for name in present], exhaustive=True, **facts)
 
 
-def test_complete_class_list_conflicts_with_any_row_that_adds_a_class(tmp_path):
+def test_row_with_a_complete_class_list_conflicts_with_rows_that_add_a_class(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     unsure = "line 3: 'deer' is unsure on 'a.jpg', but absent on 'a.jpg' (line 2)"
     assert of_items(db, whole(2, "fox"), Item("a.jpg", 3, [ImportedLabel("deer", 0)])) == [unsure]
@@ -139,14 +139,14 @@ def test_complete_class_list_conflicts_with_any_row_that_adds_a_class(tmp_path):
     assert not of_items(db, whole(2, "fox"), whole(3, "fox"), Item("a.jpg", 4))
 
 
-def test_sidecar_files_and_assumed_labels_cause_no_conflicts(tmp_path):
+def test_sidecar_rows_and_assumed_labels_do_not_conflict_with_answered_rows(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     beside = Item("a.jpg", 3, [ImportedLabel("deer", 1, "Ann", 9.0, "click")], answered=False)
     assert not of_items(db, whole(2, "fox"), beside)
     assert not of_items(db, whole(2, "fox"), Item("a.jpg", 3, [ImportedLabel("deer", 1, source="assumed")]))
 
 
-def test_names_joined_by_the_class_map_cause_no_conflict(tmp_path):
+def test_source_classes_merged_by_the_class_map_cause_no_label_conflict(tmp_path):
     db = of_names(tmp_path, "a.jpg")
     joined = {"red fox": "fox", "fox": "fox"}
     items = whole(2, "red fox"), whole(3, "fox")

@@ -188,7 +188,7 @@ def test_repetitive_tables_within_the_limits_are_read_unchanged(tmp_path):
         list(arrow_tables.read_arrow_batches(tmp_path / "v.arrow"))
 
 
-def test_parquet_pages_add_up_to_the_footer_values(tmp_path):
+def test_values_of_all_parquet_pages_sum_to_the_row_count(tmp_path):
     texts = ["a" * number for number in range(3000)]
     pq.write_table(pa.table({"a": texts, "b": range(3000)}), tmp_path / "a.parquet", data_page_size=2000)
     group = pq.read_metadata(tmp_path / "a.parquet").row_group(0)

@@ -133,7 +133,7 @@ def test_detector_reader_keeps_the_20_best_boxes_per_class(tmp_path):
     assert [box.score for box in item.boxes] == [at / 100 for at in range(49, 29, -1)]
 
 
-def test_invalid_confidences_are_reported_with_their_position(db, tmp_path):
+def test_invalid_detector_confidences_are_reported_with_their_json_position(db, tmp_path):
     text = '{"images": [%s], "detection_categories": {"1": "fox"}}'
     bad = [f'{{"file": "00.jpg", "detections": [{{"category": "1", "conf": {conf}}}]}}' for conf in ("NaN", "null")]
     path = write(tmp_path / "md.json", text % ", ".join(bad))
@@ -181,7 +181,7 @@ def test_speciesnet_classes_use_the_common_name_or_the_last_taxon(tmp_path):
     assert items["1.jpg"].scores == names
 
 
-def test_speciesnet_reader_combines_working_parts_and_skips_images_where_all_failed(tmp_path):
+def test_speciesnet_reader_uses_detector_or_classifier_alone_when_the_other_failed(tmp_path):
     box = {"category": "1", "label": "animal", "conf": 0.95, "bbox": [0.1, 0.2, 0.3, 0.4]}
     human = box | {"category": "2", "label": ""}
     seen = {"classes": [FOX, BLANK], "scores": [0.6, 0.05]}
@@ -237,7 +237,7 @@ def detected(path: Path, *places: list[float], file: str = "00.jpg") -> Path:
     return megadetector(path, [{"file": file, "detections": detections}], detection_categories={"1": "fox"})
 
 
-def test_prediction_boxes_are_replaced_and_removed_with_their_source(db, tmp_path):
+def test_prediction_boxes_are_replaced_by_new_results_and_removed_with_their_source(db, tmp_path):
     store(db, detected(tmp_path / "1.json", [0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.25, 0.5]))
     assert drawn(db, "00.jpg", "fox") == (("MD", 0.9, 0.1, 0.2, 0.3, 0.4), ("MD", 0.8, 0.5, 0.5, 0.25, 0.5))
     assert drawn(db, "00.jpg", "heron") == () and drawn(db, "01.jpg", "fox") == ()
@@ -397,7 +397,7 @@ def test_review_and_grid_show_prediction_boxes_except_in_blind_work(db, tmp_path
     ]
 
 
-def test_import_adds_predictions_in_one_step_with_scores_as(db, project, annotator, tmp_path):
+def test_import_with_option_scores_as_stores_detector_scores_as_predictions(db, project, annotator, tmp_path):
     path = detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5])
     done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD", "--dry-run")
     assert "1 image would have scores" in done.stdout and not prediction_sources.load_sources(db)
@@ -424,7 +424,7 @@ def test_json_categories_are_read_completely_for_any_chunk_size(tmp_path, monkey
         }
 
 
-def test_unsupported_json_is_refused_as_predictions(db, tmp_path):
+def test_predictions_file_of_unsupported_json_is_refused_with_the_reason(db, tmp_path):
     path = tmp_path / "md.json"
     path.write_text(json.dumps({"images": [{"file": "00.jpg", "detections": []}]}), encoding="utf-16")
     with pytest.raises(AnnotatorError, match=r"is not UTF-8 text\. Save it as UTF-8"):

@@ -42,7 +42,7 @@ def exported(db, tmp_path, **chosen) -> dict[tuple[str, str], tuple[str, str, st
         }
 
 
-def test_disagreements_keep_the_stored_label_unless_another_rule_is_chosen(db):
+def test_disagreement_rules_keep_leave_out_or_vote_on_the_conflicting_labels(db):
     assert disagreement_resolution.resolve_cells(db, "label") == {}
     assert disagreement_resolution.resolve_cells(db, "leave-out") == {(1, 2): None, (1, 3): None, (2, 1): None}
     assert disagreement_resolution.resolve_cells(db, "majority") == {(1, 2): ABSENT, (1, 3): PRESENT, (2, 1): None}
@@ -55,7 +55,7 @@ def test_resolved_label_no_longer_counts_as_a_disagreement(db):
     assert (1, 2) not in disagreement_resolution.resolve_cells(db, "majority")
 
 
-def test_estimate_rule_trusts_reliable_annotators_and_leaves_out_doubtful_labels(db):
+def test_estimate_rule_resolves_disagreements_for_the_more_reliable_annotators(db):
     """Cid differs from all others all the time; where Ann and Ben agree against Cid they are believed."""
     for image_id in range(3, 20):
         for who in ("Ann", "Ben"):
@@ -66,7 +66,7 @@ def test_estimate_rule_trusts_reliable_annotators_and_leaves_out_doubtful_labels
     assert found[2, 1] is None, "Ann and Ben alone differ: nobody knows which of them errs"
 
 
-def test_refreshed_first_answers_equal_newly_loaded_ones(db):
+def test_incrementally_updated_first_answers_equal_newly_loaded_ones(db):
     kept = FirstAnswers([1, 2, 3])
     kept.refresh(db)
     before = kept.get_probability(1, 2)

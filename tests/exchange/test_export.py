@@ -48,7 +48,7 @@ def distribution(chances: np.ndarray) -> thresholds.OpenCells:
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0.5, 0.5), (0.3, 1.0), (1.0, 0.3)])
 @pytest.mark.parametrize("error", [0.01, 0.05])
-def test_filled_in_labels_err_at_the_stated_rate_for_calibrated_probabilities(a, b, error):
+def test_labels_filled_in_by_a_calibrated_model_are_wrong_at_the_stated_rate(a, b, error):
     chances, truth = calibrated_cells(7, a, b)
     cells = distribution(chances)
     limits = thresholds.compute_thresholds(cells, Limits(error), calibrated=True)
@@ -64,7 +64,7 @@ def test_filled_in_labels_err_at_the_stated_rate_for_calibrated_probabilities(a,
         assert abs(wrong.sum() - error * filled.sum()) < 4 * np.sqrt(error * filled.sum())
 
 
-def test_rare_class_is_not_filled_in_as_absent_everywhere_nor_a_class_without_a_model():
+def test_likely_images_of_a_rare_class_are_not_filled_in_as_absent():
     rare = np.full((1000, 3), np.nan)
     rare[:, 0] = 0.001
     rare[:6, 0] = 0.8  # the mean of all is below 1 %
@@ -77,7 +77,7 @@ def test_rare_class_is_not_filled_in_as_absent_everywhere_nor_a_class_without_a_
     assert none.present_from is none.absent_to is half.present_from is half.absent_to is None
 
 
-def test_uncalibrated_probabilities_fill_in_fewer_labels_with_per_label_limits():
+def test_uncalibrated_probabilities_need_stricter_fill_thresholds_than_calibrated_ones():
     cells = distribution(calibrated_cells(3, 0.5, 0.5)[0])
     trusted, own = (thresholds.compute_thresholds(cells, Limits(), calibrated) for calibrated in (True, False))
     assert own[0] > trusted[0] and own[1] < trusted[1]
@@ -114,7 +114,7 @@ def sure(db):
     return db
 
 
-def test_fill_leaves_uncertain_labels_unknown_and_the_data_card_states_expected_errors(sure, tmp_path):
+def test_export_with_model_fill_leaves_uncertain_labels_empty_and_states_expected_errors(sure, tmp_path):
     data, _ = export_data_set(sure, tmp_path / "out.csv", "csv", MODEL)
     fox, heron, deer = data.fill.classes
     assert (fox.present, fox.absent, fox.unknown) == (1, 1, 22) and (heron.present, deer.unknown) == (24, 24)
@@ -136,7 +136,7 @@ def test_fill_report_states_that_a_model_is_calibrated(sure):
     assert fill.calibrated and "are calibrated" in fill.sentences()[1]
 
 
-def test_given_fill_thresholds_apply_to_all_classes_and_equal_ones_leave_none_unknown(sure):
+def test_chosen_fill_thresholds_replace_computed_ones_and_equal_ones_fill_every_label(sure):
     fill = filled(sure, Limits(present_from=0.7, absent_to=0.2))
     assert (fill.classes[0].present, fill.classes[0].absent, fill.classes[0].unknown) == (7, 5, 12)
     assert "0.7, as asked for" in fill.rule()
@@ -190,7 +190,7 @@ def hostile(folder, project):
     ]
 
 
-def test_export_refuses_targets_inside_a_project_devices_and_foreign_files(db, tmp_path, monkeypatch):
+def test_export_refuses_to_overwrite_project_files_devices_and_files_of_other_programs(db, tmp_path, monkeypatch):
     folder = tmp_path / "out"
     folder.mkdir()
     monkeypatch.chdir(folder)  # the name of a socket may not be long
@@ -212,7 +212,7 @@ def test_export_refuses_targets_inside_a_project_devices_and_foreign_files(db, t
         assert (folder / target).read_text().startswith("image,fox")
 
 
-def test_export_reports_all_obstacles_together(db, tmp_path):
+def test_export_reports_all_unwritable_output_files_together(db, tmp_path):
     (tmp_path / "out.csv").symlink_to(tmp_path / "x")
     (tmp_path / "out.provenance.csv").mkdir()
     (tmp_path / "out.card.json").write_text("{}")

@@ -70,7 +70,7 @@ def answered(db):
         (Choices(only_labeled=True, states=("present",)), {(1, "fox"): 1, (2, "fox"): 1, (3, "heron"): 1}),
     ],
 )
-def test_answers_that_are_not_selected_export_as_unanswered(answered, choices, expected):
+def test_answers_left_out_by_the_export_choices_are_exported_as_unanswered(answered, choices, expected):
     assert values(answered, choices) == expected
     wanted = len({image_id for image_id, _ in expected}) if choices.only_complete or choices.only_labeled else 24
     with open_data_set(answered, choices) as data:
@@ -222,7 +222,7 @@ def test_export_keeps_existing_splits_of_the_images(answered, tmp_path):
         export_data_set(answered, tmp_path / "y.csv", "csv", Choices(splits="a=0.5,b=0.5", split_by="place"))
 
 
-def test_export_split_by_similar_keeps_resized_copies_together(project, tmp_path):
+def test_export_with_split_by_similar_keeps_resized_copies_in_one_split(project, tmp_path):
     picture = Image.new("RGB", (200, 150))
     picture.paste(Image.linear_gradient("L").resize((200, 80)).convert("RGB"), (0, 30))
     picture.paste((200, 40, 10), (60, 20, 110, 100))
@@ -239,7 +239,7 @@ def test_export_split_by_similar_keeps_resized_copies_together(project, tmp_path
     assert list(splits["near"].values()) == [12] and splits["near"] + splits["other"] == {"train": 18, "val": 18}
 
 
-def test_fill_counts_equal_the_exported_model_labels(answered):
+def test_reported_fill_counts_equal_the_numbers_of_exported_model_labels(answered):
     publish(answered, np.tile(np.linspace(0.0, 1.0, 24)[:, None], (1, 3)).astype(np.float16))
     with open_data_set(answered, Choices(unknown="model", classes=("deer", "fox"))) as data:
         filled = data.tallies.cells[:, :, data.view.sources.index("model")]

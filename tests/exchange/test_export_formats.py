@@ -103,7 +103,7 @@ def test_long_tables_hold_one_row_per_answer_without_duplicates(tmp_path):
         assert (table.state == "unsure").sum() == (cells == UNSURE_CELL).sum()
 
 
-def test_spml_arrays_separate_answered_from_filled_in_labels(tmp_path):
+def test_spml_export_writes_only_answered_labels_to_the_observed_label_array(tmp_path):
     cells = all_cells(30, 5)
     sources = np.where(np.random.default_rng(0).random(cells.shape) < 0.3, ALL_SOURCES.index("assumed"), 1)
     splits = ["train"] * 20 + ["val"] * 9 + [""]
@@ -356,7 +356,7 @@ export.export_data_set(Database(Path({str(db.paths.project)!r})), Path({str(targ
     assert (tree(target) if kind == "torch" else target.read_bytes()) != before
 
 
-def test_interrupted_folder_replacement_restores_the_old_folder(tmp_path):
+def test_cleanup_after_an_interrupted_export_restores_the_old_folder(tmp_path):
     (tmp_path / ".set.ab12.old.part").mkdir()
     (tmp_path / ".set.ab12.old.part" / "labels.npy").write_text("old")
     new_folders.remove_unfinished_folders(tmp_path, "set")

@@ -103,7 +103,7 @@ def command() -> Any:
     return typer.main.get_command(app).commands["export"]
 
 
-def test_options_and_their_values_are_the_same_fields():
+def test_export_option_table_and_option_values_declare_the_same_fields():
     declared = []
     for field in fields(OptionValues):
         value = getattr(OptionValues(), field.name)
@@ -115,7 +115,7 @@ def test_options_and_their_values_are_the_same_fields():
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.field)
-def test_an_option_has_its_flag_its_place_in_the_documents_and_its_widget(option):
+def test_every_export_option_has_a_cli_flag_documentation_and_a_page_widget(option):
     [parameter] = [one for one in command().params if option.flag in one.opts]
     assert parameter.help == option.help
     documented = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").partition("| Options of `export` |")[2]
@@ -124,7 +124,7 @@ def test_an_option_has_its_flag_its_place_in_the_documents_and_its_widget(option
 
 
 @pytest.mark.parametrize("option", VALUES, ids=lambda option: option.field)
-def test_a_value_is_the_same_after_the_command_line_and_after_json(option, tmp_path):
+def test_export_option_value_survives_conversion_to_a_command_line_and_to_json(option, tmp_path):
     choices, format_ = choose(option.field), find_format(find_kind(option.field), "write")
     line = shlex.split(format_export_command(Path("birds"), Path("out"), format_, choices))
     assert any(word.partition("=")[0] == option.flag for word in line)
@@ -134,7 +134,7 @@ def test_a_value_is_the_same_after_the_command_line_and_after_json(option, tmp_p
     assert Choices.from_json(json.loads(json.dumps(choices.as_json()))) == choices
 
 
-def test_the_command_line_without_options_chooses_the_defaults():
+def test_export_command_without_options_uses_the_default_choices():
     context = command().make_context("export", ["birds", "out.csv"])
     given = {one.parameter: context.params[one.parameter] for one in OPTIONS}
     assert build_choices(_read_option_values(given)) == Choices()
@@ -142,7 +142,7 @@ def test_the_command_line_without_options_chooses_the_defaults():
 
 
 @pytest.mark.parametrize("option", VALUES, ids=lambda option: option.field)
-def test_the_preview_counts_again_for_options_that_change_counts_only(option):
+def test_export_preview_recounts_only_for_options_that_change_counts(option):
     choices = choose(option.field)
     kept = drop_uncounted_choices(choices).get_value(option.field)
     assert (kept == choices.get_value(option.field)) == (option.effect == Effect.COUNTS)
@@ -197,7 +197,7 @@ def get_page_state(option, folder: Path) -> dict[str, Any]:
     ],
     ids=lambda given: given if isinstance(given, str) else None,
 )
-def test_widgets_of_the_page_choose_what_the_command_line_says(rich, tmp_path, kind, names):
+def test_export_page_shows_the_command_with_the_flags_set_by_its_widgets(rich, tmp_path, kind, names):
     state: dict[str, Any] = {}
     options = [option for option in VALUES if option.field in names]
     for option in options:
@@ -213,16 +213,16 @@ def test_widgets_of_the_page_choose_what_the_command_line_says(rich, tmp_path, k
     assert not flags & {option.flag for option in others}
 
 
-def test_the_parameters_of_the_page_test_have_every_option():
+def test_export_page_widget_test_is_parametrized_with_every_option():
     [mark] = [
         mark
-        for mark in test_widgets_of_the_page_choose_what_the_command_line_says.pytestmark
+        for mark in test_export_page_shows_the_command_with_the_flags_set_by_its_widgets.pytestmark
         if mark.name == "parametrize"
     ]
     assert set().union(*(names for _, names in mark.args[1])) == {option.field for option in VALUES}
 
 
-def test_labels_of_events_reach_the_download_when_the_box_is_ticked(rich):
+def test_export_page_download_includes_event_labels_when_their_checkbox_is_checked(rich):
     names = {image.id: image.name for image in images.load_all_images(rich)}
     for ticked, expected in ((False, ""), (True, "1")):
         press(page(rich, export_event_labels=ticked))
@@ -232,11 +232,11 @@ def test_labels_of_events_reach_the_download_when_the_box_is_ticked(rich):
     assert "export_event_labels" not in {box.key for box in test.checkbox}, "this format has its own place for them"
 
 
-def test_the_box_for_labels_of_events_is_drawn_in_projects_that_have_some(db):
+def test_export_page_hides_the_event_label_checkbox_without_event_labels(db):
     assert not {"export_event_labels", "with_set_aside"} & {box.key for box in page(db).checkbox}
 
 
-def test_a_table_of_deployments_reaches_the_package_and_only_readable_files_are_taken(db, tmp_path):
+def test_export_page_adds_a_readable_deployments_table_to_the_camtrap_dp_package(db, tmp_path):
     path = tmp_path / "stations.csv"
     path.write_text("deploymentID,latitude,longitude\ndeployment,51,4.5\n")
     test = press(page(db, format="camtrap-dp", export_deployments=str(path)))
@@ -258,7 +258,7 @@ def test_a_table_of_deployments_reaches_the_package_and_only_readable_files_are_
     assert not test.error and "export_deployments" not in {one.key for one in test.text_input}
 
 
-def test_a_format_takes_its_own_option_only():
+def test_export_format_refuses_options_of_other_formats():
     jsonl, package = (find_format(name, "write") for name in ("jsonl", "camtrap-dp"))
     assert "no place for it" in choose("deployments").problems_of_format(jsonl)[0]
     assert not choose("deployments").problems_of_format(package)
@@ -338,7 +338,7 @@ def run(folder: Path, *words: str, code: int = 0) -> str:
 
 
 @pytest.mark.process
-def test_an_option_of_a_format_needs_the_file_of_the_format_and_the_table(extended):
+def test_export_option_declared_by_a_format_works_in_command_python_and_page(extended):
     export = ("-m", "annotator", "export", "birds")
     assert "Of jsonl: text of one more file." in run(extended, "-m", "annotator", "export", "--help")
     run(extended, *export, "out.jsonl", "--format", "jsonl", "--mark", "by hand")

@@ -16,7 +16,7 @@ from annotator.store.images import images
 from annotator.store.labels import tagged_exports
 
 
-def test_export_version_stores_its_cells_as_safetensors(db, tmp_path):
+def test_export_version_stores_its_labels_and_choices(db, tmp_path):
     answer(db, 1, 1, PRESENT)
     answer(db, 2, 2, UNSURE)
     export_data_set(db, tmp_path / "x.csv", "csv", Choices(classes=("heron", "fox")), tag="v1", by="Ann")
@@ -82,7 +82,7 @@ def test_diff_compares_an_export_version_with_current_labels_and_leaves_no_file(
     assert "cannot be read" in annotator("diff", db.paths.project, "v1", code=1).stderr
 
 
-def test_cells_written_in_blocks_are_read_back_unchanged(db):
+def test_export_version_labels_written_in_blocks_are_read_back_unchanged(db):
     rng = np.random.default_rng(0)
     states = rng.integers(0, 4, (24, 3)).astype(np.int8)
     with tagged_exports.open_cell_writer(db, np.arange(1, 25), classes.load_active_classes(db)) as (writer, path):

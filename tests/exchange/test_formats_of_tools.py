@@ -63,7 +63,7 @@ def labelme(flags=None, shapes=(), image="", **more):
     return {"version": "5.2.1", "flags": flags or {}, "shapes": list(shapes), "imagePath": image, **more}
 
 
-def test_labelme_flags_are_answers_and_shape_labels_are_present(cells, tmp_path):
+def test_labelme_flags_and_shape_labels_are_imported_as_answers(cells, tmp_path):
     photos = put(
         tmp_path / "photos",
         {
@@ -81,7 +81,7 @@ def test_labelme_flags_are_answers_and_shape_labels_are_present(cells, tmp_path)
     assert "1 shape has a score" in cells.said
 
 
-def test_labelme_shapes_with_scores_count_as_answers_when_checked(cells, tmp_path):
+def test_labelme_shapes_with_scores_are_imported_as_present_when_marked_checked(cells, tmp_path):
     shapes = [{"label": "fox", "score": 0.4}]
     photos = put(tmp_path / "photos", {"a.jpg": None, "a.json": labelme({}, shapes, "a.jpg", checked=True)})
     assert cells(photos) == {"a.jpg": {"fox": "1"}}
@@ -202,7 +202,7 @@ def test_unpacked_cvat_export_reads_labels_per_subset_image(cells, annotator, tm
     assert cells(root) == expected
 
 
-def test_label_file_without_extension_is_found_in_a_folder(cells, tmp_path):
+def test_import_of_a_folder_finds_a_label_file_without_extension(cells, tmp_path):
     xml = '<annotations><version>1.1</version><image id="0" name="a.jpg"><tag label="fox"/></image></annotations>'
     folder = put(tmp_path / "photos", {"a.jpg": None, "CVAT": xml, "README": "[all rights reserved]\n"})
     assert cells(folder) == {"a.jpg": {"fox": "1"}}
@@ -240,7 +240,9 @@ def test_invalid_fiftyone_label_is_reported_with_its_key(label, tmp_path_factory
         ([{"image": "a.jpg", "annotations": [{"label": "fox", "confidence": 0.3}]}], ([], {"fox": 0.3})),
     ]
 )
-def test_createml_annotations_are_present_and_those_with_confidence_are_scores(entries, expected, tmp_path_factory):
+def test_createml_annotations_are_imported_as_labels_or_as_scores_with_a_confidence(
+    entries, expected, tmp_path_factory
+):
     path = put(tmp_path_factory.mktemp("set"), {"labels": entries}) / "labels"
     assert "createml" in [format_.name for format_, _ in match_formats(path)]
     (item,) = items_of("createml", path)
@@ -282,7 +284,7 @@ def test_via_csv_reads_region_attributes_as_classes(cells, tmp_path):
     assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}}
 
 
-def test_supervisely_tags_and_objects_are_present(cells, tmp_path):
+def test_supervisely_tags_and_objects_are_imported_as_present_labels(cells, tmp_path):
     tags = [{"name": "night", "value": None}, {"name": "weather", "value": "rain"}]
     objects = [{"classTitle": "fox", "labelerLogin": "ann"}]
     files = {"set/img/a.jpg": None, "set/img/b.jpg": None, "set/ann/a.jpg.json": {"tags": tags, "objects": objects}}
@@ -291,7 +293,7 @@ def test_supervisely_tags_and_objects_are_present(cells, tmp_path):
     assert cells(root) == {"set/img/a.jpg": {"fox": "1", "night": "1", "weather: rain": "1"}, "set/img/b.jpg": {}}
 
 
-def test_vott_region_tags_are_present(cells, tmp_path):
+def test_vott_region_tags_are_imported_as_present_labels(cells, tmp_path):
     assets = {
         "1": {"asset": {"name": "a.jpg", "state": 2}, "regions": [{"tags": ["fox", "deer"]}, {"tags": ["fox"]}]},
         "2": {"asset": {"name": "b.jpg", "state": 0}, "regions": []},

@@ -58,18 +58,18 @@ def names(project: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", LEFTOVERS)
-def test_leftover_path_is_recognized_in_any_case_and_with_any_separator(path):
+def test_system_and_trash_file_paths_are_recognized_in_any_case_and_with_any_separator(path):
     for written in (path, path.upper(), path.replace("/", "\\")):
         assert find_leftover_part(written).casefold() == LEFTOVERS[path].casefold()
         assert not is_wanted_file(written) and not is_downloadable(written)
 
 
 @pytest.mark.parametrize("path", OWN)
-def test_path_that_only_resembles_a_leftover_is_kept(path):
+def test_path_that_only_resembles_a_system_or_trash_file_is_kept(path):
     assert find_leftover_part(path) == "" and is_wanted_file(path) and is_downloadable(path)
 
 
-def test_folder_import_adds_the_images_and_counts_the_leftovers(tmp_path, share, annotator):
+def test_folder_import_skips_and_counts_system_and_trash_files(tmp_path, share, annotator):
     said = annotator("import", "one", share, "--yes").stdout
     assert COUNTED in said and "6 images added" in said
     said = annotator("init", "two", "--images", share).stdout
@@ -78,7 +78,7 @@ def test_folder_import_adds_the_images_and_counts_the_leftovers(tmp_path, share,
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_archive_import_adds_the_images_and_counts_the_leftovers(tmp_path, share, kind, annotator):
+def test_archive_import_skips_and_counts_system_and_trash_files(tmp_path, share, kind, annotator):
     archive = tmp_path / f"share.{kind}"
     paths = [path for path in sorted(share.rglob("*")) if path.is_file()]
     if kind == "zip":
@@ -94,7 +94,7 @@ def test_archive_import_adds_the_images_and_counts_the_leftovers(tmp_path, share
     assert names(tmp_path / "one") == set(OWN)
 
 
-def test_url_listing_leaves_out_leftovers_and_keeps_their_count_after_reopening(tmp_path):
+def test_remote_listing_skips_system_and_trash_files_and_keeps_their_count(tmp_path):
     staged = StagedListing(tmp_path / "listing.db")
     remotes = [RemoteFile(name, name, 10, "tag") for name in (*OWN, *LEFTOVERS, "notes.md", "v.mp4")]
     staged.add(remotes)
@@ -106,7 +106,7 @@ def test_url_listing_leaves_out_leftovers_and_keeps_their_count_after_reopening(
     assert known.count() == len(OWN) + 1, "what is registered stays"
 
 
-def test_project_keeps_registered_leftovers_and_their_labels_when_a_folder_is_added_again(tmp_path, share, monkeypatch):
+def test_project_keeps_system_and_trash_files_registered_by_older_versions(tmp_path, share, monkeypatch):
     from annotator.store.pictures import files
 
     with monkeypatch.context() as patch:  # as a version that did not know them
@@ -138,7 +138,7 @@ def test_project_keeps_registered_leftovers_and_their_labels_when_a_folder_is_ad
     assert [label.state for label in decisions.load_labels(db, [image_id])] == [1]
 
 
-def test_leftover_folders_do_not_become_classes_or_images(tmp_path):
+def test_system_and_trash_folders_do_not_become_classes_or_images(tmp_path):
     photos = tmp_path / "photos"
     for number, name in enumerate(("cat/1.jpg", "dog/2.jpg", "@eaDir/3.jpg", "cat/@eaDir/4.jpg")):
         draw(photos / name, seed=number)
@@ -149,7 +149,7 @@ def test_leftover_folders_do_not_become_classes_or_images(tmp_path):
         assert sorted(class_.name for class_ in plan.preview.classes) == ["cat", "dog"]
 
 
-def test_file_listing_leaves_out_the_project_inside_the_image_folder(tmp_path):
+def test_image_listing_leaves_out_a_project_folder_inside_the_image_folder(tmp_path):
     draw(tmp_path / "photos" / "1.jpg", seed=1)
     inside = tmp_path / "photos" / "project"
     inside.mkdir()

@@ -153,7 +153,7 @@ def test_image_with_two_files_is_matched_by_either_name(tmp_path):
     assert results["b.JPG"] == ("S1/a.jpg", "stem") and not problems
 
 
-def test_table_names_of_other_stations_are_not_matched_to_the_images_of_one(tmp_path):
+def test_image_names_in_other_folders_are_not_matched_to_images_of_one_folder(tmp_path):
     db = of_names(tmp_path, *(f"images/IMG_{number}.JPG" for number in range(4)))
     names = [f"{station}/IMG_{number}.JPG" for station in ("images", "S2") for number in range(4)]
     results, problems = found(db, *names)
@@ -289,7 +289,7 @@ def test_table_in_a_new_image_folder_labels_the_new_images_and_not_those_of_the_
     assert name != "a.jpg" and name.endswith("a.jpg") and found_labels == {"fox"}
 
 
-def test_relative_path_out_of_the_table_folder_is_followed(tmp_path):
+def test_relative_image_paths_with_parent_folders_in_a_table_are_followed(tmp_path):
     data = splits(tmp_path / "set")
     set_up_project(tmp_path / "project", images_folder=data)
     (data / "lists").mkdir()

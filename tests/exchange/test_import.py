@@ -117,7 +117,7 @@ def test_import_keeps_conflicting_annotator_decisions_unless_conflicts_is_replac
     assert ("00.jpg", "fox", -1) in labels(db) and not consistency.find_problems(db)
 
 
-def test_import_applies_class_map_and_exhaustive_and_refuses_a_contradictory_map(project, tmp_path):
+def test_import_applies_the_class_map_and_refuses_a_contradictory_one(project, tmp_path):
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,Reiher|noise\n")
     (tmp_path / "map.csv").write_text("source,class\nReiher,heron\nnoise,\nFuchs,fox\n")
     bring(project, tmp_path / "labels.csv", class_map=tmp_path / "map.csv", exhaustive=True)

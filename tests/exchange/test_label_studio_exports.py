@@ -66,7 +66,7 @@ def test_label_studio_classes_include_the_control_name_with_several_controls(tmp
         answers(path, label_columns=("colour",))
 
 
-def test_label_studio_yes_no_control_becomes_a_class(tmp_path):
+def test_label_studio_control_with_yes_and_no_choices_becomes_a_class(tmp_path):
     results = [choices("fox_here", "Yes"), choices("deer_here", "No")], [choices("deer_here", "Unsure")]
     path = write_json(tmp_path, tasks_of(*results))
     assert answers(path) == ([[("fox_here", PRESENT), ("deer_here", ABSENT)], [("deer_here", UNSURE)]], [])
@@ -76,7 +76,7 @@ def test_label_studio_yes_no_control_becomes_a_class(tmp_path):
     ]
 
 
-def test_label_studio_interpretation_passed_as_option_gives_the_same_labels(tmp_path):
+def test_label_studio_automatic_interpretation_passed_as_an_option_gives_the_same_labels(tmp_path):
     kinds = [choices("size", "large"), choices("damage", "none at all"), choices("blurry", "No")]
     contents = LABEL_STUDIO.read_as(write_json(tmp_path, tasks_of(kinds)), Problems(), ReadingOptions())
     (decided,) = [one for one in contents.interpretations if one.field in ("label_columns", "class_columns")]
@@ -106,7 +106,7 @@ def test_label_studio_choices_get_the_control_name_unless_they_match_box_classes
     assert answers(path) == ([[("fox", PRESENT), ("deer", PRESENT)]], [])
 
 
-def test_label_studio_reader_asks_what_an_empty_choice_means(tmp_path):
+def test_label_studio_reader_asks_whether_the_choice_empty_is_a_class(tmp_path):
     path = write_json(tmp_path, tasks_of([choices("species", "fox")], [choices("species", "empty")]))
     assert answers(path)[1] == ["empty_label"]
     assert answers(path, empty_label=(NONE_VALUE,)) == ([[("fox", PRESENT)], [("empty", PRESENT)]], [])
@@ -152,7 +152,7 @@ def test_label_studio_table_gives_the_labels_annotator_and_time_of_its_json_min(
     assert (first.image, first.labels[0].annotator, first.labels[0].decided_at) == ("a.jpg", "user 1", 1767323045.0)
 
 
-def test_label_studio_import_with_an_open_question_stores_nothing(annotator, tmp_path):
+def test_label_studio_import_with_an_unresolved_ambiguity_stores_nothing(annotator, tmp_path):
     draw(tmp_path / "photos/a.jpg")
     path = write_json(tmp_path, tasks_of([choices("choice", "Yes")]), "tasks.json")
     words = ["import", "new", path, "--images", tmp_path / "photos", "--yes"]

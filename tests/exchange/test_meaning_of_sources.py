@@ -108,7 +108,9 @@ def test_unambiguous_table_is_read_without_a_question(tmp_path_factory, text, ex
         ("image,label\na.jpg,true\n", "class_columns", {"class_columns": ("label",)}, "+label"),
     ]
 )  # fmt: skip
-def test_ambiguous_table_raises_a_question_and_is_read_by_its_answer(tmp_path_factory, text, field, options, expected):
+def test_ambiguous_label_table_asks_for_an_option_and_is_read_as_the_option_states(
+    tmp_path_factory, text, field, options, expected
+):
     path = tmp_path_factory.mktemp("table") / "labels.csv"
     path.write_text(text, encoding="utf-8")
     assert field in meaning(path)[1]
@@ -194,7 +196,7 @@ def answers(project) -> set[tuple[str, str, int]]:
     return {(names[one.image_id], classes[one.class_id], one.state) for one in decisions.load_all_labels(db)}
 
 
-def test_import_question_is_not_answered_by_yes_but_by_the_options_it_names(tmp_path, folder, annotator):
+def test_import_of_an_ambiguous_table_is_refused_with_yes_and_names_the_needed_options(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
     words = ("import", "new", "labels.csv", "--images", folder)
     refused = annotator(*words, "--yes", code=1)
@@ -216,7 +218,7 @@ def test_import_question_is_not_answered_by_yes_but_by_the_options_it_names(tmp_
     )
 
 
-def test_init_raises_the_same_question_and_accepts_a_saved_reading(tmp_path, folder, annotator):
+def test_init_refuses_an_ambiguous_table_and_accepts_saved_reading_options(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
     words = ("init", "new", "--images", folder, "--labels", "labels.csv")
     assert "--separator blank" in annotator(*words, code=1).stderr
@@ -226,7 +228,7 @@ def test_init_raises_the_same_question_and_accepts_a_saved_reading(tmp_path, fol
     assert ("CAM01/a.jpg", "primary", 1) in answers(tmp_path / "new")
 
 
-def test_import_without_any_answer_is_refused_with_the_reason(tmp_path, folder, annotator):
+def test_import_of_a_table_that_yields_no_answers_is_refused_with_the_reason(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,label\nz.jpg,fox\n")
     words = ("import", "new", "labels.csv", "--images", folder, "--yes")
     refused = annotator(*words, code=1).stderr

@@ -186,14 +186,14 @@ def published(db: Database, words: str) -> str:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_training_with_invalid_rows_publishes_a_model_and_reports_what_it_skipped(db, name):
+def test_training_with_invalid_database_rows_stores_a_model_and_reports_skipped_rows(db, name):
     statements, words = ROWS[name]
     put(db, *statements)
     published(db, words)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_training_with_damaged_files_publishes_a_model_and_reports_what_it_skipped(db, name):
+def test_training_with_damaged_project_files_stores_a_model_and_reports_skipped_files(db, name):
     path, content, words = FILES[name]
     path = db.paths.project / path
     path.unlink(missing_ok=True)

@@ -281,7 +281,7 @@ def test_training_without_labels_uses_predictions_until_their_source_is_removed(
 
 
 @pytest.mark.training
-def test_retraining_waits_until_prediction_updates_pause(db, cache, tmp_path):
+def test_retraining_after_prediction_imports_waits_for_a_quiet_period(db, cache, tmp_path):
     now = [100.0]
     schedule = Schedule(lambda: now[0])
     add(db, tmp_path)

@@ -171,7 +171,7 @@ def test_folder_with_other_files_is_not_turned_into_a_project(photos):
     assert not (photos / "project.db").exists()
 
 
-def test_image_with_a_missing_file_is_not_offered_until_the_file_returns(project, photos):
+def test_image_with_a_missing_file_is_not_offered_for_labeling_until_the_file_returns(project, photos):
     db = Database(project)
     one = images.load_images(db, [1])[1]
     (photos / one.name).rename(photos.parent / "elsewhere.jpg")
@@ -207,7 +207,7 @@ def test_class_similar_to_an_existing_one_is_added_with_a_warning(project, tmp_p
 @pytest.mark.parametrize(
     ("flag", "expected"), [("split", ["fox", "deer", "hare"]), ("keep", ["fox, deer", "hare"])], ids=["split", "keep"]
 )
-def test_class_list_with_commas_requires_the_commas_option(annotator, photos, tmp_path, flag, expected):
+def test_init_requires_the_commas_option_for_a_class_list_with_commas(annotator, photos, tmp_path, flag, expected):
     (tmp_path / "list.txt").write_text("fox, deer\nhare\n")
     command = ("init", "birds", "--images", photos, "--classes", "list.txt")
     refused = annotator(*command, code=1)
@@ -222,7 +222,7 @@ def test_class_list_with_commas_requires_the_commas_option(annotator, photos, tm
     assert [one.name for one in classes.load_active_classes(Database(tmp_path / "birds"))] == expected
 
 
-def test_class_names_with_commas_are_accepted_when_described_or_known(photos, tmp_path):
+def test_class_names_with_commas_are_accepted_with_a_description_or_when_existing(photos, tmp_path):
     path = tmp_path / "list.txt"
     path.write_text("Fox, red\twith a white tip\nfocal length 1,4\n")
     for _ in range(2):
@@ -235,7 +235,7 @@ def test_class_names_with_commas_are_accepted_when_described_or_known(photos, tm
     ]
 
 
-def test_classes_split_with_commas_requires_the_commas_option(annotator, db):
+def test_split_class_command_requires_the_commas_option_for_names_with_commas(annotator, db):
     refused = annotator("classes", "split", db.paths.project, "fox", "cub, vixen", code=1)
     assert "'cub, vixen' in the command may be 2 classes or one" in " ".join((refused.stdout + refused.stderr).split())
     assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer"]

@@ -308,7 +308,7 @@ OUTSIDE = ["../evil.png", "a/../../evil.png", "/tmp/evil.png", "..\\evil.png", "
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_archive_members_outside_the_folder_links_and_devices_are_refused(kind, annotator, tmp_path):
+def test_archive_import_refuses_links_device_files_and_paths_outside_the_folder(kind, annotator, tmp_path):
     make = make_zip if kind == "zip" else make_tar
     source = make(tmp_path / f"a.{kind}", {"good.png": PICTURES[0]} | dict.fromkeys(OUTSIDE, PICTURES[1]))
     said = annotator("import", "p", source, "--yes", code=1).stderr
@@ -419,7 +419,7 @@ def test_archive_with_clashing_or_unusual_names_keeps_every_image(kind, annotato
     assert "6 as before" in annotator("import", "p", f"a.{kind}", "--yes").stdout
 
 
-def test_safe_path_stays_below_its_folder_and_is_stable():
+def test_safe_path_keeps_any_name_inside_its_folder_and_is_idempotent():
     from hypothesis import given
     from hypothesis import strategies as st
 
@@ -692,7 +692,7 @@ HOSTILE = {
 CUT_OFF = ["parts.png", "no-parts.png", "416.png", "other-version.png", "other-part.png"]
 
 
-def test_download_refuses_oversized_responses_and_local_hosts_and_keeps_one_file_version(tmp_path, monkeypatch):
+def test_download_refuses_oversized_responses_and_urls_of_this_machine(tmp_path, monkeypatch):
     monkeypatch.setattr(file_systems, "RETRY_WAIT_SECONDS", 0)
     monkeypatch.setattr(web_servers, "MAX_MEMBER_BYTES", 1 << 20)
     monkeypatch.setattr(web_servers, "MAX_PAGE_BYTES", 1 << 20)

@@ -29,7 +29,7 @@ def items_of(path):
     return contents, items, problems.sentences
 
 
-def test_spml_folder_reads_observed_labels_and_a_single_file_its_own(tmp_path):
+def test_spml_reader_prefers_observed_labels_in_a_folder_and_reads_a_single_named_file(tmp_path):
     make(tmp_path, train_labels_obs=OBSERVED)
     for path in (tmp_path, tmp_path / "formatted_train_labels_obs.npy"):
         assert SPML.recognize(path)

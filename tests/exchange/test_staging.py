@@ -149,7 +149,7 @@ def one_by_one(db: Database, items: list[Item], listed: list[str], replace: bool
 
 
 @over(seed=range(20))
-def test_import_changes_recomputed_after_new_decisions_equal_a_fresh_preparation(tmp_path_factory, seed):
+def test_prepared_import_updated_after_new_decisions_equals_one_prepared_after_them(tmp_path_factory, seed):
     play = random.Random(seed)
     db = small(tmp_path_factory.mktemp("seed"))
     lived_in(db, play)
@@ -328,7 +328,7 @@ def test_image_name_resolves_to_the_only_image_it_can_mean(tmp_path_factory, nam
     assert preview.images_unknown.count == (NAMES[name] is None)
 
 
-def test_ambiguous_image_name_or_different_content_matches_no_image(tmp_path):
+def test_import_matches_no_image_for_an_ambiguous_name_or_a_different_content_hash(tmp_path):
     db = small(tmp_path)
     with db.writing() as sql:
         sql.execute("UPDATE image SET name = 'a/same.jpg' WHERE id = 3")
@@ -369,7 +369,7 @@ def test_import_resolves_class_names_by_map_synonym_and_case_and_reports_how(tmp
     assert (3, 1, 1) in decisions.load_label_cells(db)[0], "of several classes mapped to one, present holds"
 
 
-def test_contradictory_source_is_refused_unless_times_tell_which_answer_is_newer(tmp_path):
+def test_import_refuses_contradictory_answers_of_one_image_unless_times_show_the_newer(tmp_path):
     db = small(tmp_path)
     twice = [Item("1.jpg", 3, [ImportedLabel("fox", 1)]), Item("1/1.jpg", 9, [ImportedLabel("fox", -1)])]
     told = "line 9: 'fox' is absent on '1/1.jpg', but present on '1.jpg' (line 3), which is the same picture"
@@ -413,7 +413,7 @@ BAD = {
 
 
 @over(kind=list(BAD))
-def test_item_that_cannot_be_stored_is_reported_with_its_line(tmp_path_factory, kind):
+def test_import_reports_the_line_of_an_entry_that_cannot_be_stored(tmp_path_factory, kind):
     db = small(tmp_path_factory.mktemp("bad"))
     sentences = wrong(db, [BAD[kind], Item("1.jpg", 2, [ImportedLabel("fox", 1)])])
     assert len(sentences) == 1 and sentences[0].startswith("line 1: "), sentences
@@ -429,7 +429,7 @@ def test_staging_file_is_private_deleted_after_use_and_swept_after_a_kill(tmp_pa
     assert not list(tmp_path.iterdir())
 
 
-def test_undo_of_an_import_withdraws_its_unanswered_images(tmp_path):
+def test_undo_of_an_import_hides_its_images_without_later_answers(tmp_path):
     db = small(tmp_path)
     _, done = bring(db, [Item("1.jpg", 1, [ImportedLabel("fox", 1)])], new_images=[1, 2, 3])
     decisions.save(db, [Decision("answer-two", "label", "Ann", "click", 2, 1, 1)])

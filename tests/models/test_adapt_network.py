@@ -51,7 +51,7 @@ def colored(count: int) -> tuple[torch.Tensor, np.ndarray]:
         ("test_byobnet", "stages.3"),
     ],
 )
-def test_frozen_and_trained_stages_together_equal_the_backbone(architecture, first):
+def test_splitting_a_backbone_into_frozen_and_trained_stages_keeps_its_embeddings(architecture, first):
     source = tiny(architecture)
     backbone = Backbone("tiny", source)
     inputs, last_stages, what = split_network(backbone, source)
@@ -151,13 +151,13 @@ def test_adapted_backbone_loads_in_timm_and_by_its_name(architecture, tmp_path):
         load_backbone(f"local-dir:{tmp_path}")
 
 
-def test_split_refuses_backbones_that_are_not_from_timm():
+def test_splitting_a_backbone_that_is_not_from_timm_is_refused():
     source = Pretrained(torch.nn.Flatten(), "", 8, (0.5,) * 3, (0.5,) * 3, "bilinear")
     with pytest.raises(ValueError, match="only networks of timm"):
         split_network(Backbone("plain", source), source)
 
 
-def test_unanswered_labels_of_images_with_unbiased_answers_have_no_gradient():
+def test_backbone_adaptation_ignores_unanswered_labels_of_images_with_unbiased_answers():
     labels = torch.tensor([[1, -1, 0], [1, 0, 0], [1, -1, 0]])
     unbiased = torch.tensor([[False, True, False], [False, False, False], [False, True, False]])
     method = AnswerMethod(choose_single_positive_method(make_method("auto")), unbiased)
@@ -169,14 +169,14 @@ def test_unanswered_labels_of_images_with_unbiased_answers_have_no_gradient():
     assert logits.grad[0, 0] < 0 < logits.grad[0, 1]
 
 
-def test_methods_with_state_per_image_fall_back_to_the_gr_loss():
+def test_backbone_adaptation_replaces_methods_with_state_per_image_by_the_gr_loss():
     assert choose_single_positive_method(make_method("em")).name == "em"
     assert {choose_single_positive_method(make_method(name)).name for name in ("auto", "role", "lagc", "oracle")} == {
         "gr"
     }
 
 
-def test_scoring_is_better_only_when_the_gain_exceeds_chance():
+def test_adapted_backbone_counts_as_better_only_when_its_ap_gain_exceeds_chance():
     random = np.random.default_rng(0)
     labels = np.where(random.random((200, 4)) < 0.3, 1, -1)
     labels[random.random(labels.shape) < 0.5] = 0
@@ -197,7 +197,7 @@ def test_scoring_is_better_only_when_the_gain_exceeds_chance():
         compare_scorings(poor, good, np.abs(labels))
 
 
-def test_backbone_preprocessing_squashes_images_to_a_square():
+def test_backbone_preprocessing_resizes_images_to_a_square():
     """The cached inputs are of the picture as the worker prepares it."""
     source = tiny("test_resnet")
     backbone = Backbone("tiny", source)

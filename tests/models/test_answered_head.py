@@ -35,7 +35,7 @@ def precision(head: AnsweredHead, photos, some: slice) -> float:
     return average_precision(scores.flatten().numpy(), there[some].flatten().numpy())
 
 
-def test_training_on_regions_ranks_small_objects_better_than_whole_images(photos):
+def test_head_trained_on_image_regions_ranks_small_objects_better_than_on_whole_images(photos):
     units, regions, there = photos
     learned, rest = slice(0, 300), slice(300, IMAGES)
     answers = there[learned].float(), torch.ones(300, CLASSES)
@@ -44,7 +44,7 @@ def test_training_on_regions_ranks_small_objects_better_than_whole_images(photos
     assert precision(of_regions, photos, rest) > 1.3 * precision(of_wholes, photos, rest)
 
 
-def test_head_ignores_regions_when_examples_are_few(photos):
+def test_answered_head_ignores_image_regions_when_training_examples_are_few(photos):
     units, regions, there = (values[:60] for values in photos)
     answers = there.float(), torch.ones(60, CLASSES)
     of_wholes = fit_answered_head(units, *answers)
@@ -52,7 +52,7 @@ def test_head_ignores_regions_when_examples_are_few(photos):
 
 
 @pytest.mark.parametrize("with_regions", [False, True])
-def test_objective_value_and_gradient_match_autograd(photos, with_regions, monkeypatch):
+def test_answered_head_loss_and_its_gradient_match_autograd(photos, with_regions, monkeypatch):
     monkeypatch.setattr(answered_head, "IMAGES_PER_CHUNK", 16)  # several blocks, the last one short
     monkeypatch.setattr(answered_head, "REGION_IMAGES_PER_CHUNK", 16)
     units, regions, there = (values[:40] for values in photos)

@@ -98,7 +98,7 @@ def test_backbone_table_matches_open_clip(name):
     }
 
 
-def test_every_backbone_license_is_known_and_binding_ones_use_timm_names():
+def test_every_listed_backbone_has_a_known_license_with_the_license_name_of_timm():
     known = {timm.models.get_pretrained_cfg(name).license for name in timm.list_models(pretrained=True)}
     assert set(licenses.BINDING_LICENSES) <= known and not set(licenses.BINDING_LICENSES) & set(licenses.OPEN_LICENSES)
     assert all(licence.url.startswith("https://") for licence in licenses.BINDING_LICENSES.values())
@@ -162,7 +162,7 @@ def test_binding_license_must_be_accepted_before_the_download(weights_server, an
 
 
 @pytest.mark.process
-def test_license_of_an_unlisted_repository_is_fetched_from_the_hub(weights_server, annotator):
+def test_license_of_an_unlisted_backbone_is_fetched_from_the_hugging_face_hub(weights_server, annotator):
     folder = weights_server()
     for repository, card in {
         "some/net": {"license": "other", "license_name": "some-licence"},
@@ -254,7 +254,7 @@ def test_combined_backbones_with_long_names_get_distinct_folders(tmp_path):
     assert paths.features("vit.a+vit.b").name == "vit.a_vit.b"
 
 
-def test_remove_option_refuses_names_that_are_not_backbones(project, annotator):
+def test_backbone_remove_option_refuses_relative_paths_as_names(project, annotator):
     for name in (".", "..", "../..", "/"):
         assert "nothing of" in annotator("backbone", project, "--remove", name, code=1).stderr
         assert Paths(project).features(name).parent == Paths(project).features("")

@@ -14,7 +14,7 @@ def test_boosting_scales_only_positive_scores():
     assert boost_positive_scores(torch.tensor([-2.0, 0.0, 0.5]), 5.0).tolist() == [-2.0, 0.0, 2.5]
 
 
-def test_logit_is_the_mean_of_the_boosted_activation_map():
+def test_boostlu_logit_is_the_mean_of_the_boosted_activation_map():
     network = BoostedMap(2, 1, alpha=5.0)
     with torch.no_grad():
         network.classifier.weight.copy_(torch.tensor([1.0, -1.0]).view(1, 2, 1, 1))
@@ -44,7 +44,7 @@ MARKED, REST = COST[0], COST[-1] + COST[1]
 @pytest.mark.parametrize(
     ("scheme", "rejected"), [("an", COST[2]), ("ll_r", 0.0), ("ll_ct", COST[-2]), ("ll_cp", COST[-2])]
 )
-def test_each_scheme_treats_the_label_with_the_highest_loss_as_defined(scheme, rejected):
+def test_boostlu_schemes_reject_or_correct_the_unseen_label_with_the_highest_loss(scheme, rejected):
     method = make_method("boostlu", scheme=scheme, delta=25.0)
     method.begin(torch.tensor([[1, 0], [0, 0]], dtype=torch.int8), None, 10, torch.Generator())
     method.begin_epoch(2)
@@ -52,7 +52,7 @@ def test_each_scheme_treats_the_label_with_the_highest_loss_as_defined(scheme, r
     assert loss.item() == pytest.approx((MARKED + rejected + REST) / 4, rel=1e-6)
 
 
-def test_permanent_correction_requires_a_loss_above_the_threshold_and_stays():
+def test_boostlu_ll_cp_corrects_only_labels_with_a_loss_above_the_threshold():
     method = make_method("boostlu", scheme="ll_cp", delta=50.0)
     method.begin(torch.tensor([[1, 0], [0, 0]], dtype=torch.int8), None, 10, torch.Generator())
     method.begin_epoch(2)

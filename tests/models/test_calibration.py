@@ -55,7 +55,7 @@ def test_calibration_hardly_changes_calibrated_probabilities(kind):
     assert np.abs(after - expit(logits)).max() < 0.2
 
 
-def test_class_with_few_answers_shares_the_common_calibration_and_one_with_many_does_not():
+def test_class_with_few_answers_gets_a_calibration_close_to_that_of_all_classes():
     rng = np.random.default_rng(2)
     logits, classes, present = answers(rng, 4000, 8, slope=0.6, shift=1.0)
     own = rng.normal(-1, 2.5, 1000)
@@ -147,7 +147,7 @@ def test_calibration_keeps_the_ranking_within_a_class_and_is_invertible(kind):
     np.testing.assert_allclose(again.apply(given), told, atol=1e-3)
 
 
-def test_sample_weights_correct_the_bias_of_showing_mostly_likely_labels():
+def test_sample_weights_correct_calibration_for_answers_mostly_about_likely_labels():
     """No line fits both halves of these logits: without weights the fit would follow those that were shown most."""
     rng = np.random.default_rng(5)
     logits = rng.normal(-2, 2.5, 60_000)

@@ -75,7 +75,7 @@ def test_certificate_intervals_miss_the_truth_for_positives_every_annotator_over
     assert measure_coverage(condition, PROJECTS, seed=5)["overall"] < 0.9, "then README and the page need not say so"
 
 
-def test_interval_of_one_stratum_matches_the_exact_interval():
+def test_missing_label_interval_of_one_stratum_matches_the_exact_interval():
     row = {"size": 400, "drawn": 60, "positives": 3, "present": 3, "absent": 57}
     found = certify(strata(row), labels(3), draws=40_000).missing
     low, high = exact_limits(3, 60, 400)
@@ -142,7 +142,7 @@ def test_precision_of_auto_accepted_labels_follows_their_audit_sample():
     assert found.precision.high[0] == pytest.approx((57 + high) / 297, abs=0.01)
 
 
-def test_precision_of_labels_auto_accepted_after_the_audit_equals_the_guarantee():
+def test_labels_auto_accepted_after_the_audit_count_with_their_guaranteed_precision():
     row = {"size": 500, "drawn": 100, "positives": 60, "present": 60, "absent": 40, "accepted": 100}
     without, with_one = (certify(strata(row), labels(60, accepted=[100], guaranteed=[one])) for one in (0.0, 0.97))
     assert without.precision.low[0] < 0.5
@@ -167,20 +167,20 @@ def test_audit_draws_every_label_of_a_stratum_with_equal_probability():
         assert share.std() < 3 * np.sqrt(share.mean() * (1 - share.mean()) / 2000)
 
 
-def test_sample_without_a_model_has_one_stratum_and_excludes_answered_labels():
+def test_audit_sample_without_a_model_has_one_stratum_and_excludes_answered_labels():
     kinds = np.r_[np.full(10, -1), np.full(30, UNKNOWN_CELL)]
     drawn = draw_sample(kinds, np.full(40, np.nan), 12, np.random.default_rng(1))
     assert set(drawn.strata[:10]) == {NO_STRATUM} and len(set(drawn.strata[10:])) == 1
     assert len(drawn.rows) == 12 == len(set(drawn.rows)) and drawn.rows.min() >= 10
 
 
-def test_allocation_sums_to_the_total_and_respects_its_limits():
+def test_audit_sample_allocation_sums_to_the_total_and_respects_stratum_limits():
     assert allocate(10, np.array([1.0, 1.0, 2.0]), np.array([100, 1, 100]), 1).tolist() == [3, 1, 6]
     assert allocate(7, np.array([0.0, 5.0]), np.array([4, 3]), 3).tolist() == [4, 3]
     assert allocate(0, np.array([1.0]), np.array([5])).tolist() == [0]
 
 
-def test_usable_audit_answers_end_before_the_first_unanswered_label():
+def test_certificate_uses_audit_answers_only_up_to_the_first_unanswered_label():
     places = np.arange(8)
     answered = np.array([1, 1, 1, 1, 0, 1, 1, 0], bool)
     in_audit = np.array([1, 0, 1, 0, 0, 1, 1, 0], bool)
@@ -189,7 +189,7 @@ def test_usable_audit_answers_end_before_the_first_unanswered_label():
     assert not find_usable_cells(places, answered, np.zeros(8, bool)).any()
 
 
-def test_reopened_label_is_counted_as_not_drawn():
+def test_label_whose_answer_was_undone_after_the_audit_counts_as_not_sampled():
     drawn = np.array([NO_STRATUM, 0, 0, 0], np.uint8)
     found = count_strata(drawn, np.array([2, 1, -1, 2]), np.zeros(4, bool), np.array([1, 2]), np.ones(2, bool))
     assert found["code"].tolist() == [0, NO_STRATUM]

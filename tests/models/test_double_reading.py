@@ -42,7 +42,7 @@ def recall(present, absent, of, **more):
     return correct_recall_for_mistakes(certified, replace(labels, **more), np.array([absent]), NONE, of)
 
 
-def test_recall_is_corrected_for_present_labels_that_single_annotators_miss():
+def test_recall_with_one_answer_per_image_is_lowered_by_the_miss_rate_of_annotators():
     sure = read(asked=((90, 900), (90, 900)), said=((81, 900), (81, 900)))
     found = recall(500, 4000, sure)
     assert found.estimate[0] == pytest.approx(0.9)
@@ -50,7 +50,7 @@ def test_recall_is_corrected_for_present_labels_that_single_annotators_miss():
     assert 0.82 < found.low[0] < 0.8466 and 0.9396 < found.high[0] < 0.96
 
 
-def test_recall_of_doubly_answered_images_counts_only_what_both_annotators_missed():
+def test_recall_with_two_answers_per_image_assumes_misses_only_by_both_annotators():
     found = recall(500, 4000, read(said=((81, 90), (81, 90)), found=500, rejected=4000))
     assert found.estimate[0] == pytest.approx(0.99) and found.low[0] > 0.95
 

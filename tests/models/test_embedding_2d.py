@@ -22,7 +22,7 @@ def nearest_kind(places: np.ndarray, kinds: np.ndarray) -> float:
     return float((kinds[distances.argmin(1)] == kinds).mean())
 
 
-def test_layout_keeps_clusters_apart_and_neighbors_together():
+def test_2d_map_layout_keeps_clusters_apart_and_similar_images_together():
     features, kinds = clusters(60)
     places = compute_layout(features)
     assert places.shape == (300, 2) and places.dtype == np.float32
@@ -33,7 +33,7 @@ def test_layout_keeps_clusters_apart_and_neighbors_together():
     assert nearest_kind(places, kinds) > 0.98
 
 
-def test_non_landmark_rows_are_placed_next_to_their_duplicates():
+def test_map_layout_computed_from_a_subset_places_duplicates_next_to_each_other():
     features, _ = clusters(40)
     twice = np.concatenate([features, features])
     places = compute_layout(twice, landmark_count=150)

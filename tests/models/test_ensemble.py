@@ -69,7 +69,7 @@ def test_training_on_unlabeled_images_improves_average_precision():
     assert np.mean(found["as it is"]) > np.mean(found["labels alone"]) + 0.01
 
 
-def test_fully_labeled_images_use_the_head_of_all_weight_instead_of_the_head_weight():
+def test_training_on_fully_labeled_images_ignores_the_head_parameter():
     made = photos(images=60, share=1.0)[:4]
     usual, *others = (trained(*made, parameters, epochs=2) for parameters in ({}, {"head": 0.9}, {"head_of_all": 0.9}))
     np.testing.assert_array_equal(usual, others[0])
@@ -140,7 +140,7 @@ def test_predictions_are_nan_exactly_for_classes_without_a_present_label(case, r
 
 
 @pytest.mark.parametrize("absent", [0.0, 1.0])
-def test_masked_label_does_not_affect_training(absent):
+def test_ensemble_training_ignores_the_value_of_masked_labels(absent):
     features, region_codes, rows, labels, _ = photos(images=60)
     mask = np.random.default_rng(2).random(labels.shape) < 0.7
     unseen, present, ruled_out = (
@@ -152,7 +152,7 @@ def test_masked_label_does_not_affect_training(absent):
     assert not np.array_equal(unseen, trained(features, region_codes, rows, labels, {"absent": absent}, epochs=3))
 
 
-def test_masked_label_is_not_treated_as_absent():
+def test_masking_unobserved_positives_raises_their_predictions():
     features, region_codes, rows, labels, truth = photos(images=120, share=1.0)
     hidden = truth & (labels == 0)
     alone = {"head": 0.0, "head_of_all": 0.0}
@@ -160,7 +160,7 @@ def test_masked_label_is_not_treated_as_absent():
     assert masked[hidden].mean() > counted[hidden].mean() + 0.05
 
 
-def test_class_with_present_labels_only_in_masked_cells_gets_no_model():
+def test_class_whose_present_labels_are_all_masked_gets_no_ensemble_predictions():
     features, region_codes, rows, labels, _ = photos(images=60)
     mask = np.ones(labels.shape, bool)
     mask[:, 2] = False
@@ -168,7 +168,7 @@ def test_class_with_present_labels_only_in_masked_cells_gets_no_model():
     assert (np.isnan(p) == [False, False, True, False]).all()
 
 
-def test_model_is_complete_at_the_last_epoch_and_when_the_consumer_stops_there():
+def test_ensemble_is_complete_when_the_caller_stops_iterating_at_the_last_epoch():
     features, region_codes, rows, labels, _ = photos(images=60)
     exhausted = trained(features, region_codes, rows, labels, epochs=4)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
@@ -217,7 +217,7 @@ def test_probabilities_do_not_depend_on_the_number_of_images_scored_together():
     )
 
 
-def test_often_confirmed_class_does_not_raise_predictions_on_unlabeled_images():
+def test_self_training_does_not_spread_a_class_overrepresented_among_labeled_images():
     features, region_codes, _, _, truth = photos(images=300, share=1.0)
     # Somebody has gone through suggestions of class 0: it was marked on five of six images, and two of five show it.
     there, not_there = np.flatnonzero(truth[:, 0])[:50], np.flatnonzero(~truth[:, 0])[:10]
@@ -229,13 +229,13 @@ def test_often_confirmed_class_does_not_raise_predictions_on_unlabeled_images():
     assert (taught.mean(0) < alone.mean(0) + 0.05).all(), (alone.mean(0), taught.mean(0))
 
 
-def test_teaching_rounds_have_no_effect_without_unlabeled_images():
+def test_self_training_rounds_have_no_effect_without_unlabeled_images():
     made = photos(images=60, share=1.0)[:4]
     once, often = (trained(*made, {"rounds": rounds}, epochs=1) for rounds in (0, 3))
     np.testing.assert_array_equal(once, often)
 
 
-def test_evened_of_head_removes_the_mean_gain_of_the_best_region():
+def test_evened_of_head_parameter_removes_the_mean_logit_gain_of_the_best_region():
     made = photos(images=60)[:4]
     alone = {"head": 1.0, "head_of_all": 1.0}
     whole, evened, plain = (

@@ -80,7 +80,7 @@ def test_credible_intervals_cover_the_true_error_rates():
     assert np.mean(held) > 0.93  # of 192 rates
 
 
-def test_estimates_from_few_draws_agree_with_many_draws_on_nearly_all_disagreements():
+def test_error_rate_estimates_from_few_samples_resolve_disagreements_as_many_samples_do():
     apart, opposite, of = 0, 0, 0
     for seed in range(4):
         *_, patterns = answered(seed)

@@ -152,7 +152,7 @@ def test_damaged_checkpoint_is_refused_without_executing_its_content(problem, tm
     assert not (tmp_path / "sprung").exists()
 
 
-def test_unsavable_method_state_error_names_the_attribute():
+def test_saving_a_method_with_an_unsupported_attribute_names_the_attribute():
     method = make_method("an")
     method.begin(torch.zeros(2, 2, dtype=torch.int8), None, 1, torch.Generator())
     method.friend = make_method("gr")
@@ -160,7 +160,7 @@ def test_unsavable_method_state_error_names_the_attribute():
         get_method_state(method)
 
 
-def test_restored_method_state_keeps_the_tensors_of_the_optimizer():
+def test_restoring_method_state_updates_its_tensors_in_place_for_the_optimizer():
     method = make_method("role")
     method.begin(torch.zeros(3, 2, dtype=torch.int8), None, 1, torch.Generator())
     phi, state = method.phi, get_method_state(method)
@@ -206,7 +206,7 @@ def test_classifier_and_learned_tensors_have_separate_learning_rates():
         create_optimizer(network, [], TrainingRecipe(lr=1, batch=1, epochs=1, optimiser="adams"), 10, frozen=False)
 
 
-def test_weight_average_moves_at_a_constant_rate_or_with_a_warm_up():
+def test_weight_average_moves_by_its_decay_which_is_lower_during_warm_up():
     network, average = Small(0), Small(1)
     before = average.classifier.weight.clone()
     update_average(average, network, 0.9997)
@@ -249,7 +249,7 @@ def test_published_recipes_of_cole_et_al_and_lagc_drop_the_incomplete_last_batch
     assert leaving_out == theirs | {"lagc"}
 
 
-def test_second_stage_starts_from_classifier_and_estimates_of_the_best_frozen_epoch(problem):
+def test_training_of_the_whole_network_starts_from_the_best_epoch_of_the_frozen_stage(problem):
     """Of six frozen epochs the third is called the best, and the seventh trains the whole network."""
     kept, begun = [], []
     training = begin(problem, "role+linear_init", best=lambda: kept[2])
@@ -269,7 +269,7 @@ def test_second_stage_starts_from_classifier_and_estimates_of_the_best_frozen_ep
 
 
 @pytest.mark.parametrize("name", ["role+linear_init", "an_ls+linear_init"])
-def test_training_result_is_never_an_epoch_of_the_frozen_stage(problem, tmp_path, name):
+def test_best_epoch_of_two_stage_training_is_never_one_with_a_frozen_backbone(problem, tmp_path, name):
     class Falling(Task):
         def val_map(self, probabilities):
             return 1 / (1 + len(trainer.history))
@@ -293,7 +293,7 @@ def test_training_result_is_never_an_epoch_of_the_frozen_stage(problem, tmp_path
     assert all(map(torch.equal, again.best_epoch.learned, best.best_epoch.learned))
 
 
-def test_linear_start_gives_the_classifier_the_weights_of_a_linear_head(problem):
+def test_linear_start_trains_only_the_classifier_and_passes_on_learned_estimates(problem):
     network = Small()
     body = network.body[0].weight.clone()
     learned = fit_linear_start(network, problem.examples, problem.labels, make_method("role"), epochs=8)
@@ -409,7 +409,7 @@ def residual(seed=0) -> Pretrained:
     return Pretrained(network.eval(), "torchvision", 32, (0.5,) * 3, (0.5,) * 3, "bilinear")
 
 
-def test_backbone_gets_a_linear_classifier_or_a_map_network_as_the_method_requires():
+def test_whole_network_for_lagc_is_a_map_network_and_otherwise_a_linear_classifier():
     linear = build_whole_network(residual(), 3, make_method("an"))
     assert isinstance(linear, WholeNetwork)
     assert linear(torch.zeros(2, 3, 64, 64)).shape == (2, 3)

@@ -41,7 +41,7 @@ def image():
     return pixels
 
 
-def test_heat_map_is_high_where_the_evidence_is(colors, image):
+def test_heat_map_is_high_at_the_object_and_near_zero_elsewhere(colors, image):
     heat = compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, 0)
     assert heat.shape == (SIDE, SIDE) and heat.dtype == np.float32
     assert heat[:12, :12].min() > 0.9 and heat[32:, 32:].max() < 0.01
@@ -59,7 +59,7 @@ def test_heat_maps_of_several_classes_equal_single_ones_with_one_backbone_pass(c
         assert np.array_equal(together[place], compute_heat_map(colors, torch.eye(3), torch.zeros(3), image, index))
 
 
-def test_heat_map_of_a_class_without_evidence_is_zero(colors, image):
+def test_heat_map_of_a_class_without_positive_weights_is_zero(colors, image):
     against = -torch.eye(3)
     assert not compute_heat_map(colors, against, torch.zeros(3), image, 0).any()
     assert not compute_heat_map(colors, torch.zeros(3, 3), torch.zeros(3), image, [0, 1]).any()

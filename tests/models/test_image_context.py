@@ -44,7 +44,7 @@ def by_hand(context: ImageContext, labels: np.ndarray, image: int) -> float:
     st.lists(st.sampled_from([np.nan, 0.0, 30_000.0, 90_000.0]), min_size=IMAGES, max_size=IMAGES),
     st.lists(st.integers(-1, 1), min_size=IMAGES, max_size=IMAGES),
 )
-def test_context_rate_matches_a_hand_count_over_other_events(events, place_of, times, labels):
+def test_class_rate_at_a_place_and_hour_matches_a_hand_count_over_other_events(events, place_of, times, labels):
     context = ImageContext(np.array(events), np.array(place_of)[events], np.array(times))
     answers = np.array(labels, np.int8)
     rows = np.flatnonzero(answers)
@@ -81,7 +81,7 @@ def probabilities(features, labels, context) -> np.ndarray:
     return model.probabilities
 
 
-def test_place_context_helps_a_class_tied_to_one_place_and_hardly_affects_others():
+def test_place_context_improves_predictions_only_of_a_class_that_depends_on_the_place():
     features, labels, places = of_places(informative=True)
     context = ImageContext(np.arange(400) // 4, places, np.full(400, np.nan))
     found = probabilities(features, labels, context)[200:]
@@ -91,7 +91,7 @@ def test_place_context_helps_a_class_tied_to_one_place_and_hardly_affects_others
     assert np.abs(used - without).mean() < 0.05
 
 
-def test_context_without_known_places_leaves_predictions_exactly_unchanged():
+def test_context_of_places_with_one_event_each_leaves_predictions_unchanged():
     features, labels, _ = of_places(informative=True)
     alone = ImageContext(np.arange(400) // 4, np.arange(400) // 4, np.full(400, np.nan))
     np.testing.assert_array_equal(probabilities(features, labels, alone), probabilities(features, labels, None))

@@ -50,7 +50,7 @@ def decoder(seed: int = 0, **sizes) -> LabelDecoder:
 # -- the decoder
 
 
-def test_decoder_returns_one_logit_and_when_projecting_one_unit_embedding_per_class():
+def test_label_decoder_returns_logits_and_on_request_unit_length_embeddings_per_class():
     network, maps = decoder(projection=6), torch.randn(3, 12, 4, 7)
     assert network(maps).shape == (3, 5)
     network.projecting = True
@@ -71,7 +71,7 @@ def test_decoder_weights_depend_on_the_seed_and_leave_the_global_generator_uncha
     assert not torch.equal(one.queries, third.queries)
 
 
-def test_decoder_without_reduction_has_the_published_layer_sizes():
+def test_label_decoder_without_dimension_reduction_has_the_published_layer_sizes():
     network = LabelDecoder(32, 3)
     assert isinstance(network.reduce, torch.nn.Identity)
     assert network.queries.shape == (3, 32)
@@ -80,7 +80,7 @@ def test_decoder_without_reduction_has_the_published_layer_sizes():
     assert network.decoder[0].attention.num_heads == 4
 
 
-def test_decoder_refuses_an_indivisible_width():
+def test_label_decoder_refuses_a_width_not_divisible_by_its_heads():
     with pytest.raises(ValueError, match="width of 10 can be divided neither"):
         decoder(width=10)
     with pytest.raises(ValueError, match="width of 12 must be divisible by the 8 heads"):
@@ -106,7 +106,7 @@ def test_position_encoding_equals_the_detr_formula():
 # -- losses (golden figures: test_losses_golden.py)
 
 
-def test_consistency_loss_follows_given_labels_over_the_weak_view():
+def test_consistency_loss_prefers_given_labels_to_predictions_of_the_weak_view():
     weak = torch.tensor([[9.0, -9.0, 9.0]])
     strong = torch.zeros(1, 3, requires_grad=True)
     consistency_loss(weak, strong, torch.tensor([[-1.0, 1.0, 0.0]]), threshold=0.6).backward()
@@ -253,7 +253,7 @@ def test_second_lagc_stage_starts_halfway_with_a_new_optimizer_and_contrastive_l
     assert found[1][2] >= 2  # both marked cells at least
 
 
-def test_embedding_queue_excludes_absent_and_held_out_labels():
+def test_embedding_queue_excludes_absent_and_masked_labels():
     method = make_method("lagc", projection=2)
     labels = torch.tensor([[1, -1, 0, 1]], dtype=torch.int8)
     method.begin(labels, torch.tensor([[True, True, True, False]]), 2, torch.Generator())
@@ -349,7 +349,7 @@ def test_cutout_covers_a_quarter_of_the_image_unless_clipped_at_the_border():
     assert min(shares) > 0.05
 
 
-def test_map_examples_draw_random_views_in_training_and_plain_views_otherwise():
+def test_feature_map_batches_use_random_views_in_training_and_plain_views_otherwise():
     maps = [np.full((4, 1, 2, 2), 10 * image) + np.arange(4).reshape(4, 1, 1, 1) for image in range(50)]
     examples = MapExamples(maps, weak=2)
     plain = examples.batch(torch.tensor([3, 1]), 1, False, torch.Generator())
@@ -407,7 +407,7 @@ def test_disk_space_check_raises_when_the_feature_maps_do_not_fit(tmp_path):
         check_disk_space(tmp_path / "maps", 10**18)
 
 
-def test_make_views_returns_the_same_views_for_the_same_seed():
+def test_augmented_image_views_are_the_same_for_the_same_seed():
     plain = torch.randint(0, 256, (3, 32, 32), dtype=torch.uint8)
     once, again, other = make_views(plain, 7), make_views(plain, 7), make_views(plain, 8)
     assert torch.equal(once[1], plain.flip(2))
@@ -415,7 +415,7 @@ def test_make_views_returns_the_same_views_for_the_same_seed():
     assert not torch.equal(once[2], other[2])
 
 
-def test_surrogate_head_approximates_the_given_probabilities():
+def test_linear_surrogate_head_approximates_the_probabilities_of_another_model():
     random = np.random.default_rng(0)
     features = random.normal(size=(300, 6)).astype(np.float32)
     head = Head(6, 3)
@@ -487,7 +487,7 @@ def test_stopped_worker_keeps_the_feature_maps_it_has_computed(labeled, project)
 
 
 @pytest.mark.training
-def test_lagc_training_without_an_image_file_still_stores_its_prediction(labeled, project, photos):
+def test_lagc_training_stores_predictions_for_an_image_whose_file_is_missing(labeled, project, photos):
     db, known = labeled
     worker = Worker(project)
     try:

@@ -48,7 +48,7 @@ def test_one_positive_per_image_ranks_hidden_positives_above_chance(name):
 @pytest.mark.training
 # Rows to compare with promise nothing: projects do not offer them, and some learn from no absence at all.
 @over(name=[name for name in ON_FEATURES if not METHODS[name].yardstick])
-def test_absent_cell_scores_no_higher_than_an_identical_unseen_cell(name):
+def test_absent_label_is_predicted_no_higher_than_an_unseen_label_of_an_identical_image(name):
     features = np.repeat(np.eye(3, dtype=np.float32), [20, 10, 10], axis=0)
     labels = np.zeros((40, 2), np.int8)
     labels[:20, 0] = 1
@@ -165,7 +165,7 @@ def test_class_without_positives_has_no_probabilities():
     assert not head.weight[2].any()
 
 
-def test_class_with_only_masked_positives_has_no_model():
+def test_class_whose_present_labels_are_all_masked_gets_no_linear_model():
     features, labels, _ = photos()
     mask = np.ones(labels.shape, bool)
     mask[:, 1] = labels[:, 1] != 1
@@ -174,7 +174,7 @@ def test_class_with_only_masked_positives_has_no_model():
 
 @pytest.mark.training
 @over(name=ON_FEATURES)
-def test_masked_cells_do_not_change_the_head(name):
+def test_linear_head_training_ignores_the_value_of_masked_labels(name):
     features, labels, _ = photos()
     mask = np.random.default_rng(1).random(labels.shape) < 0.8
     mask[:8] = True
@@ -189,7 +189,7 @@ def test_masked_cells_do_not_change_the_head(name):
     name=ON_FEATURES,
     images__classes__batch=[(1, 1, None), (1, 5, None), (3, 300, None), (40, 1, None), (5, 2, 1), (7, 3, 100)],
 )
-def test_smallest_projects_can_be_trained(name, images, classes, batch):
+def test_every_method_trains_on_the_smallest_number_of_images_and_classes(name, images, classes, batch):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(images, 6)).astype(np.float32)
     labels = np.zeros((images, classes), np.int8)
@@ -204,7 +204,7 @@ def test_smallest_projects_can_be_trained(name, images, classes, batch):
 
 @pytest.mark.training
 @over(name=ON_FEATURES, value=[1, -1, 0])
-def test_uniform_labels_give_defined_probabilities(name, value):
+def test_training_on_only_present_only_absent_or_no_labels_gives_defined_probabilities(name, value):
     features, _, _ = photos(images=30)
     p = trained(features, np.full((30, 3), value, np.int8), name).probabilities(features)
     if value != 1:
@@ -282,7 +282,7 @@ def test_integer_features_are_refused():
         fit(Head(3, 1), np.ones((2, 3), np.int64), np.ones((2, 1), np.int8), make_method("an"))
 
 
-def test_method_may_train_parameters_besides_the_head():
+def test_training_updates_additional_learned_parameters_of_a_method():
     class Estimating(AN):
         def begin(self, labels, mask, epochs, generator):
             super().begin(labels, mask, epochs, generator)
@@ -301,7 +301,7 @@ def test_method_may_train_parameters_besides_the_head():
     assert (method.estimate > 0.2).all()
 
 
-def test_probabilities_do_not_depend_on_the_row_chunks():
+def test_head_probabilities_do_not_depend_on_the_chunk_size():
     features, labels, _ = photos()
     head = trained(features, labels, epochs=2)
     many = np.tile(features, (ROWS_PER_CHUNK // len(features) + 1, 1))

@@ -55,7 +55,7 @@ def test_logistic_fit_of_groups_equals_separate_fits_and_keeps_the_prior_without
     np.testing.assert_allclose(together.information[2], shared["precision"])
 
 
-def test_logistic_information_equals_the_second_derivative_of_the_cost():
+def test_information_matrix_of_a_logistic_fit_equals_the_second_derivative_of_the_cost():
     of_one = problem(0, 50, 3)
     fitted = fit_logistic(**of_one)
     step = 1e-4 * np.eye(3)

@@ -223,7 +223,7 @@ def test_loss_refuses_mismatched_shapes_and_wrong_dtypes(name):
 
 
 @every_loss
-def test_loss_table_key_equals_the_loss_name(name):
+def test_key_in_the_losses_registry_equals_the_name_of_the_loss(name):
     assert LOSSES[name].name == name
 
 
@@ -238,12 +238,12 @@ def test_loss_reductions_differ_only_by_their_divisor(name):
     assert total == pytest.approx(12 * mean, rel=1e-12)
 
 
-def test_default_reduction_is_images_for_per_image_losses_and_cells_for_others():
+def test_losses_average_over_images_if_defined_per_image_and_otherwise_over_labels():
     for name, kind in LOSSES.items():
         assert make_loss(name).reduction == ("images" if issubclass(kind, PerImageLoss) else "cells")
 
 
-def test_per_image_loss_refuses_per_cell():
+def test_per_cell_values_of_a_loss_defined_per_image_are_refused():
     with pytest.raises(TypeError, match="whole images"):
         make_loss("zlpr").per_cell(cells([0.0]), cells([PRESENT]))
 
@@ -296,7 +296,7 @@ def test_make_loss_refuses_an_invalid_constant_by_name(name, constants):
         make_loss(name, **constants)
 
 
-def test_eps_bounds_the_loss_of_a_saturated_error_and_its_gradient_vanishes():
+def test_eps_bounds_the_log_loss_of_a_confident_mistake_and_its_gradient_vanishes():
     far = torch.tensor([-60.0], dtype=torch.float64, requires_grad=True)
     value = negative_log_sigmoid(far, 1e-5)
     value.backward()

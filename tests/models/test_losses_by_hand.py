@@ -142,7 +142,7 @@ def test_expected_positive_regularization_equals_the_value_worked_out_by_hand():
     assert paper(logits, labels).item() == pytest.approx(2 * LOG43 / 2 + 3 / 4, rel=1e-12)
 
 
-def test_every_loss_has_a_value_worked_out_by_hand():
+def test_every_loss_has_a_hand_computed_test_value():
     assert {name for name, *_ in BY_HAND} | {"expected_positive_regularization"} == set(LOSSES)
 
 

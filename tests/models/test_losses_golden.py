@@ -261,12 +261,12 @@ def test_loss_value_and_gradient_match_the_published_code(vector):
         close_where_finite(at[name].grad, array(theirs))
 
 
-def test_every_block_of_the_golden_file_is_used_by_a_test():
+def test_every_block_of_published_reference_values_is_used_by_a_test():
     blocks = {re.sub(r"^onecycle.*", "onecycle", name) for name in GOLDEN}
     assert blocks - {"meta", "inputs", "vectors"} <= set(BLOCKS)
 
 
-def test_golden_file_contains_all_vectors_and_methods():
+def test_file_of_published_loss_values_contains_all_vectors_and_methods():
     vectors = json.loads(OURS.read_text())["vectors"]
     assert len(vectors) == 84
     assert sum(vector["official"] for vector in vectors) == 60

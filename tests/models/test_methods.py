@@ -64,7 +64,7 @@ def test_published_settings_cover_every_benchmark_set_and_build_the_method(name)
 
 
 @every_method
-def test_methods_do_not_stop_early_without_a_decline(name):
+def test_methods_do_not_stop_training_early_while_the_validation_score_rises(name):
     method = begun(name, [[1, 0], [0, 1]])
     assert not any(method.should_stop_early(scores) for scores in ([], [0.5], [0.4, 0.5]))
 
@@ -82,12 +82,12 @@ def test_early_stopping_matches_the_rule_of_each_method(name, goes_on, ends):
     assert make_method(name).should_stop_early(ends)
 
 
-def test_shared_protocol_refuses_a_constant_without_a_value_for_each_set():
+def test_shared_protocol_refuses_a_constant_without_one_value_per_benchmark_set():
     with pytest.raises(ValueError, match=r"k has 2 values.*voc, coco, nus, cub"):
         shared_protocol(k=(1.5, 2.9))
 
 
-def test_default_method_is_auto_and_reads_regions():
+def test_default_method_is_auto_and_trains_on_region_embeddings():
     assert DEFAULT_METHOD == make_method().name == "auto"
     assert make_method().reads == "regions" and not make_method().full_labels
 
@@ -157,7 +157,7 @@ def test_make_method_refuses_an_invalid_parameter_by_name(name, parameters):
 
 
 @every_method
-def test_second_training_of_a_method_equals_the_first(name):
+def test_second_training_with_the_same_method_object_equals_the_first(name):
     labels = torch.tensor([[1, 0], [0, 1], [1, 0], [0, 0]], dtype=torch.int8)
     logits = torch.tensor([[2.0, -1.0], [0.1, 0.4], [1.0, -0.5], [0.3, 0.2]])
     method = make_method(name)
@@ -198,7 +198,7 @@ def test_method_loss_uses_the_labels_and_mask_of_the_batch_rows(name):
     assert logits.grad[0, 1] == 0  # and its second cell may not be used
 
 
-def test_gr_reaches_the_end_of_its_schedule_only_with_the_paper_schedule():
+def test_gr_reaches_its_final_weight_in_the_last_epoch_only_with_the_paper_schedule():
     by_code, by_paper = begun("gr", [[1, 0]]), begun("gr", [[1, 0]], schedule="paper")
     for method in (by_code, by_paper):
         method.begin_epoch(10)
@@ -245,13 +245,13 @@ def test_em_apl_computes_no_predictions_after_the_last_epoch():
     method.end_epoch(1, lambda: pytest.fail("asked after the only epoch"))
 
 
-def test_pseudo_negatives_are_the_least_likely_labels_and_store_their_probability():
+def test_pseudo_negatives_are_the_least_likely_unseen_labels_with_their_probability():
     targets = torch.tensor([[0.0], [1.0], [0.0], [-0.5], [0.0]])
     write_pseudo_negatives(targets, torch.tensor([[0.4], [0.01], [0.2], [0.0], [0.3]]), torch.tensor([2]))
     assert targets[:, 0].tolist() == pytest.approx([0.0, 1.0, -0.2, -0.5, -0.3])
 
 
-def test_pseudo_negative_count_over_the_unseen_labels_takes_all_of_them():
+def test_pseudo_negative_count_above_the_number_of_unseen_labels_selects_all_of_them():
     targets = torch.tensor([[0.0], [1.0]])
     write_pseudo_negatives(targets, torch.tensor([[0.4], [0.1]]), torch.tensor([9]))
     assert targets[:, 0].tolist() == pytest.approx([-0.4, 1.0])

@@ -43,18 +43,18 @@ def test_select_lowest_prefers_the_earlier_row_of_ties_and_respects_the_count():
 # Large loss
 
 
-def test_rejection_count_grows_by_a_constant_share_after_the_first_epoch():
+def test_large_loss_rejection_count_grows_by_a_constant_percentage_after_the_first_epoch():
     assert [count_rejections(epoch, 100, 12.5) for epoch in (1, 2, 3, 5)] == [0, 13, 25, 50]
     assert [count_rejections(epoch, 100, 12.5, constant=True) for epoch in (1, 2, 3, 5)] == [0, 13, 13, 13]
 
 
-def test_rejection_count_rounds_like_repeated_subtraction():
+def test_large_loss_rejection_count_rounds_like_the_published_repeated_subtraction():
     # 1 - 0.999 is a little more than 0.001 in floating point, so the published code rejects 2 of 1000 cells, not 1.
     assert count_rejections(2, 1000, 0.1) == math.ceil(1000 * (1 - (1 - 0.001))) == 2
     assert count_rejections(2, 1000, 0.1, constant=True) == 1
 
 
-def test_rejection_count_never_exceeds_the_number_of_labels():
+def test_large_loss_rejection_count_never_exceeds_the_number_of_labels():
     assert count_rejections(30, 12, 50.0) == 12
     assert count_rejections(5, 12, 0.0) == 0
 
@@ -165,7 +165,7 @@ def test_splc_never_corrects_an_absent_label():
 # Expected negative
 
 
-def test_en_negatives_match_the_expected_count_and_have_the_lowest_averages():
+def test_en_treats_labels_with_the_lowest_average_probability_as_absent():
     labels, _ = random_labels(40, 4)
     method = begun("en", labels, k=2.0, momentum=0.5)
     rows = torch.arange(40)
@@ -183,7 +183,7 @@ def test_en_negatives_match_the_expected_count_and_have_the_lowest_averages():
         assert average[negative, column].max() < average[spared, column].min()
 
 
-def test_en_positive_counts_scale_the_present_labels_by_k_without_falling_below_them():
+def test_en_expected_positives_are_k_times_the_present_labels_and_at_least_as_many():
     labels = torch.zeros(30, 3)
     labels[:20, 0], labels[20:, 1] = PRESENT, PRESENT
     everything = torch.ones(30, 3, dtype=torch.bool)
@@ -234,7 +234,7 @@ def test_role_initial_estimates_depend_on_the_seed():
     assert torch.equal(one.phi, same.phi) and not torch.equal(one.phi, other.phi)
 
 
-def test_role_momentum_moves_estimates_of_images_outside_the_batch():
+def test_optimizer_momentum_moves_role_estimates_of_images_outside_the_batch():
     labels, logits = random_labels(4, 3)
     method, optimiser = begun("role", labels), Adam()
     for group in method.parameter_groups():
@@ -349,7 +349,7 @@ def test_opml_sp_computes_no_predictions_it_does_not_use():
     method.end_epoch(1, lambda: pytest.fail("asked though nothing depends on it"))
 
 
-def test_opml_sp_without_its_additions_equals_opml():
+def test_opml_sp_with_its_extra_terms_disabled_equals_opml():
     labels, logits = random_labels(6, 4)
     plain = begun("opml", labels, a=1.0, b=-1.0)
     bare = begun("opml_sp", labels, a=1.0, b=-1.0, gamma=0.0, rho=0.0, strength=0.0)

@@ -44,7 +44,7 @@ def is_full(kept: Counted, features: np.ndarray, rows: np.ndarray, centre: torch
     return changed
 
 
-def test_incremental_sums_equal_full_sums_over_many_trainings(features):
+def test_incrementally_updated_embedding_moments_equal_recomputed_ones(features):
     chance, kept, centre = np.random.default_rng(1), Counted(), torch.rand(DIMENSIONS)
     rows = np.sort(chance.permutation(IMAGES)[:200])
     assert is_full(kept, features, rows, centre) == 200
@@ -57,7 +57,7 @@ def test_incremental_sums_equal_full_sums_over_many_trainings(features):
 
 
 @pytest.mark.parametrize("what", ["stayed", "gone", "cut off", "centre", "most"])
-def test_sums_are_recomputed_when_embeddings_change_or_most_rows_are_new(features, what):
+def test_embedding_moments_are_recomputed_when_embeddings_change_or_most_rows_are_new(features, what):
     kept, centre, rows = Counted(), torch.rand(DIMENSIONS), np.arange(100, 200)
     is_full(kept, features, rows, centre)
     rows = np.arange(90, 190)
@@ -69,7 +69,7 @@ def test_sums_are_recomputed_when_embeddings_change_or_most_rows_are_new(feature
     assert is_full(kept, features, rows, centre + 0.1 if what == "centre" else centre) == 100 + in_vain
 
 
-def test_interrupted_training_keeps_no_partial_sums(features):
+def test_interrupted_training_keeps_no_partial_embedding_moments(features):
     kept, centre = Counted(), torch.rand(DIMENSIONS)
     is_full(kept, features, np.arange(100), centre)
     told = []
@@ -85,7 +85,7 @@ def test_interrupted_training_keeps_no_partial_sums(features):
     assert is_full(kept, features, rows, centre) == 100
 
 
-def test_masked_cells_count_as_their_class_average(features):
+def test_masked_labels_count_as_the_average_of_their_class_in_embedding_moments(features):
     centre, rows = torch.rand(DIMENSIONS), np.arange(0, IMAGES, 2)
     answers, blank = torch.rand(len(rows), CLASSES), torch.rand(len(rows), CLASSES) < 0.3
     answers = answers.masked_fill(blank, 0.0)

@@ -20,7 +20,7 @@ def two_threads():
 
 
 @pytest.mark.parametrize(("rows", "size"), [(0, 10), (7, 10), (10, 10), (101, 10), (400, 1)])
-def test_block_pass_processes_every_row_once_and_restores_the_torch_threads(two_threads, rows, size):
+def test_multithreaded_pass_processes_every_row_once_and_restores_the_torch_threads(two_threads, rows, size):
     counts = np.zeros(rows, int)
 
     def work(block: slice) -> None:
@@ -31,7 +31,7 @@ def test_block_pass_processes_every_row_once_and_restores_the_torch_threads(two_
     assert (counts == 1).all() and torch.get_num_threads() == 2
 
 
-def test_block_pass_runs_in_the_calling_thread_when_torch_has_one_thread(two_threads):
+def test_multithreaded_pass_uses_the_calling_thread_when_torch_has_one_thread(two_threads):
     torch.set_num_threads(1)
     names = set()
     run_in_blocks(100, 1, lambda block: names.add(threading.current_thread().name))
@@ -39,7 +39,7 @@ def test_block_pass_runs_in_the_calling_thread_when_torch_has_one_thread(two_thr
 
 
 @pytest.mark.parametrize(("where", "call"), [("work", 1), ("work", 20), ("tell", 1)])
-def test_block_pass_ends_and_raises_an_error_from_any_thread(two_threads, where, call):
+def test_multithreaded_pass_stops_and_raises_an_error_of_any_thread(two_threads, where, call):
     done = []
 
     def fail(*_: object) -> None:

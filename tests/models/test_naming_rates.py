@@ -39,7 +39,7 @@ def trained(features: np.ndarray, labels: np.ndarray, overlooked: float) -> tupl
     return model, model.probabilities(features, None)
 
 
-def test_leave_one_out_predictions_and_naming_rates_equal_explicit_refits():
+def test_leave_one_out_predictions_and_estimated_naming_rates_equal_explicit_refits():
     rng = np.random.default_rng(0)
     units = torch.from_numpy(rng.normal(size=(40, 5)) / 3)
     marked = torch.from_numpy(rng.random((40, 3)) < 0.4)
@@ -64,7 +64,7 @@ def test_leave_one_out_predictions_and_naming_rates_equal_explicit_refits():
     assert (expected != 0).any() and logs.numpy() == pytest.approx(expected.numpy(), abs=1e-9)
 
 
-def test_raised_classes_follow_the_true_naming_rates_and_improve_hidden_ap():
+def test_estimated_naming_rates_follow_the_true_ones_and_improve_hidden_ap():
     gains, right = [], []
     for seed in range(4):
         features, truth = things(600, seed)
@@ -78,7 +78,7 @@ def test_raised_classes_follow_the_true_naming_rates_and_improve_hidden_ap():
     assert min(right) > 0.8 and np.mean(gains) > 0.01, (right, gains)
 
 
-def test_naming_rates_barely_change_hidden_ap_with_random_clicks():
+def test_correction_for_unnamed_classes_barely_changes_hidden_ap_with_random_clicks():
     changes = []
     for seed in range(4):
         features, truth = things(600, seed)
@@ -88,7 +88,7 @@ def test_naming_rates_barely_change_hidden_ap_with_random_clicks():
     assert abs(np.mean(changes)) < 0.005, changes
 
 
-def test_class_with_few_present_labels_is_raised_little_and_one_without_any_not_at_all():
+def test_logits_of_a_class_with_few_present_labels_are_raised_little():
     features, truth = things(300, 0)
     labels = draw_clicks(truth, 1.0, 0)
     labels[:, 4] = 0
@@ -98,7 +98,7 @@ def test_class_with_few_present_labels_is_raised_little_and_one_without_any_not_
     assert raised[4] == 0 and abs(raised[5]) < 0.5 * abs(np.log(MIN_RATE)) / (1 + HALFWAY_MARKS) + 1e-6
 
 
-def test_class_the_model_cannot_predict_is_barely_raised():
+def test_logits_of_a_class_that_the_model_cannot_predict_are_barely_raised():
     features, truth = things(600, 0)
     truth[:, 5] = np.random.default_rng(1).random(600) < 0.05  # nothing in the features says where it is
     truth[~truth.any(1), 0] = True

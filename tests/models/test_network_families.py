@@ -63,7 +63,7 @@ class Patches(nn.Module):
 
 
 @pytest.mark.parametrize("pooling", ["token", "avg"])
-def test_regions_of_token_networks_average_their_patches_and_ignore_registers(pooling):
+def test_regions_of_transformer_backbones_average_patches_without_register_tokens(pooling):
     backbone = Backbone("patches", Pretrained(Patches(pooling), "timm", 96, (0.0,) * 3, (1.0,) * 3, "bilinear"))
     image = noise(1, 96)
     features, regions = backbone.features_and_regions(image)
@@ -100,7 +100,7 @@ def test_transformer_heatmaps_have_the_size_of_the_image(family, folders):
     assert heat.shape == (9, size, size) and heat.max() > 0.9
 
 
-def test_to_map_skips_class_and_register_tokens_and_orders_patches_by_row(folders):
+def test_feature_map_of_a_transformer_skips_special_tokens_and_orders_patches_by_row(folders):
     backbone = load_backbone(folders("dinov2"))
     tokens = torch.arange(5 + 36.0).view(1, 41, 1)
     places = backbone.to_map(tokens)[0, 0]
@@ -145,7 +145,7 @@ def test_every_network_family_matches_timm_models_of_its_published_size():
     assert families.find_family("vit_base_patch16_siglip_224") is families.find_family("convnext_tiny") is None
 
 
-def test_joined_backbones_match_their_parts_and_have_equal_norm(folders):
+def test_combined_backbones_concatenate_embeddings_of_equal_norm(folders):
     small, large = (load_pretrained(folders(family)) for family in ("dinov2", "siglip"))
     name = f"{folders('dinov2')}+{folders('siglip')}"
     backbone = load_backbone(name)
@@ -287,7 +287,7 @@ def test_missing_tokenizer_is_reported_while_image_embeddings_still_work(tmp_pat
         prepare_backbone(name)
 
 
-def test_text_image_network_refuses_a_backbone_without_texts(folders):
+def test_text_image_network_refuses_a_backbone_without_a_text_encoder(folders):
     source = load_pretrained(folders("cnn"))
     with pytest.raises(ValueError, match="knows nothing of texts"):
         TextImageNetwork(Backbone("cnn", source), source)

@@ -51,7 +51,7 @@ def test_packaged_backbone_reports_its_input_size_dimensions_and_normalization(l
     assert lite0.mean == lite0.std == (0.5, 0.5, 0.5)
 
 
-def test_embeddings_equal_the_output_of_trunk_and_tail(lite0):
+def test_backbone_embeddings_equal_the_output_of_its_trunk_and_tail_modules(lite0):
     images = torch.randint(0, 256, (7, 3, 224, 224), dtype=torch.uint8)
     with torch.no_grad():
         published = nn.Sequential(lite0.trunk, lite0.tail)(lite0.normalize(images))
@@ -77,7 +77,7 @@ def test_regions_are_pooled_from_the_feature_map_and_average_to_the_embedding(li
 
 
 @pytest.mark.parametrize("fixture", ["lite2", "lite0"])
-def test_regions_are_in_reading_order(fixture, request):
+def test_region_embeddings_are_ordered_by_row_from_the_top_left(fixture, request):
     backbone = request.getfixturevalue(fixture)
     size = backbone.input_size
     images = torch.full((REGION_COUNT + 1, 3, size, size), 128, dtype=torch.uint8)  # the last one stays empty
@@ -91,7 +91,7 @@ def test_regions_are_in_reading_order(fixture, request):
 
 
 @pytest.mark.parametrize("name", ["mobilenetv3_small_050", "convnext_atto", "mobilenetv4_conv_small_035"])
-def test_regions_equal_the_embedding_for_a_uniform_feature_map(name):
+def test_region_embeddings_of_a_uniform_feature_map_equal_the_image_embedding(name):
     backbone = _tiny(name)
     assert backbone.sees_regions
     # Of an image whose map is the same everywhere, each region is what the whole is.
@@ -134,7 +134,7 @@ def test_preprocessing_squashes_the_image_without_cropping(lite0):
 
 
 @pytest.mark.parametrize("name", ["resnet10t", "mobilenetv3_small_050", "convnext_atto", "efficientnet_lite0"])
-def test_fastest_forward_equals_the_original_network(name):
+def test_fastest_inference_variant_of_a_network_gives_the_original_output(name):
     backbone = _tiny(name)
     for module in backbone.trunk.modules():  # untrained statistics would hide a batch norm folded wrongly
         if isinstance(module, nn.BatchNorm2d):
@@ -226,7 +226,7 @@ def test_tampered_weights_file_is_refused(tmp_path, monkeypatch):
         load_backbone("efficientnet_lite0")
 
 
-def test_translate_weights_names_a_weight_without_a_matching_parameter():
+def test_translating_packaged_weights_names_a_weight_without_a_matching_parameter():
     network = timm.create_model("tf_efficientnet_lite0", pretrained=False)
     with pytest.raises(ValueError, match=r"'_blocks.99._bn1.weight'"):
         translate_weights({"_blocks.99._bn1.weight": torch.zeros(1)}, network)

@@ -61,7 +61,7 @@ def hidden_ap(world, answered: int, clicks: int, *names: str):
 
 @pytest.mark.training
 @pytest.mark.parametrize("answered", [0, pytest.param(150, marks=pytest.mark.slow)])
-def test_good_predictions_improve_hidden_ap_and_bad_ones_do_no_harm(world, answered):
+def test_imported_predictions_improve_hidden_ap_when_good_and_hardly_lower_it_when_bad(world, answered):
     alone, _ = hidden_ap(world, answered, 40)
     gains = {name: round(hidden_ap(world, answered, 40, name)[0] - alone, 2) for name in world[2]}
     good = {name: gain for name, gain in gains.items() if name in ("good", "good, as scores", "silent on half")}
@@ -70,7 +70,7 @@ def test_good_predictions_improve_hidden_ap_and_bad_ones_do_no_harm(world, answe
 
 
 @pytest.mark.training
-def test_auto_learns_a_weight_per_class_and_source_and_downweights_random_scores(world):
+def test_auto_learns_a_weight_per_class_and_prediction_source_low_for_random_scores(world):
     features, truth, sources = world
     mixed = sources["good"].scores.copy()
     mixed[:, 1] = sources["random"].scores[:, 1]
@@ -82,7 +82,7 @@ def test_auto_learns_a_weight_per_class_and_source_and_downweights_random_scores
 
 
 @pytest.mark.training
-def test_class_with_an_uninformative_name_loses_the_weight_of_its_name_scores(world):
+def test_class_with_an_uninformative_name_gets_a_low_weight_for_its_text_scores(world):
     features, truth, sources = world
     fits = np.array(np.log(sources["good"].scores.astype(np.float64)))
     fits[:, 2] = np.random.default_rng(2).normal(size=IMAGES)  # it is called "type B"
@@ -94,7 +94,7 @@ def test_class_with_an_uninformative_name_loses_the_weight_of_its_name_scores(wo
     assert ap > hidden_ap(world, 350, 40)[0] + 2
 
 
-def test_class_trust_falls_when_clicked_images_score_no_higher_than_others():
+def test_trust_in_imported_scores_of_a_class_falls_when_its_images_score_no_higher():
     chance = np.random.default_rng(0)
     labels, inputs = np.zeros((200, 2), np.int8), chance.normal(size=(200, 2))
     labels[:20] = 1
@@ -107,7 +107,7 @@ def test_class_trust_falls_when_clicked_images_score_no_higher_than_others():
     assert estimate_class_trust(np.full(200, np.nan), labels[:, 0], of_source) == of_source
 
 
-def test_first_guesses_for_unlabeled_classes_use_probabilities_but_not_scores():
+def test_classes_without_present_labels_get_imported_probabilities_but_not_scores():
     own, labels = np.full((4, 2), np.nan), np.zeros((4, 2), np.int8)
     guess = np.array([[0.9, np.nan], [0.2, np.nan], [np.nan, np.nan], [0.4, np.nan]])
     sources = [OutsideScores("a", guess, "probability"), OutsideScores("b", np.arange(8.0).reshape(4, 2), "score")]
@@ -119,7 +119,7 @@ def test_first_guesses_for_unlabeled_classes_use_probabilities_but_not_scores():
     assert told[0, 0] < first[0, 0]
 
 
-def test_stacker_treats_a_missing_score_neither_as_zero_nor_as_the_mean():
+def test_stacker_learns_the_meaning_of_a_missing_detector_score():
     chance = np.random.default_rng(1)
     speaks = np.arange(600) % 2 == 0
     present = np.where(speaks, chance.random(600) < 0.8, chance.random(600) < 0.1)  # a detector: silent where it is not

@@ -50,7 +50,7 @@ def trained(answered: int, marked: int = 200):
 
 
 @pytest.mark.parametrize("answered", [0, 60])
-def test_portable_model_returns_the_probabilities_of_the_training(answered, tmp_path):
+def test_saved_portable_model_returns_the_probabilities_computed_in_training(answered, tmp_path):
     model, codes, features, regions, unanswered = trained(answered)
     assert model.calibrated == bool(answered)
     assert model.model is not None and model.probabilities is not None
@@ -70,7 +70,7 @@ def test_portable_model_returns_the_probabilities_of_the_training(answered, tmp_
     assert float(np.nanstd(wanted)) > 0.1
 
 
-def test_portable_model_includes_the_second_model():
+def test_portable_model_includes_the_reordering_of_the_second_model():
     model, codes, features, _, _ = trained(0)
     second = model.ensemble.second
     if second is None:  # the marks of made-up images are easy to tell apart: it is fitted as if they were not

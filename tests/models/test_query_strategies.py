@@ -65,7 +65,7 @@ def test_random_strategy_ranks_every_image_first_equally_often():
     assert np.abs(np.bincount(firsts, minlength=8) - 500).max() < 125
 
 
-def test_class_without_a_model_does_not_change_the_order(arrays):
+def test_class_without_a_model_does_not_change_the_selection_order_of_images(arrays):
     without = {key: np.delete(arrays[key], 3, 1) for key in ("probabilities", "labels")}
     arrays["labels"][:, 3] = 0
     for name in ("uncertainty", "expected_missing", "class_balance", "diversity", "representative"):

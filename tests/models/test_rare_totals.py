@@ -5,7 +5,7 @@ import numpy as np
 from spmll.statistics.metrics import count_honest_totals
 
 
-def test_honest_totals_allow_twice_the_truth_and_cover_only_rare_classes():
+def test_plausible_totals_of_rare_classes_are_at_most_twice_the_true_count():
     truth = np.zeros((40, 4), bool)
     truth[:12] = True
     labels = np.zeros((40, 4), np.int8)

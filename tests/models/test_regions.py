@@ -60,7 +60,7 @@ def test_region_basis_drops_the_directions_of_least_variance():
     assert float(lost) == pytest.approx(float(values[MAX_AXES:].sum()), rel=1e-3)
 
 
-def test_region_lengths_are_those_of_the_regions_and_not_of_the_codes():
+def test_stored_region_lengths_are_exact_and_not_those_of_the_rounded_codes():
     features, regions = seen(60, 600)
     region_codes = encode_regions(learn_region_basis(features, regions), regions)
     exact = (signed_sqrt(torch.from_numpy(regions)) - region_codes.basis.centre).norm(dim=-1, keepdim=True)
@@ -69,7 +69,7 @@ def test_region_lengths_are_those_of_the_regions_and_not_of_the_codes():
     assert ((region_codes.codes * region_codes.basis.scales).norm(dim=-1, keepdim=True) < 0.999 * exact).all()
 
 
-def test_region_code_products_approximate_products_of_centered_signed_roots():
+def test_products_with_region_codes_approximate_products_with_the_original_regions():
     features, regions = seen(20, 24)
     region_codes = encode_regions(learn_region_basis(features, regions), regions)
     weight = torch.randn(24, 5, generator=torch.Generator().manual_seed(1))

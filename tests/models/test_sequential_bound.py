@@ -13,7 +13,7 @@ from spmll.statistics.sequential_bound import (
 )
 
 
-def test_faultless_sample_gives_the_expected_bound_and_number_of_answers():
+def test_sample_without_errors_gives_the_expected_error_bound_and_sample_size():
     assert count_needed_answers(100_000, 0.99) <= 350, "299 would do for a single look"
     assert count_needed_answers(60, 0.99) > 50, "one of sixty is more than 1 %"
     assert bound_wrong_cells(np.zeros(count_needed_answers(5000, 0.99), bool), 5000) == pytest.approx(
@@ -25,7 +25,7 @@ def test_faultless_sample_gives_the_expected_bound_and_number_of_answers():
         bound_wrong_cells(np.zeros(3, bool), 2)
 
 
-def test_error_bound_is_never_below_the_observed_errors_and_ends_at_the_true_count():
+def test_sequential_error_bound_covers_the_observed_errors_and_ends_at_the_true_count():
     wrong = np.zeros(200, bool)
     wrong[[3, 50, 120]] = True
     bounds = [bound_wrong_cells(wrong[:n], 200) for n in range(0, 201, 20)]
@@ -33,7 +33,7 @@ def test_error_bound_is_never_below_the_observed_errors_and_ends_at_the_true_cou
     assert all(bound >= wrong[: n * 20].sum() for n, bound in enumerate(bounds))
 
 
-def test_repeated_looks_violate_the_bound_in_at_most_5_percent_of_simulations():
+def test_sequential_bound_checked_repeatedly_fails_in_at_most_5_percent_of_simulations():
     rng = np.random.default_rng(0)
     missed = 0
     for _ in range(150):
@@ -43,7 +43,7 @@ def test_repeated_looks_violate_the_bound_in_at_most_5_percent_of_simulations():
     assert missed / 150 <= 0.05
 
 
-def test_uniform_sample_corrects_unequally_sampled_strata():
+def test_uniform_sample_drawn_from_a_stratified_sample_has_equal_probabilities():
     """Every cell of the population is as often among the first of the order as any other."""
     strata = np.repeat([0, 1], [30, 120])
     often = np.zeros(150)
@@ -56,7 +56,7 @@ def test_uniform_sample_corrects_unequally_sampled_strata():
     assert often.sum() / 2000 > 25, "not much is thrown away"
 
 
-def test_uniform_sample_keeps_its_order_when_answers_are_added():
+def test_uniform_sample_keeps_its_first_labels_when_answers_are_added():
     strata = np.repeat([0, 1], [40, 40])
     rows = np.concatenate([np.arange(30), np.arange(40, 70)])
     early = np.concatenate([np.arange(10), np.arange(40, 50)])
@@ -77,7 +77,7 @@ def sampled(rng, good: bool, cells: int = 3000, audited: int = 800):
     return StratifiedSample(scores, np.zeros(cells, int), rows, wrong[rows]), open_, wrong
 
 
-def test_lowest_threshold_keeps_the_error_rate_within_the_limit():
+def test_automatic_acceptance_threshold_keeps_the_error_rate_within_the_limit():
     sample, open_, wrong = sampled(np.random.default_rng(1), good=True)
     found = find_lowest_threshold(sample, open_, wrong & ~open_, 0.97, np.arange(0.1, 1, 0.1))
     assert 0.5 < found.threshold <= 0.8
@@ -85,12 +85,12 @@ def test_lowest_threshold_keeps_the_error_rate_within_the_limit():
     assert wrong[filled].mean() <= 0.03
 
 
-def test_uninformative_scores_give_no_threshold():
+def test_uninformative_scores_give_no_automatic_acceptance_threshold():
     sample, open_, wrong = sampled(np.random.default_rng(2), good=False)
     assert find_lowest_threshold(sample, open_, wrong & ~open_, 0.97, np.arange(0.1, 1, 0.1)).threshold is None
 
 
-def test_too_small_a_sample_gives_no_threshold_even_without_errors():
+def test_too_small_a_sample_without_errors_gives_no_automatic_acceptance_threshold():
     sample, open_, _ = sampled(np.random.default_rng(3), good=True, audited=60)
     faultless = StratifiedSample(sample.scores, sample.strata, sample.rows, np.zeros(60, bool))
     found = find_lowest_threshold(faultless, open_, np.zeros(3000, bool), 0.99, np.arange(0.1, 1, 0.1))
@@ -99,7 +99,7 @@ def test_too_small_a_sample_gives_no_threshold_even_without_errors():
     assert found.audited >= 50
 
 
-def test_errors_that_are_already_answered_do_not_count_against_the_threshold():
+def test_wrong_predictions_of_answered_labels_do_not_count_against_the_threshold():
     rng = np.random.default_rng(4)
     wrong = np.zeros(1000, bool)
     wrong[:40] = True
@@ -120,6 +120,6 @@ def test_errors_that_are_already_answered_do_not_count_against_the_threshold():
         pytest.param("worse than chance", marks=pytest.mark.slow),
     ],
 )
-def test_at_most_3_of_25_simulated_projects_break_the_guarantee(name):
+def test_at_most_3_of_25_simulated_projects_miss_the_guaranteed_precision(name):
     """The thousand of each kind are those of `benchmark/acceptance.py`; of 25 as many as 3 are still no surprise."""
     assert measure_condition(ACCEPTANCE_CONDITIONS[name], 25)["broken"] <= 3 / 25

@@ -42,7 +42,7 @@ def test_sampling_negatives_does_not_change_the_positives():
     )
 
 
-def test_sampling_with_minus_one_keeps_all_labels_and_with_zero_none():
+def test_label_sampling_with_count_minus_one_keeps_all_labels_and_with_zero_none():
     assert np.array_equal(sample_single_positives(TRUTH, -1, -1), np.where(TRUTH, 1, -1))
     assert not sample_single_positives(TRUTH, 0).any()
 

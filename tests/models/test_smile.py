@@ -63,7 +63,7 @@ def test_enhancement_loss_matches_a_hand_computed_value():
     assert loss.item() == pytest.approx(cells + graph, rel=1e-6)
 
 
-def test_unusable_cells_count_only_in_the_graph_term_of_the_enhancement_loss():
+def test_masked_labels_count_only_in_the_graph_term_of_the_smile_enhancement_loss():
     soft, linked = torch.tensor([[0.5, 0.9]]), torch.ones(1, 1, dtype=torch.bool)
     labels, usable = torch.tensor([[0.0, 1.0]]), torch.tensor([[True, False]])
     marks, divergence = torch.zeros(1, 2), torch.tensor([[0.0, 9.0]])

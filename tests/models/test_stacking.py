@@ -62,7 +62,7 @@ def answered(truth: np.ndarray, images: int) -> tuple[np.ndarray, np.ndarray]:
     return labels, unbiased
 
 
-def test_auto_without_unbiased_answers_equals_the_plain_ensemble(world):
+def test_auto_without_randomly_selected_answers_equals_the_plain_ensemble(world):
     features, truth = world
     labels, unbiased = answered(truth, 0)
     rows = np.flatnonzero((labels != 0).any(1))
@@ -86,7 +86,7 @@ def test_auto_with_unbiased_answers_estimates_the_number_of_positives(world):
 
 
 @pytest.mark.parametrize("answers", [0, 80])
-def test_stacked_model_scores_images_on_a_cluster_as_it_does_locally(world, monkeypatch, answers):
+def test_stacked_model_serialized_for_a_cluster_scores_images_as_locally(world, monkeypatch, answers):
     monkeypatch.setattr(stacking, "MAX_STACKED_CELLS", 200)  # else few images keep the scores that they were stacked by
     features, truth = world
     labels, unbiased = answered(truth, answers)
@@ -136,7 +136,7 @@ def regions_of(features: np.ndarray) -> np.ndarray:
     return np.stack([features, features * 0.5, np.roll(features, 1, 1)], 1).astype(np.float16)
 
 
-def test_wrong_answer_is_among_the_most_doubted_absent_labels(world):
+def test_wrong_absent_answer_is_among_those_with_the_highest_predicted_probability(world):
     features, truth = world
     labels, unbiased = answered(truth, 120)
     surest = scored(features, labels, unbiased)[:120, 0]
@@ -156,14 +156,14 @@ def test_class_without_a_positive_has_no_probabilities(world):
     assert np.isnan(found[:, 3]).all() and np.isfinite(found[:, :3]).all()
 
 
-def test_unbiased_answers_that_are_all_present_give_no_calibration(world):
+def test_training_with_only_present_unbiased_answers_gives_no_calibration(world):
     features, truth = world
     labels, unbiased = answered(truth, 0)
     unbiased[:] = labels == 1
     assert int(unbiased.sum()) >= MIN_UNBIASED_ANSWERS and not trained(features, labels, unbiased).calibrated
 
 
-def test_warm_start_keeps_the_weights_of_all_halves_and_changes_predictions_little(world):
+def test_warm_start_from_stored_cross_fitted_weights_changes_predictions_little(world):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     warm_start = WarmStart()
@@ -173,14 +173,14 @@ def test_warm_start_keeps_the_weights_of_all_halves_and_changes_predictions_litt
     assert set(kept) == {-1, 0, 1} and np.abs(first - again).mean() < 0.02
 
 
-def test_other_class_count_uses_labels_and_otherwise_probabilities():
+def test_expected_count_of_other_classes_uses_labels_and_otherwise_probabilities():
     labels = np.array([[1, 0, -1]], np.int8)
     chances = np.array([[0.9, 0.4, 0.8]])
     np.testing.assert_allclose(count_other_classes(labels, chances), [[0.4, 1.0, 1.4]], atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [11, 21, 24, 29, 46])
-def test_fitted_stacker_explains_answers_better_than_its_prior(seed):
+def test_fitted_stacker_has_a_lower_log_loss_than_its_prior(seed):
     # Models that are quite sure, and some rare answers that count ten times: where a whole step of Newton's method
     # throws the line past all of them.
     chance = np.random.default_rng(seed)
@@ -202,7 +202,7 @@ def test_fitted_stacker_explains_answers_better_than_its_prior(seed):
     assert surprise(fit_stacker(scores, around, columns, present, weights, 1).line) < surprise(PRIOR_MEAN)
 
 
-def test_halves_trained_in_a_separate_thread_give_the_same_probabilities(world, monkeypatch):
+def test_cross_fitting_in_a_separate_thread_gives_the_same_probabilities(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     at_once, threads = scored(features, labels, unbiased), torch.get_num_threads()
@@ -216,7 +216,7 @@ def test_halves_trained_in_a_separate_thread_give_the_same_probabilities(world, 
     np.testing.assert_allclose(beside, at_once, atol=1e-4)
 
 
-def test_ended_training_stops_the_thread_of_its_halves(world, monkeypatch):
+def test_closing_a_training_stops_its_cross_fitting_thread(world, monkeypatch):
     features, truth = world
     labels, unbiased = answered(truth, 80)
     rows = np.flatnonzero((labels != 0).any(1))
@@ -261,7 +261,7 @@ def test_training_row_selection_keeps_rare_classes_and_prioritized_images():
     assert len(np.setxor1d(rows, select_training_rows(labels, 600, first, order))) <= 24
 
 
-def test_answer_parameters_replace_default_parameters_but_not_chosen_ones(world):
+def test_auto_with_unbiased_answers_changes_default_parameters_but_not_chosen_ones(world):
     features, truth = world
     clicked, answered_too = (answered(truth, images) for images in (0, 80))
     assert trained(features, *clicked).ensemble.head_share == Auto().head

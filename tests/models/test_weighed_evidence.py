@@ -113,7 +113,7 @@ def test_prototypes_adjust_gr_loss_of_unanswered_labels_only():
     assert loss_of("gr+prototypes", None, epoch=4) == pytest.approx(loss_of("gr", None, epoch=4), rel=1e-12)
 
 
-def test_training_refuses_evidence_of_other_classes_and_clears_earlier_evidence():
+def test_vlpl_training_refuses_text_scores_of_the_wrong_shape_and_clears_earlier_ones():
     features, labels = np.ones((4, 3), np.float32), np.eye(4, 2, dtype=np.int8)
     method = make_method("vlpl")
     with pytest.raises(ValueError, match=r"evidence is \(4, 3\).*must be \(4, 2\) of floats. Were classes added"):
@@ -124,7 +124,7 @@ def test_training_refuses_evidence_of_other_classes_and_clears_earlier_evidence(
     assert method.evidence is None
 
 
-def test_every_method_needs_at_most_one_supported_kind_of_evidence():
+def test_every_method_needs_at_most_one_of_text_scores_and_prototypes():
     for name, method in METHODS.items():
         assert set(method.needs) <= {"text", "prototypes"}, name
         assert len(method.needs) <= 1, "there is one evidence"

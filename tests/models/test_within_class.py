@@ -22,14 +22,14 @@ def random_pair(images: int = 300, classes: int = 3) -> tuple[torch.Tensor, torc
     return torch.randn(images, classes, generator=generator) * 2 - 3, torch.randn(images, classes, generator=generator)
 
 
-def test_a_reordered_class_keeps_its_values():
+def test_second_model_reorders_images_of_a_class_but_keeps_its_set_of_logits():
     logits, scores = random_pair()
     after = second(logits, scores).reorder(logits, scores, None)
     torch.testing.assert_close(after.sort(0).values, logits.sort(0).values, atol=1e-4, rtol=0)
     assert not torch.equal(after.argsort(0), logits.argsort(0))
 
 
-def test_reordering_follows_the_mean_of_normal_scores():
+def test_second_model_orders_images_by_the_weighted_normal_scores_of_both_models():
     logits, scores = random_pair(5, 1)
     normal = torch.distributions.Normal(0.0, 1.0).icdf((torch.arange(5) + 0.5) / 5)
     both = normal[logits[:, 0].argsort().argsort()] + 0.5 * normal[scores[:, 0].argsort().argsort()]
@@ -37,14 +37,14 @@ def test_reordering_follows_the_mean_of_normal_scores():
     torch.testing.assert_close(after[:, 0].argsort(), both.argsort())
 
 
-def test_reordering_leaves_a_class_without_logits_unchanged():
+def test_second_model_leaves_a_class_without_logits_unchanged():
     logits, scores = random_pair()
     logits[:, 1] = torch.nan
     after = second(logits, scores).reorder(logits, scores, None)
     assert after[:, 1].isnan().all() and not after[:, [0, 2]].isnan().any()
 
 
-def test_zero_weight_moves_no_image_and_values_beyond_the_known_range_stay_in_order():
+def test_second_model_with_zero_weight_changes_no_logits():
     logits, scores = random_pair()
     torch.testing.assert_close(second(logits, scores, 0.0).reorder(logits, scores, None), logits, atol=1e-4, rtol=0)
     beyond = logits.max() + torch.tensor([[0.5], [1.0], [3.0]]).expand(3, 3)
@@ -52,7 +52,7 @@ def test_zero_weight_moves_no_image_and_values_beyond_the_known_range_stay_in_or
     assert (after.diff(dim=0) > 0).all() and (after > logits.max(0).values - 1e-4).all()
 
 
-def test_difficulty_is_zero_for_separable_labels_and_one_for_random_predictions():
+def test_label_difficulty_is_zero_for_separable_classes_and_one_for_random_predictions():
     marked = torch.rand(400, 4, generator=torch.Generator().manual_seed(1)) < 0.2
     noise = torch.rand(400, 4, generator=torch.Generator().manual_seed(2))
     assert estimate_difficulty(noise, marked) == 1.0
@@ -72,7 +72,7 @@ def puzzle(share: float) -> tuple:
 @pytest.mark.parametrize(
     ("share", "parameters", "corrected"), [(1.0, {}, True), (1.0, {"second": 0.0}, False), (0.2, {}, False)]
 )
-def test_second_model_reorders_only_when_most_images_have_a_label_that_is_hard_to_predict(share, parameters, corrected):
+def test_second_model_is_trained_only_if_enabled_and_most_images_have_labels(share, parameters, corrected):
     features, codes, rows, labels = puzzle(share)
     model = Ensemble(Auto(**parameters), 16, 3)
     for _ in fit_ensemble(model, features, codes, rows, labels, epochs=2):
@@ -85,11 +85,11 @@ def test_second_model_reorders_only_when_most_images_have_a_label_that_is_hard_t
     assert np.array_equal(after.argsort(0), before.argsort(0)) != corrected
 
 
-def test_answer_parameters_disable_the_second_model():
+def test_auto_with_unbiased_answers_disables_the_second_model_by_default():
     assert Auto().with_answer_parameters().second == 0
 
 
-def test_second_model_chosen_with_answers_is_stacked():
+def test_second_model_enabled_explicitly_is_used_with_unbiased_answers():
     features, codes, rows, labels = puzzle(1.0)
     unbiased = np.zeros(labels.shape, bool)
     labels[:20], unbiased[:20] = np.where(np.random.default_rng(1).random((20, 3)) < 0.5, 1, -1), True

@@ -48,13 +48,13 @@ def test_best_patch_score_finds_small_objects_that_the_whole_image_misses():
     assert mean_average_precision(guess_probabilities(of_images.numpy(), of_patches), truth) > 0.95
 
 
-def test_patch_scores_separate_a_single_class_from_nothing():
+def test_best_patch_score_of_one_class_separates_present_from_absent_images():
     patches, classes, nothing, truth = made(60, 1)
     scores = score_best_patch(patches, classes, nothing, 50.0).numpy()
     assert scores[truth].min() > 0 > scores[~truth].max()
 
 
-def test_guessed_probabilities_ignore_level_and_spread_of_the_class_scores():
+def test_text_based_probabilities_ignore_the_offset_and_scale_of_class_scores():
     random = np.random.default_rng(0)
     scores = random.normal(size=(500, 1)) * [1, 0.001, 1] + [0, 0.3, -40]
     guess = guess_probabilities(scores)
@@ -63,7 +63,7 @@ def test_guessed_probabilities_ignore_level_and_spread_of_the_class_scores():
 
 
 @pytest.mark.filterwarnings("error")
-def test_constant_scores_standardize_to_zero_and_unknown_patch_scores_are_ignored():
+def test_text_based_probabilities_ignore_unknown_patch_scores():
     assert not standardize(np.full((4, 2), 3.0)).any()
     assert np.isnan(standardize(np.array([[np.nan], [1.0], [2.0]]))).sum() == 1
     of_images = np.random.default_rng(0).normal(size=(50, CLASSES_PER_CHUNK + 3))

@@ -266,7 +266,7 @@ def correct(team: Team) -> None:
 
 @pytest.mark.parametrize("who", ["Ben", "Gus"])
 @pytest.mark.parametrize("act", [answer_blind, differ, correct])
-def test_no_route_response_depends_on_answers_of_others_to_hidden_images(team, who, act):
+def test_no_route_reveals_answers_of_others_for_images_awaiting_a_blind_answer(team, who, act):
     team.as_ = who
     if act is differ:
         as_program(team, lambda: answer_blind(team))
@@ -286,7 +286,7 @@ def test_no_route_response_depends_on_answers_of_others_to_hidden_images(team, w
     assert said == [], "nobody is told who has answered, flagged or commented"
 
 
-def test_map_hides_imported_fields_of_hidden_images_but_shows_those_of_their_files(team):
+def test_map_shows_only_file_based_fields_of_images_awaiting_a_blind_answer(team):
     place = {image: number for number, image in enumerate(IMAGES)}
     for fact, is_shown in (("column:animals", False), ("place", False), ("camera", True), ("hour", True)):
         status, text = team.ask(f"/api/map/colors?by=fact&fact={fact}")
@@ -298,14 +298,14 @@ def test_map_hides_imported_fields_of_hidden_images_but_shows_those_of_their_fil
     assert 255 not in team.ask("/api/map/colors?by=fact&fact=column:animals")[1].encode("latin-1")[: len(IMAGES)]
 
 
-def test_blindness_check_covers_every_route(team):
+def test_check_of_blind_answers_covers_every_http_route(team):
     everything(team)
     numbered = {re.sub(r"/\d+", "/{}", path) for path in team.paths}
     known = {re.sub(r"/\{\w+_id\}", "/{}", route.path) for route in ROUTES} - APART.keys()
     assert known == numbered
 
 
-def test_grid_of_a_map_selection_excludes_hidden_images(team):
+def test_grid_of_a_map_selection_excludes_images_awaiting_a_blind_answer(team):
     selection = team.json("/api/map/select", {"polygon": [[0, 0], [1, 0], [1, 1], [0, 1]]})["selection"]
     asked = {"holder": "page", "have": [], "want": 1, "size": 24, "class": 2, "selection": selection}
     tiles = [tile for grid in team.json("/api/grid", asked)["items"] for tile in grid["tiles"]]
@@ -313,7 +313,7 @@ def test_grid_of_a_map_selection_excludes_hidden_images(team):
     assert {tile["by"] for tile in tiles} == {None, KNOWER}, "of others that are answered it says who has"
 
 
-def test_autopilot_offers_reference_and_overlap_images_in_the_same_form(team):
+def test_autopilot_offers_reference_and_overlap_images_indistinguishably(team):
     shapes: dict[bool, set[str]] = {True: set(), False: set()}
     for number in range(40):
         asked = {"holder": f"page {number}", "have": [], "want": 1, "passed": [[99, other] for other in range(number)]}
@@ -364,7 +364,7 @@ def test_responses_do_not_distinguish_reference_images_from_overlap_images(team)
     assert {event["source"] for event in events if event["annotator"] == "Ben"} == {"known"}, "reviewers are told"
 
 
-def test_annotator_who_has_a_hidden_image_open_is_named_only_to_reviewers(team):
+def test_who_has_an_image_open_is_hidden_from_annotators_awaiting_its_blind_answer(team):
     image, plain = min(waiting(team.db)), next(i for i in IMAGES if i not in hidden(team))
     as_program(team, lambda: leases.lease_overlap_image(team.db, "page", OTHER, image))
     as_program(team, lambda: leases.lease_overlap_image(team.db, "page", OTHER, plain))
@@ -375,7 +375,7 @@ def test_annotator_who_has_a_hidden_image_open_is_named_only_to_reviewers(team):
     assert items == {image: OTHER, plain: OTHER}
 
 
-def test_blind_answer_reveals_the_labels_of_others_and_undo_hides_nothing_again(team):
+def test_labels_of_others_stay_visible_after_undo_of_a_blind_answer(team):
     as_program(team, lambda: answer_blind(team))
     image = min(waiting(team.db))
     assert OTHER not in team.ask("/api/items", {"images": [image]})[1]
@@ -400,7 +400,7 @@ def test_member_cannot_undo_an_answer_of_another_member_by_its_uuid(team):
     assert team.json("/api/decisions", {"decisions": [undo | {"uuid": "undo-by-rea"}]})["saved"] == ["undo-by-rea"]
 
 
-def test_text_search_omits_images_that_are_hidden_from_the_annotator(team: Team):
+def test_text_search_omits_images_awaiting_a_blind_answer_of_the_annotator(team: Team):
     asked = {"sort": "like", "example": team.example, "start": 0, "count": 24}
     found = {image["id"] for image in team.json("/api/gallery", asked)["images"]}
     assert hidden(team) and not found & hidden(team)

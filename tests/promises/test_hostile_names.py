@@ -128,7 +128,7 @@ def test_escaped_markdown_unescapes_to_the_original_and_keeps_plain_text():
 
 
 @pytest.mark.parametrize("name", STREAMLITS)
-def test_page_markdown_contains_no_unescaped_name(db, name):
+def test_page_markdown_contains_no_unescaped_image_class_or_annotator_name(db, name):
     served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
     test.session_state["name"] = ANN

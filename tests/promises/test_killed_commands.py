@@ -119,7 +119,7 @@ def killed_while_renaming(dying):
     return write_and_die
 
 
-def test_finish_renaming_completes_the_renames_of_a_killed_process(tmp_path, killed_while_renaming):
+def test_finish_renaming_completes_the_file_replacements_of_a_killed_export(tmp_path, killed_while_renaming):
     target, card = tmp_path / "labels.csv", tmp_path / "labels.card.json"
     for path in (target, target.with_name("labels.card.json")):
         path.write_text(f"old {path.name}")
@@ -140,7 +140,7 @@ def test_finish_renaming_keeps_a_file_written_after_the_kill(tmp_path, killed_wh
     assert target.read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
 
 
-def test_finish_renaming_ignores_notes_of_live_processes_and_paths_of_other_files(tmp_path):
+def test_finish_renaming_ignores_journals_of_live_processes_and_paths_of_other_files(tmp_path):
     target = tmp_path / "labels.csv"
     target.write_text("old")
     (tmp_path / "other").write_text("other")
@@ -175,7 +175,7 @@ def test_has_process_ended_checks_process_number_and_start_time():
 
 
 @pytest.mark.parametrize("store", [adaptation, embedding_claim])
-def test_claim_of_a_killed_process_with_a_reused_number_does_not_block(db, store):
+def test_lock_of_a_killed_process_with_a_reused_process_id_does_not_block(db, store):
     mine = store.claim(db, "local")
     with pytest.raises(AlreadyRunning):
         store.claim(db, "local")
@@ -230,7 +230,7 @@ def test_pruning_keeps_the_newest_copy_and_backup_despite_files_dated_in_the_fut
     assert Database(tmp_path / "again").value("SELECT count(*) FROM decision") == 2
 
 
-def test_newest_heatmap_request_is_claimed_first_despite_a_future_timestamp(db):
+def test_worker_takes_the_newest_heatmap_request_first_despite_a_future_timestamp(db):
     jobs.request_heatmap(db, 1, 1, 1)
     with db.writing() as sql:
         sql.execute("UPDATE job SET asked_at = 9e9")

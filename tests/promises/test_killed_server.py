@@ -49,7 +49,7 @@ def label(image_id: int, class_id: int = 1, **more) -> dict:
     return {"uuid": str(uuid.uuid4()), "action": "label", "image": image_id, "class": class_id, "state": 1} | more
 
 
-def test_routes_refuse_a_missing_forged_foreign_or_expired_token(shared, monkeypatch, tmp_path):
+def test_routes_refuse_missing_forged_and_expired_tokens_and_those_of_other_projects(shared, monkeypatch, tmp_path):
     genuine = Tokens(shared.project / "secret")
     monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 0.0)
     expired = genuine.mint("Ann")
@@ -173,7 +173,7 @@ def test_thumbnails_are_created_once_and_the_full_image_is_served_on_request(tmp
     assert (status, headers["content-type"], Image.open(io.BytesIO(body)).size) == (200, "image/jpeg", (2000, 400))
 
 
-def test_display_copy_of_an_older_version_is_reused(tmp_path, processes, class_file):
+def test_thumbnail_created_by_an_older_version_is_served_as_the_display_image(tmp_path, processes, class_file):
     folder = tmp_path / "photos"
     folder.mkdir()
     Image.new("RGB", (3000, 1000), "teal").save(folder / "wide.png")
@@ -328,7 +328,7 @@ def kept_by_the_file_alone(project: Path, folder: Path) -> int:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_project_db_alone_holds_all_decisions_after_an_orderly_shutdown(project, processes, tmp_path, how):
+def test_copied_project_db_contains_all_decisions_after_an_orderly_shutdown(project, processes, tmp_path, how):
     served = Served(project, processes)
     for number in range(20):
         served.post("/api/decisions", {"decisions": [label(number + 1)]})
@@ -338,7 +338,7 @@ def test_project_db_alone_holds_all_decisions_after_an_orderly_shutdown(project,
     assert kept_by_the_file_alone(project, tmp_path / "after") == 20
 
 
-def test_project_db_alone_holds_all_decisions_after_a_writing_command(project, annotator_process, tmp_path):
+def test_copied_project_db_contains_all_decisions_after_a_decide_command(project, annotator_process, tmp_path):
     reader = Database(project)  # stays open: otherwise SQLite does it itself when the last connection is closed
     assert reader.value("SELECT count(*) FROM decision") == 0
     annotator_process("decide", project, "00.jpg", "fox", "present")

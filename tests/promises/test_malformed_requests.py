@@ -92,7 +92,7 @@ def test_decision_with_an_invalid_duration_is_saved_without_it(app, db, time):
     assert db.tuples("SELECT milliseconds FROM decision") == [(None,)]
 
 
-def test_decision_with_an_expired_token_is_saved_under_the_name_of_the_token(app, db, monkeypatch):
+def test_queued_decision_with_an_expired_token_is_saved_for_the_annotator_of_the_token(app, db, monkeypatch):
     monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 60.0 * DAY_SECONDS)
     long_ago = served_project.tokens().mint("Bob")
     monkeypatch.undo()
@@ -106,7 +106,7 @@ def test_decision_with_an_expired_token_is_saved_under_the_name_of_the_token(app
     assert db.tuples("SELECT annotator FROM decision ORDER BY id") == [("Bob",), ("Ann",)]
 
 
-def test_token_of_another_project_signs_no_decision(app, db, tmp_path):
+def test_decision_with_a_token_of_another_project_is_refused(app, db, tmp_path):
     elsewhere = Tokens(tmp_path / "secret").mint("Bob")
     _, answer = app.post("/api/decisions", {"decisions": [one := label(annotator="Bob", **{"pass": elsewhere})]})
     assert list(answer["refused"]) == [one["uuid"]]
@@ -119,7 +119,7 @@ def test_member_token_is_refused_in_a_project_without_members(app, db):
     assert app.post("/api/decisions", {"decisions": []}, token=given)[0] == 401
 
 
-def test_batch_with_source_audit_saves_a_drawn_audit_cell(app, db):
+def test_answer_to_a_label_sampled_for_the_audit_is_saved_from_a_grid(app, db):
     audit_sampling.draw_audit(db, 3)
     cell = audit_sampling.load_open_cells(db)[0]
     grid = {
@@ -131,7 +131,7 @@ def test_batch_with_source_audit_saves_a_drawn_audit_cell(app, db):
     assert app.post("/api/decisions", {"decisions": [grid]})[1]["saved"] == ["grid-one"]
 
 
-def test_request_of_500_decisions_is_judged_individually_and_501_are_refused(app, db):
+def test_request_with_500_decisions_saves_the_valid_ones_and_501_are_refused(app, db):
     good = [label(image=number % 24 + 1) for number in range(499)]
     status, answer = app.post("/api/decisions", text_of(*good, UNSTORABLE["half a letter"]))
     assert status == 200 and len(answer["saved"]) == 499 and list(answer["refused"]) == ["flag-one"]

@@ -168,7 +168,7 @@ def test_unsent_decision_keeps_its_annotator_after_a_name_change(browser: Contex
     assert decided(served, "Jon") == []
 
 
-def test_lone_surrogate_in_a_note_becomes_the_replacement_character(browser: Contexts, served):
+def test_invalid_unicode_in_an_image_comment_becomes_the_replacement_character(browser: Contexts, served):
     page = open_page(browser, served, "Kim")
     wait_for_picture(page)
     page.keyboard.press(",")

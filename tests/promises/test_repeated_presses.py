@@ -152,7 +152,7 @@ def test_held_key_on_a_button_answers_one_image(browser, many):
     assert [row["image_id"] for row in decided(many, "Held")] == [image]
 
 
-def test_double_press_protection_starts_when_a_late_image_is_drawn(browser, many):
+def test_double_press_protection_starts_when_a_slowly_rendered_image_appears(browser, many):
     page = open_page(browser, many, "Late")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -174,7 +174,7 @@ def test_double_press_protection_starts_when_a_late_image_is_drawn(browser, many
     wait_until_saved(page, 2)
 
 
-def test_rapid_label_keys_all_count_including_repeated_classes(browser, many):
+def test_rapid_label_keys_each_label_one_image_including_repeated_classes(browser, many):
     page = open_page(browser, many, "Quick")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -199,7 +199,7 @@ def test_key_after_an_ignored_press_labels_only_the_displayed_image(browser, man
     assert rows == [seen[0], (seen[1][0], "4")]
 
 
-def test_typed_class_name_opens_the_class_finder_and_labels_nothing(browser, many):
+def test_class_name_typed_outside_a_text_field_opens_the_class_search_and_labels_nothing(browser, many):
     page = open_page(browser, many, "Typist")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -218,7 +218,7 @@ def test_typed_class_name_opens_the_class_finder_and_labels_nothing(browser, man
     assert {label for row in rows for label in labels_of(many, row["image_id"] or 1)} == set(), "nothing is labeled"
 
 
-def test_redo_restores_label_keys_that_opened_the_class_finder(browser, many):
+def test_redo_applies_label_keys_that_were_mistaken_for_a_typed_class_name(browser, many):
     page = open_page(browser, many, "Keys")
     wait_for_picture(page)
     wait_until_fetched(page)
@@ -232,7 +232,7 @@ def test_redo_restores_label_keys_that_opened_the_class_finder(browser, many):
     assert [labels_of(many, image) for image, _ in seen] == [{keys[letter]: 1} for _, letter in seen]
 
 
-def test_letters_that_start_no_class_name_count_as_label_keys_at_any_speed(browser, many):
+def test_rapid_letters_that_start_no_class_name_count_as_label_keys(browser, many):
     page = open_page(browser, many, "Letters")
     wait_for_picture(page)
     wait_until_fetched(page)

@@ -189,7 +189,7 @@ def test_complete_project_offers_export_and_audit_to_reviewers_and_not_to_annota
         assert complete["audit_is_drawn"] and complete["audit"].startswith("12 pairs of an audit are unanswered.")
 
 
-def test_page_token_of_another_member_is_refused_in_the_session(shared):
+def test_request_with_the_page_token_of_a_member_other_than_signed_in_is_refused(shared):
     body = {"decisions": [DECISION | {"uuid": "a-forged-one"}]}
     status, _, text = ask(shared, "annotator", "/api/decisions", body, page_of="owner")
     assert status == 401 and "This page is of owner, and annotator is signed in" in text
@@ -199,7 +199,7 @@ def test_page_token_of_another_member_is_refused_in_the_session(shared):
     assert decisions.load_undoable(Database(shared.project), "owner", 10, 10) == []
 
 
-def test_queued_decision_is_saved_under_its_author_while_they_may_answer(shared):
+def test_queued_decision_of_another_member_is_saved_while_that_member_has_a_role(shared):
     db = Database(shared.project)
     members.add(db, "Cleo", "annotator", "test")
     token = Tokens(db.paths.secret, of_members=True).mint("Cleo")
@@ -218,7 +218,7 @@ def test_queued_decision_is_saved_under_its_author_while_they_may_answer(shared)
     until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""), 10)
 
 
-def test_token_from_before_members_existed_signs_for_no_member(shared):
+def test_token_issued_before_sign_in_was_required_cannot_act_for_a_member(shared):
     db = Database(shared.project)
     typed = Tokens(db.paths.secret).mint("owner")  # without --auth anybody may have typed that name
     given = DECISION | {"uuid": "of-a-typed-name", "annotator": "owner", "pass": typed}
@@ -420,7 +420,7 @@ def test_menus_and_settings_page_follow_the_role(browser, shared):
     assert all(set(less) < set(more) for less, more in itertools.pairwise(bars.values()))
 
 
-def test_hidden_views_are_refused_to_annotators_and_open_to_reviewers(shared):
+def test_views_hidden_by_an_owner_are_refused_to_annotators_and_allowed_to_reviewers(shared):
     db = Database(shared.project)
     members.set_hidden_views(db, ["history", "map"], "test")
     until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 403, 10)
@@ -449,7 +449,7 @@ def test_annotator_labels_under_the_name_of_the_session(browser, shared):
     expect(page.get_by_text("You are signed out")).to_be_visible()
 
 
-def test_role_removal_closes_the_progress_page_and_unsent_answers_wait(browser, shared):
+def test_role_removal_closes_the_progress_page_and_keeps_unsent_answers_until_restored(browser, shared):
     db = Database(shared.project)
     members.add(db, "Nora", "annotator", "test")
     until(lambda: ask(shared, "Nora", "/api/items", {"images": [1]})[0] == 200, 10)
@@ -496,7 +496,7 @@ def test_download_button_checks_the_role_again_when_clicked(browser, shared):
     assert downloads == []
 
 
-def test_members_page_refuses_a_change_based_on_values_that_another_owner_changed(browser, shared):
+def test_members_page_refuses_a_change_when_another_owner_changed_the_value_meanwhile(browser, shared):
     db = Database(shared.project)
     members.add(db, "Mona", "guest", "test")
     # All in sight: scrolling closes the list of the box.
@@ -527,7 +527,7 @@ def test_members_page_refuses_a_change_based_on_values_that_another_owner_change
     members.set_hidden_views(db, [], "test")
 
 
-def test_invitation_links_stay_until_dismissed_and_follow_a_rename(browser, shared):
+def test_members_page_shows_invitation_links_until_dismissed_and_updates_renamed_members(browser, shared):
     db = Database(shared.project)
     made = [members.add(db, name, "guest", "test") for name in ("Una", "Vic")]
     page = open_page(browser, shared, "x", "/members", viewport={"width": 1200, "height": 2400})

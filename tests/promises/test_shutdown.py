@@ -39,7 +39,7 @@ with ending.handle_signals():
 
 
 @pytest.mark.parametrize("hangs", ["thread", "main", "step"])
-def test_hanging_process_runs_its_exit_steps_once_and_ends_after_sigterm(hangs, processes):
+def test_hanging_process_still_runs_its_shutdown_steps_once_and_ends_after_sigterm(hangs, processes):
     words = [sys.executable, "-P", "-c", HANGS, hangs]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     processes.append(process)

@@ -162,7 +162,7 @@ def test_websocket_limit_is_shared_by_the_sockets_of_a_member_but_not_between_me
         assert seconds[-1] > 10
 
 
-def test_large_websocket_message_is_charged_as_several(monkeypatch):
+def test_large_websocket_message_counts_as_several_for_the_rate_limit(monkeypatch):
     pace = WebSocketThrottle()
 
     async def wait(size: int) -> float:
@@ -199,7 +199,7 @@ def test_socket_limit_per_member_counts_only_open_sockets(monkeypatch):
     ran(play())
 
 
-def test_rate_limiter_charges_accumulate_per_member():
+def test_rate_limiter_delays_accumulate_separately_per_member():
     owed = RateLimiter(burst=2, per_second=10)
     assert [owed.charge("Ann", 1), owed.charge("Ann", 1)] == [0, 0]
     assert 0 < owed.charge("Ann", 5) <= 0.5 < owed.charge("Ann", 5) <= 1.0

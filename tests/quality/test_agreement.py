@@ -51,7 +51,7 @@ def test_agreement_counts_the_first_blind_answer_of_each_annotator_per_label(db,
     assert (overall.cells, overall.differ) == counted
 
 
-def test_agreement_counts_blind_answers_and_ignores_changes_to_shown_answers(db):
+def test_agreement_ignores_answers_given_after_seeing_the_label_of_another_annotator(db):
     """Bob sees twelve answers of Ann and changes three; blind, he says the same as she of six in eight."""
     for image_id in range(1, 21):
         say(db, "A+" if image_id % 2 else "A-", image_id=image_id)
@@ -71,7 +71,7 @@ def test_agreement_counts_blind_answers_and_ignores_changes_to_shown_answers(db)
     assert (ann.changed, ann.changed_shared, ann.shared, ann.changes_description) == (3, 0, 8, "0 of 8, and 3 more")
 
 
-def test_agreement_ignores_undone_answers_and_restarts_at_a_cleared_label(db):
+def test_agreement_ignores_undone_answers_and_those_given_before_a_label_was_cleared(db):
     say(db, "A+")
     slip = Decision(str(uuid.uuid4()), "label", "Bob", "audit", 1, 1, -1)
     decisions.save(db, [slip])

@@ -53,7 +53,7 @@ def positives(class_id: int) -> int:
     return sum(truth(image_id, class_id) == 1 for image_id in range(1, 25))
 
 
-def test_audit_draws_equally_many_unanswered_labels_per_class_and_few_answered_ones(db):
+def test_audit_sample_has_equally_many_unanswered_labels_per_class_and_a_tenth_answered(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     drawn = audit_sampling.draw_audit(db, 20, seed=1)
     cells = audit_sampling.load_open_cells(db)
@@ -64,7 +64,7 @@ def test_audit_draws_equally_many_unanswered_labels_per_class_and_few_answered_o
     assert audit_sampling.load_open_cells(db, 2) == [one for one in cells if one.class_id == 2]
 
 
-def test_answered_audit_label_leaves_the_open_list_until_undo(db):
+def test_answered_audit_label_leaves_the_list_of_unanswered_ones_until_undo(db):
     audit_sampling.draw_audit(db, 9, seed=2)
     before = audit_sampling.load_open_cells(db)
     decisions.save(db, [Decision("a", "label", "Ann", "audit", before[0].image_id, before[0].class_id, 1)])
@@ -73,7 +73,7 @@ def test_answered_audit_label_leaves_the_open_list_until_undo(db):
     assert audit_sampling.load_open_cells(db) == before
 
 
-def test_open_labels_of_the_newest_audit_precede_those_of_older_audits(db):
+def test_unanswered_labels_of_the_newest_audit_precede_those_of_older_audits(db):
     audit_sampling.draw_audit(db, 9, seed=2)
     older = audit_sampling.load_open_cells(db)
     audit_sampling.draw_audit(db, 6, seed=3)
@@ -97,7 +97,7 @@ def test_audit_labels_carry_the_score_of_the_current_model(db):
     assert len(set(strata[:, 2])) == 1
 
 
-def test_interrupted_audit_draw_is_hidden_and_deleted_by_the_next_draw(db, monkeypatch):
+def test_interrupted_audit_sampling_leaves_no_visible_audit_and_the_next_one_deletes_it(db, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(audits, "save_array", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -176,7 +176,7 @@ def test_certificate_with_every_label_answered_has_recall_intervals_of_zero_widt
     assert (found.recall.low, found.recall.high, found.missing.high, found.unknown) == (1, 1, 0, 0)
 
 
-def test_mistakes_found_by_audit_relabels_lower_precision(db):
+def test_wrong_answers_found_by_repeated_answers_in_the_audit_lower_precision(db):
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every, states=[1] * len(every))
     audit_sampling.draw_audit(db, 60, seed=5)
@@ -243,7 +243,7 @@ def test_export_writes_its_certificate_as_a_data_card(db, tmp_path):
     assert all(sentence in text for sentence in card["assumed"] + card["limits"])
 
 
-def test_unaudited_recall_is_always_shown_with_its_assumption(db, tmp_path, annotator):
+def test_recall_without_an_audit_is_shown_with_the_assumption_that_answers_are_right(db, tmp_path, annotator):
     every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
     say(db, every)
     found = compute_certificate(db)
@@ -314,11 +314,11 @@ def test_precision_without_relabels_is_reported_as_not_measured(db, tmp_path):
         (Interval(1.0, 0.0, 1.0), 0, "not measured"),
     ],
 )
-def test_uninformative_interval_shows_a_reason_and_percentages_round_down(one, answers, told):
+def test_certificate_shows_a_reason_instead_of_an_uninformative_interval(one, answers, told):
     assert describe_share(replace(one, reason=explain_hidden_recall(one, 10, 50, answers))) == told
 
 
-def test_reason_for_a_hidden_figure_follows_the_number_of_checked_labels():
+def test_certificate_reason_for_a_missing_figure_depends_on_the_number_of_checked_labels():
     wide, narrow = Interval(1.0, 0.158, 1.0), Interval(0.99, 0.9, 1.0)
     assert explain_hidden_precision(wide, 40, 0, 0, 2) == "too few answers (2)"
     assert explain_hidden_precision(narrow, 40, 0, 0, 30) == explain_hidden_precision(narrow, 0, 800, 300, 0) == ""

@@ -32,7 +32,7 @@ def cells(grids: list) -> list[tuple[int, int]]:
     return [(tile.image.id, one.class_id) for one in grids for tile in one.tiles]
 
 
-def test_audit_grids_contain_every_drawn_label_once_in_order_class_by_class(db):
+def test_audit_grids_contain_every_sampled_label_once_in_order_and_class_by_class(db):
     publish(db, np.random.default_rng(0).random((24, 3)))
     audit_sampling.draw_audit(db, 54, seed=1)
     grids = audit_queue.lease_next_grids(db, WANTED).items
@@ -60,7 +60,7 @@ def test_audit_queue_finishes_the_current_class_before_the_next(db):
     assert asked(first + rest, 2) == drawn(db, 2)
 
 
-def test_audit_queue_moves_a_class_left_by_the_annotator_to_the_end(db):
+def test_audit_queue_offers_a_class_that_the_annotator_skipped_last(db):
     audit_sampling.draw_audit(db, 54, seed=1)
     grids = audit_queue.lease_next_grids(db, replace(WANTED, but=1)).items
     assert [one.class_id for one in grids] == [2, 2, 3, 3, 1, 1]
@@ -77,7 +77,7 @@ def test_audit_queue_never_leases_a_label_to_two_annotators(db):
     assert cells(audit_queue.lease_next_grids(db, replace(WANTED, holder="third")).items) == bob
 
 
-def test_empty_audit_queue_reports_no_audit_or_all_answered(db):
+def test_empty_audit_queue_reports_whether_no_audit_exists_or_all_labels_are_answered(db):
     assert "There is no audit yet" in audit_queue.lease_next_grids(db, WANTED).empty_reason
     audit_sampling.draw_audit(db, 9, seed=1)
     grids = audit_queue.lease_next_grids(db, WANTED).items
@@ -111,7 +111,7 @@ def answer(db: Database, annotator: str, answers: list[tuple[int, int, int]], so
     assert not decisions.save(db, given).refused
 
 
-def test_audit_queue_offers_each_label_to_the_set_number_of_annotators_once_each(db):
+def test_audit_queue_offers_each_label_once_to_the_configured_number_of_annotators(db):
     audit_sampling.draw_audit(db, 9, seed=1, people=2)
     asked_of_ann = as_asked(db, "Ann", "a")
     answer(db, "Ann", [(*cell, 1) for cell in asked_of_ann[:6]])

@@ -96,7 +96,7 @@ def test_auto_accept_is_off_by_default(many):
     assert guarantee.get_guarantee(many) is None
 
 
-def test_auto_accept_accepts_only_labels_covered_by_the_audit(accepting):
+def test_auto_accept_accepts_all_unanswered_likely_labels_of_the_audited_class(accepting):
     cells = auto_accepted.load_accepted_cells(accepting)
     answered = {label.image_id for label in decisions.load_all_labels(accepting)}
     assert {image_id for image_id, _ in cells} == set(range(1, LIKELY + 1)) - answered
@@ -140,7 +140,7 @@ def test_annotator_answer_replaces_an_auto_accepted_label_until_undo(accepting):
     assert auto_accepted.count_accepted(accepting)["present"] == before
 
 
-def test_too_many_corrections_by_annotators_withdraw_auto_accepted_labels(accepting):
+def test_next_training_withdraws_auto_accepted_labels_after_60_corrections(accepting):
     for image_id, _ in list(auto_accepted.load_accepted_cells(accepting))[:60]:
         click(accepting, image_id, 1, -1)
     publish(accepting)
@@ -220,7 +220,7 @@ def test_auto_accept_accepts_absent_labels_when_enabled(many):
     assert min(image_id for image_id, class_id in cells if class_id == 1) > LIKELY
 
 
-def test_guarantee_for_all_classes_requires_one_fully_answered_sample(many):
+def test_guarantee_over_all_classes_accepts_nothing_until_its_whole_audit_is_answered(many):
     wanted = Guarantee(0.97, together=True)
     drawn = auto_accept_sample.draw_audit(many, wanted)
     answer_audit(many, stop=drawn.cells // 2)
@@ -245,7 +245,7 @@ def test_auto_accept_audit_without_a_model_is_refused(db):
     assert all(one.cells == 0 for one in auto_accept.set_guarantee(db, Guarantee()))
 
 
-def test_accept_command_lists_and_undoes_auto_accepted_batches(accepting, annotator):
+def test_accept_command_lists_and_undoes_batches_of_auto_accepted_labels(accepting, annotator):
     project, cells = accepting.paths.project, auto_accepted.count_accepted(accepting)["present"]
     found = json.loads(annotator("accept", project, "--list", "--json").stdout)
     assert found["guarantee"]["precision"] == 0.98
@@ -285,7 +285,7 @@ def test_guarantee_feasibility_names_the_highest_possible_precision_for_few_imag
 
 
 @pytest.mark.parametrize("images", [10, 24, 100, 200, 1000])
-def test_possible_precision_is_the_highest_provable_by_an_error_free_half_of_the_labels(images):
+def test_highest_possible_guarantee_is_provable_by_an_error_free_audit_of_half_the_images(images):
     precision = find_possible_precision(images, 0.5)
     place = POSSIBLE_PRECISIONS.index(precision) if precision else len(POSSIBLE_PRECISIONS)
     for one, possible in ((POSSIBLE_PRECISIONS[place - 1], False), *([(precision, True)] if precision else [])):

@@ -31,7 +31,7 @@ def test_certificate_intervals_of_groups_cover_the_true_values(name):
     assert found["worst"] >= 0.87, "in every group, the smallest included, but for the chance of 40 projects"
 
 
-def test_group_intervals_miss_the_truth_when_event_images_count_as_independent_draws():
+def test_group_recall_intervals_undercover_when_event_images_count_as_independent():
     assert measure_group_coverage(WHOLE_EVENT_CONDITION, PROJECTS, seed=5)["recall"] < 0.9, (
         "then the tests above could not fail"
     )
@@ -124,7 +124,7 @@ def test_certificate_command_prints_every_group_and_matches_its_json(places, ann
     assert "Camera is known of none of 24 images" in annotator("certificate", project, "--by", "camera", code=1).stderr
 
 
-def test_certificate_page_draws_groups_of_a_field_by_recall_or_by_name(places):
+def test_certificate_page_charts_the_groups_of_a_field_sorted_by_recall_or_by_name(places):
     test = shown(places)
     assert not any(one.proto.id.endswith("chart_by_fact") for one in test.get("arrow_vega_lite_chart"))
     test = fine(test.selectbox(key="certificate_fact").set_value("column:site").run())

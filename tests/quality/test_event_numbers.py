@@ -43,18 +43,18 @@ PROJECTS = 30
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (number % 5 > 0)) for number, name in enumerate(EVENT_CONDITIONS)],
 )
-def test_intervals_of_images_and_events_cover_the_truth_for_event_data(name):
+def test_certificate_intervals_cover_the_truth_for_images_grouped_in_events(name):
     found = measure_coverage(EVENT_CONDITIONS[name], PROJECTS, seed=5)
     assert min(found[kind] for kind in PROMISED_FIGURES) >= 0.87 and min(found["classes"], found["events"]) >= 0.93, (
         found
     )
 
 
-def test_audit_of_whole_events_counted_as_images_undercovers():
+def test_class_intervals_undercover_when_whole_audited_events_count_as_single_images():
     assert measure_coverage(WHOLE_EVENT_CONDITIONS["events of 1 to 30, drawn whole"], PROJECTS, seed=5)["classes"] < 0.8
 
 
-def test_event_changed_after_sampling_counts_as_not_drawn():
+def test_event_whose_images_changed_after_audit_sampling_counts_as_unsampled():
     states, strata = np.full(9, OPEN_STATE), np.array([0, 0, 0, 0, 0, 0, 1, NO_STRATUM, 0], np.uint8)
     sample = EventSample(strata, np.arange(4), np.arange(4), np.ones(4, bool))
     states[:4] = ABSENT
@@ -78,7 +78,7 @@ def test_event_totals_are_exact_when_every_image_is_answered():
         assert bounds.low[0] == bounds.high[0] == bounds.estimate[0] == value
 
 
-def test_certificate_adds_event_figures_without_changing_image_figures(db, annotator):
+def test_certificate_adds_recall_of_events_without_changing_its_image_figures(db, annotator):
     say(db, [(image_id, 3) for image_id in (1, 2, 3, 5)])
     audit_sampling.draw_audit(db, 60, seed=4, class_ids=[3])
     answer(db, 4)
@@ -114,7 +114,7 @@ def test_event_audit_is_refused_without_events(db, annotator):
 # ---- one side of every split
 
 
-def test_training_halves_keep_events_together_and_do_not_change_without_events():
+def test_stacking_halves_keep_events_together_and_are_random_without_events():
     features, labels = np.ones((60, 3), np.float32), np.zeros((60, 1), np.int8)
     rows, none = np.arange(60), np.zeros((60, 1), bool)
     events = np.arange(60) // 4 * 4
@@ -141,14 +141,14 @@ def test_project_training_keeps_events_together(db, monkeypatch):
     assert seen[0].groups is None and seen[1].groups.tolist() == [(row // 4) * 4 + 1 for row in range(24)]
 
 
-def test_held_out_images_for_an_adapted_backbone_contain_whole_events(db):
+def test_held_out_images_of_a_backbone_adaptation_are_whole_events(db):
     ids = np.arange(1, 25)
     alone = adaptation_plan._choose_held_out(db, ids)
     in_events(db, 3)
     assert adaptation_plan._choose_held_out(db, ids).tolist() == np.repeat(alone[::3], 3).tolist()
 
 
-def test_comparison_interval_is_as_wide_for_copies_in_events_as_for_single_images():
+def test_model_comparison_interval_ignores_copies_of_an_image_within_its_event():
     rng = np.random.default_rng(0)
     labels = np.where(rng.random((30, 1)) < 0.4, 1, -1).astype(np.int8)
     one, two = (np.clip(0.5 + 0.2 * labels + rng.normal(0, 0.3, labels.shape), 0.01, 0.99) for _ in range(2))
@@ -160,7 +160,7 @@ def test_comparison_interval_is_as_wide_for_copies_in_events_as_for_single_image
     assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
 
 
-def test_export_split_keeps_events_together_also_with_split_by(db):
+def test_export_keeps_each_event_in_one_split_with_and_without_a_split_field(db):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2)])
 
     def split_of(split_by: str = "") -> np.ndarray:
@@ -180,7 +180,7 @@ def test_export_split_keeps_events_together_also_with_split_by(db):
 # ---- found again, and examined
 
 
-def test_worker_updates_existing_events_and_creates_none_in_other_projects(db, photos):
+def test_worker_regroups_events_after_new_images_only_in_projects_with_events(db, photos):
     duty = EventRefresher(WorkerContext(db))
     assert not duty.find_if_due() and not db.tuples("SELECT 1 FROM image_event")
     project_events.find_and_save(db)

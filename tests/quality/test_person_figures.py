@@ -36,7 +36,7 @@ def test_annotator_figures_reveal_a_careless_annotator_and_count_changes_by_othe
     assert float(rows[9]["sensitivity_low"]) < 0.6 and rows[9]["same"] == "0.5"
 
 
-def test_annotator_figures_are_empty_without_a_comparison(db, project, annotator):
+def test_annotator_figures_have_no_classes_without_another_annotator_to_compare(db, project, annotator):
     say(db, "A+", "I-")
     (ann,) = compute_annotator_figures(db)  # a file is not a person
     assert ann.answers == 1 and ann.compared == 0 and ann.classes == []
@@ -100,7 +100,7 @@ def test_median_interval_covers_the_true_median_at_its_confidence_level(count):
     assert math.isnan(intervals.estimate_median([1.0] * 5).low) and math.isnan(intervals.estimate_median([]).value)
 
 
-def test_annotator_is_compared_with_each_other_annotator_of_a_label(db):
+def test_annotator_agreement_is_computed_against_each_other_annotator_of_a_label(db):
     say(db, "A+", "b+", "c-")
     assert [(person.compared, person.same.value) for person in compute_annotator_figures(db)] == [
         (2, 0.5),

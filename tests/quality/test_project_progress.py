@@ -57,7 +57,7 @@ def test_progress_ignores_archived_classes_and_new_classes_reopen_complete_image
     assert load_progress(db) == Progress(48, 72, 0, 0, 24, 24, None)
 
 
-def test_progress_counts_answered_and_open_labels_of_images_without_a_file(db):
+def test_progress_of_images_with_missing_files_counts_answered_labels_only(db):
     say(db, "A+")
     with db.writing() as sql:
         sql.execute("UPDATE image SET problem = 'missing: gone' WHERE id IN (1, 2)")
@@ -80,7 +80,7 @@ def test_progress_counts_labels_accepted_by_the_model_separately(db):
     assert "5 accepted by the model" in found.sentence()
 
 
-def test_labels_accepted_or_marked_absent_everywhere_reduce_the_grids_to_go(db):
+def test_auto_accepted_labels_reduce_the_number_of_grids_to_go_in_progress(db):
     cells = [(image_id, 1, -1, None) for image_id in range(1, 25)]
     assert not decisions.save(db, [Batch("all", "Ann", "grid", cells, None, 24_000)]).refused
     assert "2 grids to go" in load_progress(db, "Ann").sentence()

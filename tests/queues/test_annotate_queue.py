@@ -35,12 +35,12 @@ def test_image_queue_never_leases_an_image_to_two_annotators(db):
     assert len({*ann, *bob, *more}) == len(ann) + len(bob) + len(more)
 
 
-def test_one_request_leases_at_most_half_of_the_free_images(db):
+def test_one_image_queue_request_leases_at_most_half_of_the_images_left(db):
     assert len(ids(image_queue.lease_next_work(db, wanted("tab-ann", want=200)))) == 12
     assert len(ids(image_queue.lease_next_work(db, wanted("tab-bob", want=200)))) == 6
 
 
-def test_reloaded_page_keeps_the_leases_of_its_predecessor(db):
+def test_reloaded_page_takes_over_the_image_leases_it_had_before_the_reload(db):
     before = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     assert ids(image_queue.lease_next_work(db, wanted("tab-ann-2", instead="tab-ann")))[: len(before)] == before
     # What the page says on its way out may come late; it frees nothing that the new one holds.
@@ -48,7 +48,7 @@ def test_reloaded_page_keeps_the_leases_of_its_predecessor(db):
     assert not set(ids(image_queue.lease_next_work(db, wanted("tab-bob", want=200)))) & set(before)
 
 
-def test_lease_expires_unless_the_page_renews_it(db):
+def test_image_lease_expires_unless_its_page_renews_it(db):
     ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = ?", [time.monotonic() + 1])
@@ -66,7 +66,7 @@ def test_image_released_by_a_page_is_free_immediately(db):
     assert ids(image_queue.lease_next_work(db, wanted("tab-bob", want=1))) == ann[:1]
 
 
-def test_page_with_expired_leases_renews_those_no_other_page_took(db):
+def test_page_renews_its_expired_image_leases_except_those_taken_by_another_page(db):
     ann = ids(image_queue.lease_next_work(db, wanted("tab-ann")))
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = 0")
@@ -92,7 +92,7 @@ def answer(db, image_id: int, *class_ids: int) -> None:
         decide(db, "label", image_id, class_id)
 
 
-def test_incomplete_images_follow_unlabeled_ones_unless_the_incomplete_order_is_chosen(db):
+def test_image_queue_offers_unlabeled_images_first_unless_ordered_by_incomplete(db):
     for image in images.load_all_images(db):
         answer(
             db, image.id, *((1, 2, 3) if image.id > 4 else (1, 2) if image.id == 2 else (1,) if image.id > 1 else ())
@@ -143,7 +143,7 @@ def test_repeatedly_skipped_images_do_not_block_incomplete_images(db):
     assert [ids(image_queue.lease_next_work(db, wanted("a", want=1, have=have))) for have in ([], [2])] == [[2], [1]]
 
 
-def test_incomplete_images_above_the_count_limit_follow_the_order_of_the_worker(db, monkeypatch):
+def test_image_queue_of_many_incomplete_images_uses_the_order_stored_by_the_training(db, monkeypatch):
     monkeypatch.setattr(label_cells, "MAX_IMAGES_COUNTED", 3)
     for image in images.load_all_images(db):
         answer(db, image.id, *((1,) if image.id > 20 else (1, 2)))
@@ -157,7 +157,7 @@ def test_incomplete_images_above_the_count_limit_follow_the_order_of_the_worker(
     assert ids(image_queue.lease_next_work(db, wanted("b", want=2))) == sorted(order[1:3]), "counted once more"
 
 
-def test_image_queue_shuffles_the_folder_order(db):
+def test_image_queue_offers_images_in_shuffled_instead_of_folder_order(db):
     order = leases.lease_next_images(db, LeaseRequest("tab", "Ann", (), 24))
     assert sorted(order) == list(range(1, 25))
     assert order != sorted(order)
@@ -176,7 +176,7 @@ def test_empty_image_queue_states_the_reason_and_the_next_pages(db):
     assert image_queue.lease_next_work(db, wanted("tab", mode="review")).next_pages == ("autopilot", "certificate")
 
 
-def test_empty_image_queue_reports_images_open_elsewhere(db):
+def test_empty_image_queue_reports_images_open_on_other_pages(db):
     for image in images.load_all_images(db)[1:]:
         decide(db, "done", image.id)
     assert len(ids(image_queue.lease_next_work(db, wanted("tab-bob")))) == 1
@@ -188,7 +188,7 @@ def test_empty_image_queue_reports_images_open_elsewhere(db):
     assert "1 image is open elsewhere" in work.empty_reason and "autopilot" in work.next_pages
 
 
-def test_progress_counts_follow_decisions(db):
+def test_progress_and_stage_counts_update_after_a_label_and_a_skip(db):
     decide(db, "label", 1, 1)
     decide(db, "skip", 2)
     work = image_queue.lease_next_work(db, wanted("tab"))

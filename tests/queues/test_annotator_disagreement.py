@@ -161,7 +161,7 @@ def test_review_shows_the_answers_of_both_annotators_without_a_model(db):
     assert work.items == [] and work.empty_reason == NO_DISAGREEMENT
 
 
-def test_empty_review_counts_filtered_images_open_elsewhere(db):
+def test_empty_review_queue_counts_matching_images_open_on_other_pages(db):
     for image_id in (3, 5, 7):
         say(db, "A+", "B-", image_id=image_id, class_id=2)
     leases.lease_images(db, "other", "Bob", [3, 5, 7, 9], 4)
@@ -184,7 +184,7 @@ def test_empty_review_counts_filtered_images_open_elsewhere(db):
     assert empty(kind="missing", low=0.95).startswith("No more suggestions")
 
 
-def test_review_ranks_disagreements_by_model_confidence_in_either_state(db):
+def test_review_ranks_disagreements_by_distance_of_the_prediction_from_one_half(db):
     for image_id in (1, 2, 3, 4):
         say(db, "A+", "B-", image_id=image_id)
     say(db, "A+", "C-", image_id=4, class_id=2)

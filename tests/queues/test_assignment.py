@@ -34,7 +34,7 @@ def autopilot(db, who: str, times: int = 12) -> set[int]:
     return shown
 
 
-def test_assigned_folder_is_queued_only_for_its_assignees_and_nothing_else_is(db):
+def test_assignees_of_a_folder_get_only_its_images_and_others_get_the_rest(db):
     assignment.assign_folder(db, "Ann", "north/")
     assert given(db, "Ann") == set(range(1, 7)) and autopilot(db, "Ann") <= set(range(1, 7)) != set()
     assert given(db, "Ben") == set(range(7, 25)) and autopilot(db, "Ben") <= set(range(7, 25))
@@ -67,7 +67,7 @@ def test_images_added_later_to_an_assigned_folder_belong_to_the_assignment(db):
     assert 24 in given(db, "Ann") and 24 not in given(db, "Ben")
 
 
-def test_assigned_class_is_queued_only_for_its_assignees_and_nothing_else_is(db):
+def test_assignees_of_a_class_get_only_its_labels_and_others_get_the_rest(db):
     assignment.assign_class(db, "Ann", 2)
 
     def classes_of(who: str) -> set[int]:

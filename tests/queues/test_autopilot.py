@@ -70,7 +70,7 @@ def test_autopilot_first_offers_a_grid_of_confident_predictions_with_expected_yi
     assert len(action.alternatives) == 3  # an image, a click, and a search for the class without an example
 
 
-def test_autopilot_without_a_model_offers_different_images_for_one_click_each(db):
+def test_autopilot_without_a_model_offers_each_annotator_another_image_to_click(db):
     first = {planner.lease_next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
     assert len(first) == 6  # nobody gets what somebody else has open
     action = planner.lease_next_actions(db, wanted("another", "Eve")).items[0]
@@ -96,7 +96,7 @@ def test_autopilot_offers_random_whole_images_during_the_first_training(db):
     assert action.source == "random"
 
 
-def test_autopilot_does_not_offer_passed_labels_again(known):
+def test_autopilot_does_not_offer_labels_again_that_the_page_has_already_shown(known):
     first = planner.lease_next_actions(known, wanted()).items[0]
     shown = [(tile.image.id, 1) for tile in first.grid.tiles]
     second = planner.lease_next_actions(known, wanted(passed=shown)).items[0]
@@ -133,7 +133,7 @@ def test_autopilot_continues_until_every_label_is_answered(db, monkeypatch):
     assert sum(map(len, label_cells.load_answered_cells(db, range(1, 25)).values())) == 72
 
 
-def test_autopilot_with_every_label_answered_offers_only_requested_extras(db):
+def test_autopilot_offers_only_requested_optional_checks_once_all_labels_are_answered(db):
     answer_whole(db, range(1, 25))
     publish(db, SURE, decisions.get_newest_decision_id(db))
     audit_sampling.draw_audit(db, 12, seed=1)
@@ -190,7 +190,7 @@ def test_autopilot_explores_unlabeled_images_first_while_the_model_is_unsure(db,
     assert "learns from it" not in planner.lease_next_actions(db, wanted()).items[0].reason
 
 
-def test_exploration_uses_clicks_when_whole_images_take_too_long_until_the_model_is_sure(db, monkeypatch):
+def test_autopilot_explores_with_single_clicks_when_whole_images_would_take_too_long(db, monkeypatch):
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     monkeypatch.setattr(planner, "EXPLORATION_CLICK_LIMITS", (0.05, 0, 200))  # two
     monkeypatch.setattr(
@@ -255,7 +255,7 @@ def evaluated(db):
     )
 
 
-def test_autopilot_continues_with_annotator_disagreements_and_a_poor_model(known):
+def test_autopilot_still_offers_work_after_a_disagreement_and_with_a_wrong_model(known):
     answer(known, 1, 1, 1)
     give(known, "grid", [(1, 1, -1)], annotator="Bob")
     publish(known, np.full((24, 3), np.nan))
@@ -265,7 +265,7 @@ def test_autopilot_continues_with_annotator_disagreements_and_a_poor_model(known
     assert backwards.expected_positives > 0 and backwards.seconds > 0
 
 
-def test_likely_mistakes_are_offered_once_and_expected_more_after_confirmed_mistakes(known):
+def test_relabeling_offers_each_likely_mistake_once_and_expects_more_after_confirmed_ones(known):
     give(known, "grid", [(image_id, 1, -1) for image_id in range(1, 13)])
     give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])
     publish(known, SURE, decisions.get_newest_decision_id(known))

@@ -29,7 +29,7 @@ def account_for(class_id: int, tiles: int, chance: float, present: int, in_grid:
     return Account.build(ScoredAnswers.from_rows(rows))
 
 
-def test_overestimated_class_is_corrected_below_a_third_and_other_classes_less():
+def test_autopilot_lowers_expected_positives_after_too_few_found_mostly_for_that_class():
     made = account_for(1, 192, 0.06, present=1)  # 11.5 promised
     before, after = np.full(96, 0.06), made.correct_for_grid(1, np.full(96, 0.06))
     assert after.sum() < before.sum() / 3
@@ -37,19 +37,19 @@ def test_overestimated_class_is_corrected_below_a_third_and_other_classes_less()
     assert before.sum() / 3 < made.correct_for_grid(2, before).sum() < before.sum()
 
 
-def test_underestimated_class_is_corrected_upward_within_the_probability_limit():
+def test_autopilot_raises_expected_positives_after_more_found_up_to_a_probability_limit():
     made = account_for(1, 96, 0.6, present=96)
     worth = made.correct_for_image([1, 1, 2], np.array([0.6, 0.995, np.nan]))
     assert 0.6 < worth[0] <= account.MAX_CORRECTED_PROBABILITY and worth[1] == 0.995 and worth[2] == 0
 
 
-def test_newer_answers_weigh_more_than_older_answers():
+def test_yield_correction_weights_newer_grid_answers_more_than_older_ones():
     barren, rich = [(1, 0.1, False, True)] * 200, [(1, 0.1, place % 5 == 0, True) for place in range(200)]
     first_rich, first_barren = (Account.build(ScoredAnswers.from_rows(rows)) for rows in (rich + barren, barren + rich))
     assert first_rich.correct_for_grid(1, np.array([0.1])) < first_barren.correct_for_grid(1, np.array([0.1])) / 1.5
 
 
-def test_account_counts_stored_grid_answers_and_drops_undone_ones(db):
+def test_yield_account_counts_stored_grid_answers_and_drops_undone_ones(db):
     assert load_account(db).answered_tiles == {}
     batch = grid(db, 1, range(1, 13), 0.25)
     low = load_account(db)
@@ -64,7 +64,7 @@ def test_account_counts_stored_grid_answers_and_drops_undone_ones(db):
     )
 
 
-def test_whole_image_answers_do_not_change_the_grid_correction():
+def test_whole_image_answers_correct_the_expected_yield_of_images_but_not_of_grids():
     rows = [(1 + place % 3, 0.3, False, False) for place in range(60)]  # 18 promised on whole images, none found
     made = Account.build(ScoredAnswers.from_rows(rows))
     assert made.correct_for_image([1], np.array([0.3])) < 0.2
@@ -83,7 +83,7 @@ def test_autopilot_offers_another_class_after_a_grid_without_positives(known):  
 
 
 @pytest.mark.usefixtures("known")
-def test_grid_line_estimates_positives_only_for_classes_asked_before(known):  # noqa: F811
+def test_autopilot_grid_text_estimates_positives_only_after_a_first_grid_of_the_class(known):  # noqa: F811
     publish(known, np.stack([np.full(24, 0.3), np.full(24, np.nan), np.full(24, np.nan)], 1))
     line = planner.lease_next_actions(known, wanted("first")).items[0].line
     assert line.startswith("Which show fox? The first grid of 24 (") and "robably" not in line
@@ -92,7 +92,7 @@ def test_grid_line_estimates_positives_only_for_classes_asked_before(known):  # 
 
 
 @pytest.mark.usefixtures("known")
-def test_search_for_a_class_without_examples_states_the_upper_bound_of_its_frequency(known):  # noqa: F811
+def test_search_action_states_how_rare_a_class_is_after_random_images_without_it(known):  # noqa: F811
     publish(known, np.full((24, 3), np.nan))
     for class_id in (2, 3):
         grid(known, class_id, range(1, 25), None, source="sample")

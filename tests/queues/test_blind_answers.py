@@ -62,7 +62,7 @@ def given(db: Database, who: str) -> set[int]:
     return shown
 
 
-def test_overlap_asks_two_annotators_about_an_image_and_each_only_once(db):
+def test_overlap_asks_exactly_two_annotators_once_each_about_an_image(db):
     image_overlap.set_overlap(db, 2, 1.0)
     assert 1 in asked(db, "Ann")
     say(db, 1, "Ann", (1,))
@@ -88,7 +88,7 @@ def test_overlap_skips_images_labeled_by_an_annotator_but_not_imported_ones(db):
     assert 1 in given(db, "Ben")
 
 
-def test_regular_queues_give_a_cleared_image_while_all_others_wait_for_overlap(db):
+def test_image_with_a_cleared_answer_stays_in_regular_queues_under_full_overlap(db):
     assert not decisions.save(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
     assert not decisions.save(db, [Decision("v", "clear", "Ann", "click", 1, 1)]).refused
     image_overlap.set_overlap(db, 2, 1.0)
@@ -119,7 +119,7 @@ def test_second_blind_answer_keeps_the_label_and_records_a_disagreement(db):
     assert consistency.find_problems(db) == []
 
 
-def test_undo_of_a_blind_answer_makes_the_other_one_the_label_and_asks_a_third_annotator(db):
+def test_undo_of_a_blind_answer_keeps_the_other_answer_and_asks_a_third_annotator(db):
     image_overlap.set_overlap(db, 2, 1.0)
     first = say(db, 1, "Ann", (1,))
     say(db, 1, "Ben", (2,))
@@ -129,7 +129,7 @@ def test_undo_of_a_blind_answer_makes_the_other_one_the_label_and_asks_a_third_a
     assert consistency.find_problems(db) == []
 
 
-def test_regular_queues_skip_images_that_wait_for_overlap(db):
+def test_regular_queues_skip_images_that_await_blind_answers_for_overlap(db):
     publish(db, np.full((24, 3), 0.6))
     image_overlap.set_overlap(db, 2, 0.5)
     kept = waiting(db)
@@ -176,7 +176,7 @@ def test_class_added_after_the_blind_answers_returns_the_image_to_regular_queues
     assert given(db, "Cid") == {1}, "all others wait"
 
 
-def test_larger_overlap_share_keeps_the_chosen_images_and_includes_new_ones(db):
+def test_raising_the_overlap_share_keeps_chosen_images_and_samples_new_ones(db):
     image_overlap.set_overlap(db, 2, 0.3)
     few = waiting(db)
     image_overlap.set_overlap(db, 2, 0.8)
@@ -190,7 +190,7 @@ def test_larger_overlap_share_keeps_the_chosen_images_and_includes_new_ones(db):
     assert 100 in waiting(db) and 101 not in waiting(db)
 
 
-def test_changed_overlap_count_keeps_the_existing_answers(db):
+def test_changing_the_number_of_overlap_annotators_keeps_existing_answers(db):
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     say(db, 1, "Ben", ())
@@ -209,7 +209,7 @@ def test_overlap_settings_out_of_bounds_are_refused_and_change_nothing(db, peopl
     assert waiting(db) == before
 
 
-def test_reference_image_is_asked_once_and_scores_only_the_annotator(db):
+def test_reference_image_is_asked_once_per_annotator_and_changes_no_label(db):
     for image_id in (1, 2):
         say(db, image_id, "Olga", (1,), "suggestion")
     reference_answers.choose_images(db, [name_of(db, 1), name_of(db, 2)], 0.5)
@@ -254,7 +254,7 @@ def test_reference_images_are_hidden_from_unasked_annotators_and_absent_from_the
     assert blindness.find_hidden_images(db, "Ann", [1, 2, 3]) == set(), "nobody is asked any more"
 
 
-def test_reference_images_must_be_complete_and_known(db):
+def test_reference_image_list_refuses_incomplete_images_and_unknown_names(db):
     assert not decisions.save(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
     with pytest.raises(AnnotatorError, match="2 of 2 images are not complete"):
         reference_answers.choose_images(db, [name_of(db, 1), name_of(db, 2)], 0.1)
@@ -267,7 +267,7 @@ def name_of(db: Database, image_id: int) -> str:
     return images.load_images(db, [image_id])[image_id].name
 
 
-def test_certificate_recall_allows_for_errors_found_by_overlap(db):
+def test_certificate_recall_decreases_by_the_misses_that_overlap_answers_reveal(db):
     image_overlap.set_overlap(db, 2, 1.0)
     for image_id in range(1, 25):
         truth = tuple(class_id for class_id in CLASSES if image_id >> (class_id - 1) & 1)
@@ -292,7 +292,7 @@ def test_certificate_recall_allows_for_errors_found_by_overlap(db):
     assert "Reached allowing for their mistakes: 0" in settled.sentence(0.98)
 
 
-def test_first_blind_answers_exclude_undone_answers_and_other_sources(db):
+def test_first_overlap_answers_exclude_undone_answers_and_answers_not_given_blind(db):
     image_overlap.set_overlap(db, 2, 1.0)
     taken_back = say(db, 1, "Cid", (1,))
     assert not decisions.save(db, [Decision("u", "undo", "Cid", "reading", undoes=taken_back)]).refused

@@ -9,7 +9,7 @@ from annotator.store.database.database import Database
 from annotator.ui.serving.read_ahead import ReadAhead
 
 
-def test_read_ahead_loads_the_gallery_listing_before_the_first_request(db):
+def test_background_read_ahead_loads_the_gallery_listing_before_the_first_request(db):
     assert not gallery_listing.is_ready(db)
     ahead = ReadAhead(db, pause=0)
     ahead.start()
@@ -21,7 +21,7 @@ def test_read_ahead_loads_the_gallery_listing_before_the_first_request(db):
     fresh.close()
 
 
-def test_read_ahead_stopped_before_its_pause_ends_loads_no_listing(db):
+def test_gallery_read_ahead_stopped_before_its_delay_ends_loads_no_listing(db):
     ahead = ReadAhead(db, pause=3600)
     ahead.start()
     ahead.stop()

@@ -63,12 +63,12 @@ def test_grid_shows_the_most_probable_unanswered_images_of_its_class(db, predict
     assert first.id != second.id
 
 
-def test_grid_with_few_expected_positives_starts_with_no(db, predicted):
+def test_grid_with_few_expected_positives_starts_with_all_tiles_set_to_no(db, predicted):
     first_grid = grid_queue.lease_next_grids(db, wanted(class_id=2)).items[0]
     assert first_grid.expected_share < 0.5 and first_grid.start == "no"
 
 
-def test_grid_of_a_class_without_a_model_is_in_working_order_and_starts_with_no(db, predicted):
+def test_grid_of_a_class_without_predictions_is_shuffled_and_starts_with_all_tiles_no(db, predicted):
     answer(db, 5, 3, 1)
     first_grid = grid_queue.lease_next_grids(db, wanted(class_id=3, size=24)).items[0]
     assert (first_grid.run_id, first_grid.expected_share, first_grid.start) == (None, None, "no")
@@ -83,7 +83,7 @@ def test_class_with_the_fewest_answers_is_offered_first_before_the_first_trainin
     assert grid_queue.find_best_class(db) == 3
 
 
-def test_two_pages_never_get_the_same_label_but_may_share_an_image(db, predicted):
+def test_grids_on_two_pages_share_no_label_but_may_share_images_for_other_classes(db, predicted):
     ann = shown(grid_queue.lease_next_grids(db, wanted("ann", want=2)))
     bob = shown(grid_queue.lease_next_grids(db, wanted("bob", annotator="Bob", want=2)))
     other = shown(grid_queue.lease_next_grids(db, wanted("cy", class_id=2, annotator="Cy", want=4)))
@@ -91,7 +91,7 @@ def test_two_pages_never_get_the_same_label_but_may_share_an_image(db, predicted
     assert not set(ann) & set(bob)
 
 
-def test_image_open_on_another_page_is_in_no_grid(db, predicted):
+def test_grid_excludes_images_open_on_another_page(db, predicted):
     from annotator.queues import image_queue
 
     held = [
@@ -102,7 +102,7 @@ def test_image_open_on_another_page_is_in_no_grid(db, predicted):
     }
 
 
-def test_grid_skips_images_already_held_or_passed(db, predicted):
+def test_next_grid_skips_images_that_the_page_has_loaded_or_already_shown(db, predicted):
     first = shown(grid_queue.lease_next_grids(db, wanted()))
     second = shown(grid_queue.lease_next_grids(db, wanted(have=first)))
     third = shown(grid_queue.lease_next_grids(db, wanted(have=second, passed=first)))
@@ -118,7 +118,7 @@ def test_answered_grid_is_not_offered_again_until_undone(db, predicted):
     assert shown(grid_queue.lease_next_grids(db, wanted())) == first
 
 
-def test_grid_contains_no_answered_label_while_others_decide(db, predicted):
+def test_grid_never_contains_labels_answered_before_it_during_concurrent_decisions(db, predicted):
     wrong, over = [], threading.Event()
 
     def decide() -> None:
@@ -145,7 +145,7 @@ def test_best_class_is_the_one_whose_next_grid_has_most_expected_positives(db, p
     assert grid_queue.find_best_class(db, 6) == 2, "what is left of the first class is unlikely"
 
 
-def test_best_class_stays_while_its_grids_are_held_and_then_changes(db, predicted):
+def test_best_class_stays_the_same_while_the_page_has_its_grids_loaded(db, predicted):
     first = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12)))
     second = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12, have=first)))
     assert {of for _, of in first + second} == {1}, "the second half of class 1 is less likely than class 2"
@@ -154,7 +154,7 @@ def test_best_class_stays_while_its_grids_are_held_and_then_changes(db, predicte
     } == {2}
 
 
-def test_class_counts_report_known_labels_and_expected_positives(db, predicted):
+def test_class_counts_report_answered_labels_and_expected_positives(db, predicted):
     for image_id, state in ((24, 1), (23, -1), (22, 0)):
         answer(db, image_id, 1, state)
     first, second, third = grid_queue.load_class_counts(db)
@@ -184,14 +184,14 @@ def test_selection_grid_works_before_the_first_training(db):
     assert {tile.image.id for tile in first_grid.tiles} == {3, 20}
 
 
-def test_unknown_class_or_selection_is_refused(db):
+def test_grid_queue_refuses_an_unknown_class_or_a_deleted_selection(db):
     with pytest.raises(AnnotatorError, match="no class 9"):
         grid_queue.lease_next_grids(db, wanted(class_id=9))
     with pytest.raises(AnnotatorError, match="is gone"):
         grid_queue.lease_next_grids(db, wanted(selection="abc"))
 
 
-def test_empty_grid_explains_why_and_names_next_pages(db, predicted):
+def test_empty_grid_queue_states_the_reason_and_links_to_other_pages_when_complete(db, predicted):
     everything = [(image_id, 1) for image_id in range(1, 25)]
     assert "another class" in grid_queue.lease_next_grids(db, wanted(passed=everything)).empty_reason
     grid_queue.lease_next_grids(db, wanted("bob", size=24, annotator="Bob"))

@@ -60,7 +60,7 @@ def test_annotate_shows_images_in_the_order_stored_by_the_training(db, trained, 
     assert set(taken(db, "other", order=name)).isdisjoint(order[:7])
 
 
-def test_expected_missing_order_shows_the_likeliest_images_first(db, trained):
+def test_annotate_order_expected_missing_shows_images_with_most_probable_classes_first(db, trained):
     assert sorted(taken(db, order="expected_missing")) == [3, 5, 6]  # of one class with a model, foxes first
 
 
@@ -72,12 +72,12 @@ def test_changed_order_applies_immediately_and_releases_the_previous_images(db, 
     assert {row[0] for row in db.tuples("SELECT image_id FROM lease")} == set(now)
 
 
-def test_reloaded_page_keeps_its_images(db, trained):
+def test_reloaded_annotate_page_shows_the_same_images_as_before(db, trained):
     before = taken(db, order="diversity")
     assert set(taken(db, "tab-2", instead="tab", order="diversity")) == set(before)
 
 
-def test_every_order_is_random_without_a_model(db):
+def test_every_annotate_order_is_random_before_the_first_training(db):
     for name in STRATEGIES:
         assert taken(db, name, want=1, order=name) == [next(one for one in by_chance(db) if not held(db, one, name))]
 
@@ -108,7 +108,7 @@ def held(db, image_id: int, but: str) -> bool:
     return (image_id, leases.WHOLE_IMAGE) in db.tuples("SELECT image_id, class_id FROM lease WHERE holder != ?", [but])
 
 
-def test_reopened_and_skipped_images_follow_after_the_order_is_used_up(db, trained):
+def test_stored_order_is_followed_by_images_unlabeled_through_undo_and_then_skipped_ones(db, trained):
     first, *others = query_order.load(db, "mix").tolist()
     decide(db, "skip", first)
     # The run knew it as labeled.
@@ -122,7 +122,7 @@ def test_reopened_and_skipped_images_follow_after_the_order_is_used_up(db, train
     assert taken(db, want=1, order="mix") == [first]
 
 
-def test_project_order_applies_unless_a_page_requests_another(db, trained):
+def test_default_annotate_order_of_the_project_applies_unless_a_page_requests_another(db, trained):
     query_order.set_default(db, "expected_missing")
     assert taken(db) == query_order.load(db, "expected_missing").tolist()[:3]
     assert taken(db, "other", order="random", want=1) == [
@@ -138,7 +138,7 @@ def test_unknown_order_is_refused_with_a_suggestion(db):
     assert query_order.get_default_name(db) == "random"
 
 
-def test_order_of_many_images_is_built_from_a_new_random_sample(db, monkeypatch):
+def test_each_training_orders_a_new_random_sample_when_images_exceed_the_limit(db, monkeypatch):
     monkeypatch.setattr(query_order, "MAX_ORDER_IMAGES", 5)
     arrays = (np.ones((24, 2), np.float16), np.full((24, 3), 0.5), np.zeros((24, 3), np.int8))
     samples = [query_order.build(db, np.arange(1, 25), *arrays, seed)["mix"].tolist() for seed in range(2)]

@@ -49,7 +49,7 @@ def best_first(chances: np.ndarray) -> list[int]:
     return sorted((row for row in range(len(chances)) if chances[row] >= 0), key=lambda row: (-chances[row], row))
 
 
-def test_rankings_equal_a_full_sort(db):
+def test_suggestion_rankings_equal_a_full_sort_by_class_and_by_image(db):
     chances, states = made_up(), answers(db)
     ranked = built(db, chances)
     still_open = np.where(np.isnan(states), chances.astype(float), np.nan)
@@ -63,7 +63,7 @@ def test_rankings_equal_a_full_sort(db):
     assert ranked.expected == pytest.approx(np.nansum(still_open, 0))
 
 
-def test_rankings_ignore_decisions_made_after_the_training(db):
+def test_rankings_of_a_training_ignore_decisions_newer_than_its_data(db):
     answers(db, 10)
     seen = decisions.get_newest_decision_id(db)
     before = built(db, made_up())
@@ -76,7 +76,7 @@ def test_rankings_ignore_decisions_made_after_the_training(db):
     assert after.by_class.tolist() == before.by_class.tolist() and after.expected.tolist() == before.expected.tolist()
 
 
-def test_disagreements_rank_decisions_by_distance_from_the_model_and_exclude_unsure(db):
+def test_likely_mistakes_rank_answers_by_distance_from_the_prediction_and_exclude_unsure(db):
     chances, states = made_up(), answers(db)
     apart = np.where(np.isin(states, (1, -1)), np.abs(chances.astype(float) - (states == 1)), np.nan)
     expected = sorted(
@@ -95,7 +95,7 @@ def test_cooccurrence_counts_classes_present_on_the_same_image(db):
     assert together.sum() > np.trace(together)
 
 
-def test_ranking_over_its_limit_keeps_the_likeliest_images_and_samples_the_rest(db, monkeypatch):
+def test_ranking_over_its_limit_keeps_the_most_probable_images_and_samples_the_rest(db, monkeypatch):
     monkeypatch.setattr(rankings, "MAX_RANKED_PER_CLASS", 10)
     chances = made_up()
     ranked = built(db, chances)
@@ -105,7 +105,7 @@ def test_ranking_over_its_limit_keeps_the_likeliest_images_and_samples_the_rest(
     assert rankings.get_gapless_length(ranked) == 8
 
 
-def test_find_first_below_returns_the_first_position_below_the_limit():
+def test_find_first_below_returns_the_position_of_the_first_lower_score():
     scores = np.array([0.9, 0.5, 0.5, 0.2], np.float16)
     assert [rankings.find_first_below(scores, low) for low in (1.0, 0.9, 0.5, 0.3, 0.0)] == [0, 0, 3, 3, 4]
 

@@ -44,7 +44,7 @@ def shown(db, holder: str = "tab", want: int = 24, passed=(), **only) -> list[tu
     ]
 
 
-def test_class_filter_shows_its_suggestions_most_probable_first(db, chances):
+def test_review_filtered_by_class_shows_its_suggestions_most_probable_first(db, chances):
     found = shown(db, class_id=2, low=0.4)
     order = sorted(range(24), key=lambda row: -chances[row, 1])
     assert found == [(row + 1, [(2, None)]) for row in order if chances[row, 1] >= 0.4]
@@ -63,21 +63,21 @@ def test_probability_range_filters_suggestions_and_orders_images(db, chances):
         assert {of - 1 for of, _ in chips} == set(np.flatnonzero(~np.isnan(inside[image_id - 1])))
 
 
-def test_probability_range_loads_more_cells_after_the_first_are_used_up(db, chances, monkeypatch):
+def test_review_in_a_probability_range_loads_more_suggestions_after_its_first_block(db, chances, monkeypatch):
     everything = shown(db, low=0.2, high=0.6)
     monkeypatch.setattr(review_queue, "MERGED_CELLS", 3)  # one cell a class at first
     assert shown(db, low=0.2, high=0.6) == everything
     assert shown(db, low=0.2, high=0.6, passed=[everything[0][0]]) == everything[1:]
 
 
-def test_annotator_filter_shows_only_images_with_their_answers(db, chances):
+def test_review_filtered_by_annotator_shows_only_images_that_annotator_answered(db, chances):
     assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6}
     answer(db, 20, 3, 1, "Bob")
     assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6, 20}
     assert shown(db, low=0.0, by="Nobody") == []
 
 
-def test_likely_mistakes_show_the_stored_answer_and_disappear_once_answered(db, chances):
+def test_review_shows_likely_mistakes_with_their_stored_answer_until_answered_again(db, chances):
     assert shown(db, kind="likely_mistakes") == [(3, [(1, -1)]), (1, [(1, 1)]), (6, [(1, 1)])]
     assert shown(db, kind="likely_mistakes", by="Bob") == [(6, [(1, 1)])]
     assert shown(db, kind="likely_mistakes", class_id=2) == []
@@ -105,7 +105,7 @@ def test_unknown_suggestion_kind_error_suggests_a_valid_kind(db, chances):
         shown(db, kind="mising")
 
 
-def test_review_shows_no_answered_suggestion_while_others_decide(db, chances):
+def test_review_never_shows_suggestions_answered_before_during_concurrent_decisions(db, chances):
     wrong, over = [], threading.Event()
 
     def decide() -> None:

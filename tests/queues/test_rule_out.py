@@ -77,7 +77,7 @@ def absent_boats(db: Database) -> set[int]:
 OPEN = set(range(DRAWN + 1, IMAGES + 1))
 
 
-def test_marking_absent_everywhere_requires_96_random_images_and_ignores_searches(many):
+def test_marking_absent_everywhere_requires_96_random_images_and_ignores_search_answers(many):
     say(many, "sample", range(1, 96))
     say(many, "search", range(100, 300))
     with pytest.raises(
@@ -131,7 +131,7 @@ def test_image_with_a_missing_file_is_not_marked_absent_everywhere(sampled):
 
 
 @pytest.mark.parametrize(("images", "drawn", "cells"), [(400, 120, 280), (400, 120, 12), (5000, 288, 4712)])
-def test_guaranteed_precision_of_marking_absent_everywhere_is_tight_in_simulated_samples(images, drawn, cells):
+def test_precision_bound_of_marking_absent_everywhere_is_tight_in_simulated_samples(images, drawn, cells):
     right = rule_out._compute_min_precision(images, drawn, cells)
     hidden = round((1 - right) * cells)  # the most that the sample would miss in more than 5 % of the draws
     rng = np.random.default_rng(7)
@@ -154,7 +154,7 @@ def test_undo_of_marking_absent_everywhere_reopens_its_images_in_one_step(sample
     assert rule_out.rule_out_class(sampled, BOAT, "Ben").cells == len(OPEN), "it can be done again"
 
 
-def test_later_answer_replaces_only_its_own_cell_of_a_class_marked_absent_everywhere(sampled):
+def test_answer_after_marking_absent_everywhere_replaces_only_the_label_of_its_image(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     say(sampled, "click", range(300, 301), state=1)
     assert absent_boats(sampled) == OPEN - {300}
@@ -162,7 +162,7 @@ def test_later_answer_replaces_only_its_own_cell_of_a_class_marked_absent_everyw
     assert rule_out.load_rulings(sampled)[0].cells == len(OPEN) - 1
 
 
-def test_images_added_after_marking_absent_everywhere_stay_unanswered_until_repeated(sampled):
+def test_images_added_after_marking_absent_everywhere_are_unanswered_until_marked_again(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     with sampled.writing() as sql:
         sql.execute("INSERT INTO image (id, name, sha256, width, height) VALUES (401, 'n.jpg', ?, 9, 9)", ["f" * 64])
@@ -197,7 +197,7 @@ def accepting(sampled) -> Database:
     return sampled
 
 
-def test_auto_accept_changes_keep_cells_marked_absent_everywhere(accepting):
+def test_retraining_and_disabling_auto_accept_keep_labels_marked_absent_everywhere(accepting):
     ruled = rule_out.rule_out_class(accepting, BOAT, "Ann")
     of_model = auto_accepted.count_accepted(accepting)
     publish(accepting)
@@ -208,7 +208,7 @@ def test_auto_accept_changes_keep_cells_marked_absent_everywhere(accepting):
     assert set(auto_accepted.find_ruled_out_classes(accepting)) == {BOAT} and absent_boats(accepting) == OPEN
 
 
-def test_auto_accept_neither_adds_to_nor_withdraws_a_class_marked_absent_everywhere(sampled):
+def test_auto_accept_adds_and_withdraws_no_labels_of_a_class_marked_absent_everywhere(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     new = auto_accepted.NewAcceptance(BOAT, -1, 1, 0.1, 0.99, 0.95, 300, 0, np.array([400]), np.array([0.1]))
     assert not auto_accepted.accept(sampled, "a1", new)
@@ -216,7 +216,7 @@ def test_auto_accept_neither_adds_to_nor_withdraws_a_class_marked_absent_everywh
     assert absent_boats(sampled) == OPEN
 
 
-def test_undo_of_marking_absent_everywhere_keeps_auto_accepted_cells(accepting):
+def test_undo_of_marking_absent_everywhere_keeps_auto_accepted_labels(accepting):
     ruled = rule_out.rule_out_class(accepting, BOAT, "Ann")
     of_model = auto_accepted.count_accepted(accepting)
     auto_accept.undo(accepting, ruled.batch)
@@ -227,7 +227,7 @@ def test_undo_of_marking_absent_everywhere_keeps_auto_accepted_cells(accepting):
     assert auto_accepted.count_accepted(accepting) == of_model, "a batch of the model is not this module's to undo"
 
 
-def test_marking_absent_everywhere_replaces_auto_accepted_absences_and_refuses_presences(sampled):
+def test_marking_absent_everywhere_is_refused_after_auto_accept_found_the_class_present(sampled):
     new = auto_accepted.NewAcceptance(BOAT, -1, 1, 0.1, 0.99, 0.95, 300, 0, np.array([399, 400]), np.full(2, 0.1))
     assert auto_accepted.accept(sampled, "a1", new)
     assert rule_out.rule_out_class(sampled, BOAT, "Ann").cells == len(OPEN)
@@ -239,7 +239,7 @@ def test_marking_absent_everywhere_replaces_auto_accepted_absences_and_refuses_p
         rule_out.rule_out_class(sampled, BOAT, "Ann")
 
 
-def test_progress_and_status_count_cells_marked_absent_everywhere_apart_from_auto_accept(sampled):
+def test_progress_counts_labels_marked_absent_everywhere_apart_from_auto_accepted_ones(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     progress = load_progress(sampled)
     assert (progress.pairs_accepted, progress.pairs_ruled_out, progress.pairs_answered) == (0, len(OPEN), DRAWN)
@@ -249,7 +249,7 @@ def test_progress_and_status_count_cells_marked_absent_everywhere_apart_from_aut
     ] == len(OPEN)
 
 
-def test_audit_and_certificate_include_cells_marked_absent_everywhere(sampled):
+def test_audit_and_certificate_include_labels_marked_absent_everywhere(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     audit_sampling.draw_audit(sampled, 200, seed=0)
     asked = {cell.image_id for cell in audit_sampling.load_open_cells(sampled, BOAT)}
@@ -308,7 +308,7 @@ def test_marking_absent_everywhere_is_offered_only_to_reviewers(sampled, monkeyp
             authorization.set_member_source(lambda: None)
 
 
-def test_marking_absent_everywhere_is_not_offered_after_95_random_images(many, monkeypatch):
+def test_autopilot_does_not_offer_marking_absent_everywhere_after_only_95_random_images(many, monkeypatch):
     only_boats(many, monkeypatch)
     say(many, "sample", range(1, 96))
     work = planner.lease_next_actions(many, WantedActions("tab", "Ann", (), 8))
@@ -328,13 +328,13 @@ def test_whole_image_actions_skip_a_class_marked_absent_everywhere(many, monkeyp
         assert action.kind == "image" and action.decided_cells == 1, "fox is open on all, boat on none"
 
 
-def test_planner_has_no_action_when_only_cells_marked_absent_everywhere_remain(sampled):
+def test_autopilot_offers_nothing_when_only_labels_marked_absent_everywhere_remain(sampled):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     say(sampled, "grid", range(1, IMAGES + 1), class_id=FOX)
     assert planner.lease_next_actions(sampled, WantedActions("tab", "Ann", (), 1)).items == []
 
 
-def test_export_gives_cells_marked_absent_everywhere_their_own_source(sampled, tmp_path):
+def test_export_gives_labels_marked_absent_everywhere_their_own_provenance(sampled, tmp_path):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     with open_data_set(sampled) as data:
         marked, source = set(), data.view.sources.index("ruled out (sample)")
@@ -353,7 +353,7 @@ def test_export_gives_cells_marked_absent_everywhere_their_own_source(sampled, t
     assert "Ruled out by a person after 120 random images" in (tmp_path / "out.card.md").read_text()
 
 
-def test_import_of_an_own_export_ignores_cells_marked_absent_everywhere(sampled, tmp_path, annotator):
+def test_import_of_an_export_adds_no_labels_that_were_marked_absent_everywhere(sampled, tmp_path, annotator):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     export_data_set(sampled, tmp_path / "out.csv", "csv")
     copy = project_of_images(tmp_path / "copy")
@@ -363,7 +363,7 @@ def test_import_of_an_own_export_ignores_cells_marked_absent_everywhere(sampled,
     assert auto_accepted.load_acceptances(copy) == []
 
 
-def test_export_choices_filter_cells_marked_absent_everywhere_like_auto_accepted_ones(sampled, tmp_path):
+def test_export_options_treat_labels_marked_absent_everywhere_like_auto_accepted_ones(sampled, tmp_path):
     rule_out.rule_out_class(sampled, BOAT, "Ann")
     [made] = rule_out.load_rulings(sampled)
 
@@ -378,7 +378,7 @@ def test_export_choices_filter_cells_marked_absent_everywhere_like_auto_accepted
     assert boats(accepted_precision=made.precision) == IMAGES and boats(accepted_precision=0.99) == DRAWN
 
 
-def test_accept_command_marks_absent_everywhere_lists_and_undoes(sampled, annotator):
+def test_accept_command_marks_a_class_absent_everywhere_lists_it_and_undoes_it(sampled, annotator):
     project = sampled.paths.project
     told = annotator("accept", project, "--rule-out", "boat", "--annotator", "Ann").stdout
     assert "boat counts as absent on 280 images" in told and "At most 2.5 % of all images show it" in told
@@ -390,7 +390,7 @@ def test_accept_command_marks_absent_everywhere_lists_and_undoes(sampled, annota
     assert prediction_outcomes.count_absent_by_source(sampled, [BOAT])[1] == {BOAT: DRAWN}, "what people answered stays"
 
 
-def test_undo_of_marking_absent_everywhere_reopens_all_cells_but_those_answered_since(sampled):
+def test_undo_of_marking_absent_everywhere_reopens_all_labels_not_answered_since(sampled):
     batch = rule_out.rule_out_class(sampled, BOAT, "Ann").batch
     one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=300, class_id=BOAT, state=1)
     assert not decisions.save(sampled, [one]).refused

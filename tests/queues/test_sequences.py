@@ -88,7 +88,7 @@ def given(db, holder: str, sequence: str, *, have=(), want: int = 200, **more) -
 
 
 @pytest.mark.parametrize("sequence", sequences.SEQUENCES)
-def test_sequence_continues_after_the_last_image_wraps_around_and_ends_with_skipped_ones(project, sequence):
+def test_sequence_resumes_after_the_last_image_wraps_around_and_ends_with_skipped_ones(project, sequence):
     order = plainly(project, sequence)
     states = {image_id: state_of(project, image_id) for image_id in order}
     skipped = {image_id for image_id in order if states[image_id] == "skipped"}
@@ -104,7 +104,7 @@ def test_sequence_continues_after_the_last_image_wraps_around_and_ends_with_skip
 
 
 @pytest.mark.parametrize("sequence", sequences.SEQUENCES)
-def test_neighbors_follow_the_sorted_folder_order_regardless_of_labels(project, sequence):
+def test_neighbors_of_an_image_are_adjacent_in_its_sorted_folder_regardless_of_labels(project, sequence):
     order = plainly(project, sequence)
     for image_id in order:
         folder = [
@@ -141,14 +141,14 @@ def test_annotator_resumes_each_sequence_at_their_own_last_image(project):
     assert given(project, "again", "name", want=1, after=0)[0] == order[2], "begun anew; the first two are Bob's"
 
 
-def test_reload_continues_with_the_leased_images_after_the_last_answer(project):
+def test_reloaded_page_in_a_sequence_shows_its_leased_unanswered_images_first(project):
     came = given(project, "tab", "name", want=6)
     answer(project, "label", came[0])
     given(project, "tab", "name", have=came[1:], want=0, after=came[0])
     assert given(project, "tab-2", "name", want=5, instead="tab") == came[1:]
 
 
-def test_reached_position_is_reported_and_ignores_unknown_images(project):
+def test_last_image_of_an_annotator_in_a_sequence_is_stored_unless_unknown(project):
     order = plainly(project, "name")
     sequences.set_reached(project, "Ann", "name", order[5])
     wanted = WantedImages("annotate", "tab", "Ann", (), 1, order="name")

@@ -19,7 +19,7 @@ def done(db, test: speed_test_tasks.SpeedTest, tasks: int, annotator: str = "Ann
         speed_tests.store(db, annotator, place, TimedAnswer(task.kind, max(1, len(task.images)), 0, 2.0))
 
 
-def test_speed_test_takes_about_two_minutes_at_the_default_times():
+def test_speed_test_tasks_take_about_two_minutes_at_the_default_answer_times():
     seconds = [
         {
             "grid": DEFAULT_TIMES.estimate_grid_seconds(size, present),
@@ -89,6 +89,6 @@ def test_impossible_speed_test_time_is_refused_and_not_stored(db, wrong):
     assert speed_tests.count_tests(db, "") == 0
 
 
-def test_speed_test_without_images_explains_what_it_needs(tmp_path):
+def test_speed_test_without_images_explains_which_images_it_needs(tmp_path):
     test = speed_test_tasks.load_speed_test(Database(tmp_path / "bare", create=True), "Ann")
     assert test.tasks == () and "needs a class and at least 4 images" in test.empty_reason

@@ -23,11 +23,11 @@ from annotator.snapshot.time_model import DEFAULT_TIMES
         ([(0.5, 100, 80), (0.9, 10, 30)], None),  # wrong where it was surest: 0 in all
     ],
 )
-def test_preset_bound_is_where_presets_would_have_saved_most_presses(record, bound):
+def test_preselection_threshold_maximizes_the_key_presses_saved_in_past_answers(record, bound):
     assert find_saving_bound(record) == bound
 
 
-def test_presets_require_a_record_of_correct_predictions(known):  # noqa: F811
+def test_predicted_classes_are_preselected_only_after_enough_correct_predictions(known):  # noqa: F811
     publish(known, np.full((24, 3), 0.72))
     assert find_preset_threshold(known) is None
     assert _whole(known).preset == ()
@@ -42,7 +42,7 @@ def test_presets_require_a_record_of_correct_predictions(known):  # noqa: F811
     assert _whole(known).preset == (), "of such probabilities there is no record"
 
 
-def test_expected_presses_of_an_image_depend_on_the_preset_threshold():
+def test_expected_key_presses_per_image_depend_on_the_preselection_threshold():
     chances = {1: 0.9, 2: 0.6, 3: 0.1}
     candidate = lambda bound: acquisition.build_image_candidate(1, chances, DEFAULT_TIMES, preset_threshold=bound)  # noqa: E731
     assert candidate(None).expected_presses == pytest.approx(1.6)  # 0.9 + 0.6 + 0.1 are marked

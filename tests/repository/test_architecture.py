@@ -22,11 +22,11 @@ REGISTRIES = (  # a new entry is a new file
 )
 
 
-def test_default_method_of_models_and_settings_is_equal():
+def test_default_method_of_the_models_package_equals_that_of_project_settings():
     assert DEFAULT_METHOD == settings.DEFAULT_METHOD
 
 
-def test_decision_sources_exclude_the_model():
+def test_allowed_sources_of_stored_decisions_exclude_filled_by_model():
     assert FILLED_BY_MODEL not in SOURCES and WORK_MODES == ("annotate", "review")
 
 

@@ -149,7 +149,7 @@ def test_contributing_exercise_adds_a_query_strategy_with_three_files(copy):
     check_style(copy, EXERCISE)
 
 
-def test_documentation_patch_that_names_a_missing_or_ambiguous_line_fails(tmp_path):
+def test_documentation_patch_with_a_missing_or_ambiguous_context_line_raises_an_error(tmp_path):
     (tmp_path / "a.py").write_text("one\ntwo\ntwo\n")
     add(tmp_path / "a.py", " one\n+more\n")
     assert (tmp_path / "a.py").read_text() == "one\nmore\ntwo\ntwo\n"

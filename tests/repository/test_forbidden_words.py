@@ -35,7 +35,7 @@ def test_page_texts_contain_no_retired_word():
     assert not found, "\n".join(found)
 
 
-def test_texts_are_extracted_from_strings_and_not_from_comments():
+def test_forbidden_word_check_reads_string_literals_but_no_comments_or_docstrings():
     script = '// it\'s grey\nconst a = /["\']/, b = `a ${c(`grey ${d}`)} fox`; /* "grey" */ say(\'it is "red"\');'
     assert [text for _, text in literals.of_script(script)] == ["a ${c(`grey ${d}`)} fox", 'it is "red"']
     module = '"""Grey."""\nname = f"a {x} fox"  # grey\ndef f():\n    """Grey."""\n    return "red"\n'

@@ -52,14 +52,14 @@ def test_failed_test_that_passes_alone_is_reported_as_flaky(tmp_path):
     ],
     ids=["one fails again", "too many", "a module is missing", "no tests"],
 )
-def test_repeated_or_too_many_failures_fail_the_run(tmp_path, tests, says):
+def test_pytest_run_fails_when_failures_repeat_on_rerun_or_exceed_the_rerun_limit(tmp_path, tests, says):
     again = run_twice(tmp_path, tests)
     assert again.returncode == 1
     assert says in again.stdout
 
 
 @pytest.mark.process
-def test_flaky_tests_of_two_runs_are_counted_together(tmp_path):
+def test_flaky_test_report_adds_up_the_flaky_tests_of_two_runs(tmp_path):
     assert run_twice(tmp_path, FLAKY.format(count=2)).returncode == 0
     for mark in tmp_path.glob("met-*"):
         mark.unlink()

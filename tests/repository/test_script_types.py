@@ -35,7 +35,7 @@ def test_type_check_covers_every_script(tsc):
     assert silenced == []
 
 
-def test_type_check_finds_a_wrong_type(tsc, tmp_path):
+def test_script_type_check_reports_a_wrong_argument_type(tsc, tmp_path):
     config = (COMPONENTS / "jsconfig.json").read_text(encoding="utf-8")
     (tmp_path / "jsconfig.json").write_text(config, encoding="utf-8")
     (tmp_path / "wrong.js").write_text('// @ts-check\n/** @param {number} one */\nfunction f(one) {}\nf("two");\n')

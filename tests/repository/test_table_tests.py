@@ -4,7 +4,7 @@ import pytest
 from harness.tables import over
 
 
-def test_failing_rows_are_named_with_their_reason():
+def test_table_test_error_names_each_failing_row_with_its_reason():
     @over(number=[1, 2, 3], word__length=[("a", 1), ("bb", 2)])
     def check(number, word, length, offset):
         assert number + offset != 2, "two is wrong"
@@ -22,7 +22,7 @@ def test_failing_rows_are_named_with_their_reason():
     )
 
 
-def test_empty_table_and_unknown_argument_are_refused():
+def test_table_test_decorator_refuses_an_empty_table_and_an_unknown_argument():
     with pytest.raises(AssertionError, match="could not fail"):
         over(number=[])
     with pytest.raises(AssertionError, match="does not take"):
@@ -30,5 +30,5 @@ def test_empty_table_and_unknown_argument_are_refused():
 
 
 @over(number=[1, 2])
-def test_argument_that_is_not_a_table_column_is_a_fixture(number, tmp_path):
+def test_table_test_receives_arguments_that_are_not_columns_as_fixtures(number, tmp_path):
     assert tmp_path.is_dir() and number in (1, 2)

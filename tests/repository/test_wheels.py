@@ -66,7 +66,7 @@ def test_twine_accepts_wheel_and_sdist(built, name):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_installed_wheels_bring_no_package_with_a_common_name(installed):
+def test_installed_wheels_contain_only_the_packages_annotator_spmll_and_sample_data(installed):
     brought = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert brought - {"bin"} == {"annotator", "spmll", "sample_data"}
 

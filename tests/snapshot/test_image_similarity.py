@@ -44,7 +44,7 @@ def expected(features: np.ndarray, row: int) -> list[int]:
     return (np.argsort(-(unit @ unit[row])) + 1).tolist()
 
 
-def test_similarity_order_equals_an_exact_search(db: Database, features: np.ndarray):
+def test_gallery_order_by_similarity_equals_an_exact_search(db: Database, features: np.ndarray):
     for example in (1, 7, 24):
         shown = gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=(example,)), 0, IMAGES)
         ids = [tile.image.id for tile in shown.images]
@@ -69,7 +69,9 @@ def test_several_examples_come_first_followed_by_images_similar_to_their_mean(db
         image_similarity.compute_similarities(db, np.arange(1, 5), range(1, 18))
 
 
-def test_similarities_from_codes_approximate_exact_similarities(db: Database, features: np.ndarray, monkeypatch):
+def test_similarities_from_compressed_embeddings_approximate_exact_similarities(
+    db: Database, features: np.ndarray, monkeypatch
+):
     every = np.arange(1, IMAGES + 1)
     exact = image_similarity.compute_similarities(db, every, [3])
     cache = FeatureCache(db.paths.features(configuration.get_backbone(db)), ProjectContents(db))
@@ -87,7 +89,7 @@ def test_similarities_from_codes_approximate_exact_similarities(db: Database, fe
     assert np.abs(coded - exact).max() < 0.03 and not np.array_equal(coded, exact)
 
 
-def test_first_results_of_a_code_search_equal_an_exact_search_while_embeddings_exist(db: Database, monkeypatch):
+def test_compressed_similarity_search_reranks_its_first_results_with_exact_embeddings(db: Database, monkeypatch):
     features = np.abs(np.random.default_rng(2).normal(size=(IMAGES, 400))).astype(np.float16)
     features[12] = features[4] + np.linspace(0, 0.02, 400).astype(np.float16)  # like 5, by what a code rounds away
     projects.save_features(db, features)

@@ -41,12 +41,12 @@ def test_snapshot_stays_unchanged_while_labels_are_added_and_undone(db, publishe
     assert [one.delta.get_max_open_probability(4) for one in (before, after, taken_back)] == [1.0, row[0], row[2]]
 
 
-def test_snapshots_without_new_decisions_share_one_delta(db, published):
+def test_snapshots_without_decisions_in_between_share_one_set_of_label_changes(db, published):
     answer(db, 5, 2, PRESENT)
     assert read_snapshot(db).delta is read_snapshot(db).delta
 
 
-def test_snapshot_within_a_transaction_ignores_a_version_published_since(db, published):
+def test_snapshot_in_a_transaction_ignores_model_versions_published_after_its_start(db, published):
     other = Database(db.paths.project)
     with db.reading():
         assert runs.load_current_run(db).version == 0

@@ -58,7 +58,7 @@ def work(db, annotator: str, times: TimeModel, rng: np.random.Generator, grids: 
         give(db, "click", [(number + 1, 3, 1, None)], times.click * varied[number, 2], annotator=annotator)
 
 
-def test_time_intervals_cover_the_truth_as_often_as_stated():
+def test_time_model_intervals_cover_the_true_times_as_often_as_stated():
     held, narrower = [], []
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -81,7 +81,7 @@ def test_time_model_without_answers_equals_the_defaults_with_wide_intervals():
     assert low == pytest.approx(defaults / 4.8, rel=0.15) and high == pytest.approx(defaults * 4.8, rel=0.15)
 
 
-def test_time_parts_that_never_vary_separately_stay_uncertain():
+def test_time_model_keeps_wide_intervals_for_time_parts_that_never_vary_separately():
     grids = [TimedAnswer("grid", 24, 3, seconds) for seconds in 15 * np.random.default_rng(0).lognormal(0, 0.3, 400)]
     low, high = intervals(grids)
     width = dict(zip(TIME_PARTS, high / low, strict=True))
@@ -99,7 +99,7 @@ def test_time_parts_that_never_vary_separately_stay_uncertain():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("seed", "clicks", "images", "grids"), [(48, 13, 46, 199), (324, 48, 29, 116)])
-def test_times_without_spread_do_not_break_the_estimate(seed, clicks, images, grids):
+def test_time_model_reproduces_answer_times_without_any_noise(seed, clicks, images, grids):
     rng, counts = np.random.default_rng(seed), []
     _ = [rng.integers(0, most) for most in (101, 120, 400)]  # the logs in which it was found began so
     for kind in ["click"] * clicks + ["image"] * images + ["grid"] * grids:
@@ -112,7 +112,7 @@ def test_times_without_spread_do_not_break_the_estimate(seed, clicks, images, gr
     assert np.array(counts) @ times.middle == pytest.approx(seconds, rel=0.1)
 
 
-def test_outlying_times_do_not_change_the_estimate():
+def test_time_model_estimate_is_robust_to_outlying_answer_times():
     clicks = [
         TimedAnswer("click", 1, 0, seconds) for seconds in 4 * np.random.default_rng(1).lognormal(-0.045, 0.3, 60)
     ]
@@ -163,7 +163,7 @@ def test_grid_changes_are_counted_from_the_initial_state_of_the_grid(db, source,
     assert answer_times.load_newest_answers(db, "Ann", 100) == [TimedAnswer("grid", 4, changes, 9.0)]
 
 
-def test_image_changes_are_counted_from_the_preset_suggestions(db):
+def test_time_model_counts_whole_image_changes_relative_to_preselected_classes(db):
     for source, guessed_from, changes in (("suggestion", 0.5, 2), ("random", 0.5, 1), ("suggestion", None, 1)):
         give(db, "image", [(1, 1, 1, 0.2), (1, 2, -1, 0.8), (1, 3, -1, 0.1)], 5.0, source)
         found = answer_times.load_newest_answers(db, "Ann", 3, guessed_from=guessed_from)
@@ -194,7 +194,7 @@ def test_new_answer_changes_the_next_time_estimate(db):
     assert load_time_model(db, "Ann").click > DEFAULT_TIMES.click
 
 
-def test_autopilot_action_depends_on_the_times_of_the_annotator(autopilot_project):  # noqa: F811
+def test_autopilot_offers_different_actions_to_annotators_with_different_answer_times(autopilot_project):  # noqa: F811
     """One state of a project, two persons: their own logs alone decide what comes next."""
     known, rng = autopilot_project, np.random.default_rng(3)
     looks = TimeModel(tile=2.0, look=4.0, check=3.0, change=0.3, submit=0.3, begin=0.5, click=1.0)
@@ -235,6 +235,6 @@ def test_pace_command_shows_every_time_part_with_its_interval(annotator, db):
         (np.ones((1, 1)), ONE, 0 * ONE),
     ],
 )
-def test_impossible_times_are_refused(counts, seconds, prior):
+def test_time_model_fit_refuses_impossible_counts_and_times(counts, seconds, prior):
     with pytest.raises(ValueError, match="must be"):
         fit_times(counts, seconds, np.zeros(len(seconds), int), prior)

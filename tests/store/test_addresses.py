@@ -70,7 +70,7 @@ def test_location_without_a_url_scheme_is_a_path():
     assert parse_location("s3://photos/birds") == Address.parse("s3://photos/birds")
 
 
-def test_stored_folder_url_or_path_parses_back_to_the_same_value(tmp_path):
+def test_stored_image_folder_parses_back_to_the_same_url_or_path(tmp_path):
     address = to_folder_address(Address.parse("HF://datasets/ann/birds/"))
     assert str(address) == address.plain == "hf://datasets/ann/birds"
     assert parse_stored_folder(address.plain) == address
@@ -119,7 +119,7 @@ finally:
         "export project out.csv",
     ],
 )
-def test_command_opens_its_project_only_once(project, tmp_path, words):
+def test_init_import_and_export_commands_open_their_project_only_once(project, tmp_path, words):
     (tmp_path / "labels.csv").write_text("image,class,score\n00.jpg,fox,0.9\n01.jpg,fox,0.8\n")
     done = subprocess.run(
         [sys.executable, "-P", "-c", COUNTED, words], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -128,7 +128,7 @@ def test_command_opens_its_project_only_once(project, tmp_path, words):
     assert done.stdout.splitlines()[-1] == "opened 1"
 
 
-def test_import_into_an_open_project_leaves_its_connection_clean_and_usable(db, tmp_path):
+def test_import_into_an_open_project_leaves_no_transaction_or_temporary_table(db, tmp_path):
     (tmp_path / "labels.csv").write_text("image,class\n00.jpg,fox\n01.jpg,deer\n")
     for again in range(2):
         with prepare_import(db, tmp_path / "labels.csv", ImportOptions(), "Ann") as plan:
@@ -145,7 +145,7 @@ def test_import_into_an_open_project_leaves_its_connection_clean_and_usable(db, 
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, AnnotatorError])
-def test_open_project_repeats_an_import_interrupted_at_any_step(db, tmp_path, ending):
+def test_import_interrupted_at_any_step_can_be_repeated_in_the_same_open_project(db, tmp_path, ending):
     (tmp_path / "labels.csv").write_text("image,class\n" + "".join(f"{number:02}.jpg,fox\n" for number in range(20)))
     calls, allowed = [], 0
 
@@ -167,7 +167,7 @@ def test_open_project_repeats_an_import_interrupted_at_any_step(db, tmp_path, en
     assert db.value("SELECT count(*) FROM label WHERE state = 1") == 20
 
 
-def test_lent_connection_is_replaced_after_an_error_and_kept_otherwise(db, tmp_path):
+def test_lent_database_connection_is_replaced_after_an_error_and_kept_otherwise(db, tmp_path):
     with pytest.raises(KeyboardInterrupt), db.lend() as lent:
         lent.sql.execute("CREATE TEMP TABLE written (stem TEXT)")
         lent.sql.execute("ATTACH ? AS staged", [str(tmp_path / "x.db")])

@@ -165,7 +165,7 @@ def test_archiving_a_class_withdraws_its_auto_accepted_labels_and_blocks_new_one
     assert consistency.find_problems(db) == []
 
 
-def test_gallery_columns_follow_class_changes_without_new_decisions(db):
+def test_gallery_label_columns_are_updated_after_class_changes_without_new_decisions(db):
     answer(db, 1, DEER, PRESENT)
     answer(db, 2, FOX, PRESENT)
 

@@ -95,7 +95,7 @@ def looked(project: Path) -> dict[str, int]:
         return answers
 
 
-def test_doctor_names_every_damaged_array_and_no_page_fails(whole, annotator, tmp_path):
+def test_doctor_names_every_damaged_array_file_and_no_page_returns_a_server_error(whole, annotator, tmp_path):
     project = tmp_path / "project"
     shutil.copytree(whole, project)
     files = in_use(project)
@@ -162,7 +162,7 @@ def test_repair_deletes_recomputable_arrays_and_training_recreates_them(whole, a
     assert len(array_found(project)) == 1 and "'other'" in array_found(project)[0]
 
 
-def test_array_check_finds_impossible_numbers_in_intact_files(whole, tmp_path):
+def test_array_check_reports_impossible_numbers_in_readable_files(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "project")
     db = Database(tmp_path / "project")
     place = db.paths.map(configuration.get_backbone(db)) / "points.npy"

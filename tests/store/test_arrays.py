@@ -22,7 +22,7 @@ def test_array_saved_in_row_chunks_equals_the_array_saved_in_one_step(tmp_path, 
 
 
 @pytest.mark.parametrize("has_room", [True, False])
-def test_scratch_array_is_writable_and_leaves_no_file(tmp_path, monkeypatch, has_room):
+def test_scratch_array_is_writable_with_or_without_disk_space_and_leaves_no_file(tmp_path, monkeypatch, has_room):
     monkeypatch.setattr(arrays, "MIN_SCRATCH_FILE_BYTES", 100)
     if not has_room:
 
@@ -36,7 +36,7 @@ def test_scratch_array_is_writable_and_leaves_no_file(tmp_path, monkeypatch, has
     assert array.sum() == 50 * 3 * 7 and not list(tmp_path.rglob("*.npy")) and not list(tmp_path.glob("new/*"))
 
 
-def test_array_keeps_its_values_after_its_pages_are_released(tmp_path, monkeypatch):
+def test_array_keeps_its_values_after_its_memory_pages_are_released(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "MIN_SCRATCH_FILE_BYTES", 100)
     scratch = arrays.create_scratch_array(tmp_path, (5000, 3), np.float32)
     scratch[:] = np.arange(15_000).reshape(5000, 3)
@@ -48,7 +48,7 @@ def test_array_keeps_its_values_after_its_pages_are_released(tmp_path, monkeypat
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory by kind is what Linux tells")
-def test_releasing_pages_lowers_the_resident_memory(tmp_path):
+def test_releasing_memory_pages_of_a_mapped_array_lowers_the_resident_memory(tmp_path):
     def mapped_mb() -> float:
         return int(Path("/proc/self/status").read_text().partition("RssFile:")[2].split()[0]) / 1000
 

@@ -87,7 +87,7 @@ def test_backbone_comparison_prefers_informative_embeddings_to_noise(made):
     assert len(open_features(db, first)) == adaptable.IMAGES
 
 
-def test_backbone_command_compares_uses_and_removes_a_backbone(made, annotator):
+def test_backbone_command_compares_switches_to_and_removes_a_backbone(made, annotator):
     db, first, second = made
     project = db.paths.project
     done = json.loads(annotator("backbone", project, second, "--json").stdout)

@@ -140,7 +140,7 @@ def test_image_with_unknown_band_order_is_refused_until_bands_are_chosen():
         open_rgb(tiff(values_of(4)), bands=BandChoices((9, 3, 2)))
 
 
-def test_band_choice_for_a_band_count_overrides_the_file_and_the_file_the_general_choice():
+def test_band_choice_per_band_count_overrides_file_metadata_which_overrides_the_default():
     values = values_of(4)
     file = tiff(values, photometric="rgb", extrasamples=["unspecified"])
     assert np.array_equal(seen(file, CHOSEN), seen(file))  # red, green, blue and another: it says so
@@ -198,7 +198,7 @@ def test_nodata_and_nan_pixels_are_black_and_ignored_by_the_stretch(channels):
     assert check_image(file, CHOSEN).stretch.low == pytest.approx(known.min())
 
 
-def test_rotated_multiband_tiff_is_shown_upright_and_a_constant_one_gray():
+def test_multiband_tiff_is_rotated_by_its_orientation_tag_and_gray_when_constant():
     values = values_of(4)
     turned = tiff(values, extratags=[(274, 3, 1, 6, True)])
     assert check_image(turned, CHOSEN).width == 30
@@ -234,7 +234,7 @@ def patched(file: io.BytesIO, tag: int, value: int, kind: int = 4) -> io.BytesIO
         (256, 0, r"no size"),
     ],
 )
-def test_tiff_with_false_tags_is_refused_before_memory_is_allocated(tag, value, why):
+def test_tiff_with_forged_tags_is_refused_before_memory_is_allocated(tag, value, why):
     file = patched(tiff(values_of(5).astype(np.int16), metadata=None), tag, value)
     before = decoding.DECODING_BUDGET.granted_at_most
     if why is None:
@@ -255,7 +255,7 @@ def test_tiff_tile_that_decompresses_to_gigabytes_is_refused():
 @pytest.mark.parametrize(
     "make", [lambda: tiff(values_of(5)).getvalue(), lambda: png16(values_of(4))], ids=["tiff", "png"]
 )
-def test_truncated_image_is_refused_and_flipped_bytes_cause_only_bad_image_errors(make):
+def test_truncated_multiband_image_is_refused_and_changed_bytes_raise_only_bad_image(make):
     content = make()
     for kept in (9, 60, 300, len(content) // 2, len(content) * 3 // 4):
         with pytest.raises(BadImage):
@@ -318,7 +318,7 @@ def test_project_adds_multiband_images_after_a_band_choice_and_shows_them_consis
         assert np.abs(np.asarray(for_network).astype(int).mean((0, 1)) - expected.mean((0, 1))).max() < 2
 
 
-def test_embed_on_this_machine_shows_the_network_the_chosen_bands(tmp_path, tiles, annotator):
+def test_embed_command_passes_the_chosen_bands_to_the_backbone(tmp_path, tiles, annotator):
     (tiles / "plain.png").unlink()
     set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(4, 3, 2)))
     db = Database(tmp_path / "project")
@@ -366,7 +366,7 @@ def test_changed_band_choice_recreates_images_and_embeddings_and_keeps_labels(tm
     assert choose_bands(db, (9, 3, 2), 13).changed == 0, "the same choice changes nothing"
 
 
-def test_changed_band_choice_drops_old_embeddings_in_open_caches(tmp_path, tiles):
+def test_open_feature_cache_drops_embeddings_of_the_previous_band_choice(tmp_path, tiles):
     from harness.feature_shards import add_features
 
     set_up_project(tmp_path / "project", images_folder=tiles, settings=SetupSettings(bands=(3, 2, 1)))
@@ -405,7 +405,7 @@ def test_import_and_bands_commands_report_skipped_images_and_the_band_choice(tmp
     )
 
 
-def test_new_project_of_multiband_images_needs_bands_at_init_or_after_import(tmp_path, tiles, annotator):
+def test_multiband_images_are_added_only_after_init_or_the_bands_command_chose_bands(tmp_path, tiles, annotator):
     (tiles / "plain.png").unlink()
     assert "init --bands 3,2,1" in annotator("init", tmp_path / "one", "--images", tiles, code=1).stderr
     assert "2 images added" in annotator("init", tmp_path / "one", "--images", tiles, "--bands", "3,2,1").stdout

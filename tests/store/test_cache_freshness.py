@@ -73,7 +73,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_cached_values_equal_a_fresh_count_after_every_change(db, name):
+def test_cached_counts_equal_a_recount_after_every_kind_of_change(db, name):
     kept, fresh = KEPT[name]
     map_ = in_rows(db)
     assert kept(db, map_) == fresh(db, map_)
@@ -82,7 +82,7 @@ def test_cached_values_equal_a_fresh_count_after_every_change(db, name):
         assert kept(db, map_) == fresh(db, map_), change
 
 
-def test_every_change_updates_the_label_version_and_reading_does_not(db):
+def test_every_kind_of_change_increases_the_label_version_and_reading_does_not(db):
     seen = [versions.get_label_version(db)]
     stamps = [certification.get_change_key(db)]
     for change, act in CHANGES.items():

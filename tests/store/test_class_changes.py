@@ -175,7 +175,7 @@ def test_merge_of_a_subclass_transfers_only_present_labels(db):
     assert labels(db, FOX) == {2: PRESENT}
 
 
-def test_late_answers_for_a_merged_class_count_for_the_merged_class(db):
+def test_answers_for_a_class_merged_into_another_count_for_the_remaining_class(db):
     answer(db, 1, FOX, ABSENT)
     answer(db, 2, FOX, PRESENT)
     class_changes.merge(db, "Ann", [HERON], FOX, same=True)
@@ -231,7 +231,7 @@ def test_undo_refuses_a_class_change_that_later_changes_depend_on(db):
         class_history.undo_change(db, "Ann", first.id)
 
 
-def test_undo_of_a_reorder_works_after_a_manual_reversal(db):
+def test_class_reorder_can_be_undone_after_the_old_order_was_set_manually(db):
     before = everything(db)
     change = class_changes.reorder(db, "Ann", [DEER])
     class_changes.reorder(db, "Ann", [FOX, HERON, DEER])
@@ -257,7 +257,7 @@ def test_class_history_shows_class_names_as_of_each_change(db):
     ]
 
 
-def test_undo_refuses_the_change_that_added_the_first_classes(db):
+def test_undo_refuses_the_class_change_that_added_the_first_classes_of_a_project(db):
     [first] = class_history.load_changes(db)
     assert (first.kind, first.is_first, first.can_be_undone) == ("add", True, False)
     before = everything(db)

@@ -68,7 +68,7 @@ def test_class_finder_matches_typed_characters_and_enter_labels_the_first_match(
     expect(page.locator(".found")).to_be_hidden()
 
 
-def test_class_finder_keeps_earlier_labels(browser, many):
+def test_labeling_with_the_class_finder_keeps_earlier_labels_of_the_image(browser, many):
     page = open_page(browser, many, "Searcher")
     scribe = Scribe(page)
     image_id = scribe.press("Shift+Digit1", "/", leaves=False)

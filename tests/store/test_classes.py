@@ -102,7 +102,7 @@ def test_description_replaced_by_adding_is_in_the_history_and_restored_by_undo(d
     assert class_history.load_changes(db)[0].kind == "undo", "what changes nothing is not noted"
 
 
-def test_ordered_classes_list_those_without_heading_first_and_then_by_heading(db):
+def test_ordered_classes_start_with_those_without_heading_and_are_grouped_by_heading(db):
     classes.add_classes(db, [("owl", ""), ("crow", "")])
     with db.writing() as sql:
         for name, heading, position in [
@@ -116,7 +116,7 @@ def test_ordered_classes_list_those_without_heading_first_and_then_by_heading(db
     assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer", "owl", "crow"]
 
 
-def test_synonym_finds_its_class_and_an_archived_class_is_refused(db):
+def test_find_class_accepts_a_synonym_and_refuses_an_archived_class(db):
     with db.writing() as sql:
         sql.execute("INSERT INTO synonym VALUES ('egret', 2)")
         sql.execute("UPDATE class SET archived = 1 WHERE name = 'deer'")

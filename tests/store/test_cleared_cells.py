@@ -33,7 +33,7 @@ def stage(db: Database, image_id: int) -> int:
     return db.value("SELECT stage FROM image WHERE id = ?", [image_id])
 
 
-def test_clear_makes_a_label_unanswered_after_answers_by_another_annotator(db, image_id):
+def test_clear_makes_a_label_answered_by_another_annotator_unanswered(db, image_id):
     give(
         db,
         Decision("label", "label", "Ann", "click", image_id, 1, 1),
@@ -75,7 +75,7 @@ def test_clear_resolves_a_disagreement_until_undo(db, image_id):
     assert count(db) == 1
 
 
-def test_batch_sets_and_clears_labels_and_is_undone_in_one_step(db, image_id):
+def test_one_batch_can_set_and_clear_labels_and_is_undone_in_one_step(db, image_id):
     give(db, Decision("label", "label", "Ann", "click", image_id, 1, 1))
     batch = Batch("some", "Ann", "gallery", [(image_id, 1, None, None), (image_id, 2, 1, None)], milliseconds=900)
     give(db, batch, batch)

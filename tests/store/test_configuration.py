@@ -7,7 +7,7 @@ from annotator.store.networks import configuration
 from annotator.worker import train_now
 
 
-def test_changed_parameters_are_kept_until_the_method_is_set_again(db):
+def test_changed_method_parameters_are_kept_until_a_method_is_set_again(db):
     train_now.configure_method(db, "em_apl", ["alpha=0.1", "warm_up = .4", "beta=0.02"])
     assert configuration.get_method(db) == "em_apl" and configuration.get_parameters(db) == {
         "alpha": 0.1,

@@ -83,7 +83,7 @@ def convert(project: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("earlier", NEWEST_STEPS, indirect=True)
-def test_a_project_of_a_development_version_is_refused_and_left_as_it_is(earlier, annotator):
+def test_opening_a_project_of_a_development_version_is_refused_and_changes_nothing(earlier, annotator):
     before = read_all(earlier)
     for refuse in (Database, health.examine):
         with pytest.raises(UnsupportedVersion, match=r"before 2026-12 \(step m0\d\d\)(.|\n)*convert_project.py"):
@@ -93,7 +93,7 @@ def test_a_project_of_a_development_version_is_refused_and_left_as_it_is(earlier
 
 
 @pytest.mark.parametrize("earlier", NEWEST_STEPS, indirect=True)
-def test_a_conversion_keeps_every_row_and_makes_the_tables_of_a_new_project(earlier, tmp_path):
+def test_conversion_keeps_every_row_and_yields_the_schema_of_a_new_project(earlier, tmp_path):
     before, columns = read_tables(earlier)
     assert len(before["decision"]) >= 14 and len(before["label"]) >= 9
     told = convert(earlier)
@@ -107,7 +107,7 @@ def test_a_conversion_keeps_every_row_and_makes_the_tables_of_a_new_project(earl
 
 
 @pytest.mark.parametrize("earlier", NEWEST_STEPS, indirect=True)
-def test_work_goes_on_in_a_converted_project(earlier, tmp_path):
+def test_converted_project_accepts_new_decisions_undo_and_export(earlier, tmp_path):
     convert(earlier)
     db = Database(earlier)
     newest = decisions.get_newest_decision_id(db)
@@ -125,14 +125,14 @@ def test_work_goes_on_in_a_converted_project(earlier, tmp_path):
 
 
 @pytest.mark.parametrize("earlier", NEWEST_STEPS, indirect=True)
-def test_a_second_conversion_changes_nothing(earlier):
+def test_second_conversion_changes_nothing(earlier):
     convert(earlier)
     after = read_all(earlier)
     assert convert(earlier) == [f"{earlier / 'project.db'} has the schema of today already."]
     assert read_all(earlier) == after and len(list((earlier / "copies").iterdir())) == 1
 
 
-def test_the_copy_from_before_is_the_project_from_before(earlier, tmp_path):
+def test_copy_kept_by_a_conversion_equals_the_unconverted_project(earlier, tmp_path):
     before = read_all(earlier)
     convert(earlier)
     [copy] = (earlier / "copies").glob("conversion-*.db")
@@ -164,7 +164,7 @@ list(convert_project(Path(sys.argv[1])))
     "statement",
     ["DROP TABLE decision", "INTO revealed", "DELETE FROM _sqlite_migrations", "foreign_key_check", "COMMIT"],
 )
-def test_a_conversion_that_is_killed_leaves_the_project_whole(earlier, statement):
+def test_killed_conversion_leaves_the_project_unchanged_and_can_be_repeated(earlier, statement):
     before = read_all(earlier)
     words = [sys.executable, "-c", KILLED_CONVERSION, str(earlier), statement]
     assert subprocess.run(words, check=False, timeout=300, cwd=TESTS).returncode == -9
@@ -176,14 +176,14 @@ def test_a_conversion_that_is_killed_leaves_the_project_whole(earlier, statement
 
 
 @pytest.mark.process
-def test_the_command_converts_a_project(earlier):
+def test_conversion_script_converts_a_project(earlier):
     command = [sys.executable, TESTS / "convert_project.py", earlier]
     environment = os.environ | {"PYTHONPATH": str(TESTS.parent)}
     done = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True, env=environment)
     assert "m004, m005" in done.stdout and "14 rows of decision" in done.stdout
 
 
-def test_the_command_says_what_it_refuses(tmp_path, monkeypatch, capsys):
+def test_conversion_script_reports_a_missing_argument_or_project(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["convert_project.py"])
     assert main() == 2 and "convert_project.py PROJECT" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["convert_project.py", str(tmp_path / "nothing")])
@@ -192,7 +192,7 @@ def test_the_command_says_what_it_refuses(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("count", range(1, 25))
-def test_a_project_of_any_earlier_step_gets_the_tables_of_a_new_one(tmp_path, count):
+def test_conversion_from_any_earlier_schema_step_yields_the_schema_of_a_new_project(tmp_path, count):
     project = write_steps(tmp_path / "earlier", f"m{count + 1:03}")
     convert(project)
     Database(project).close()
@@ -209,7 +209,7 @@ def write_steps(project: Path, stop_before: str) -> Path:
     return project
 
 
-def test_a_project_that_was_changed_by_hand_is_not_converted(earlier):
+def test_conversion_refuses_a_database_schema_that_was_changed_manually(earlier):
     with closing(sqlite3.connect(earlier / "project.db")) as sql, sql:
         sql.execute("CREATE INDEX my_index ON image (width)")
     before = read_all(earlier)
@@ -218,7 +218,7 @@ def test_a_project_that_was_changed_by_hand_is_not_converted(earlier):
     assert read_all(earlier) == before
 
 
-def test_a_project_whose_rows_point_at_nothing_is_not_converted(earlier):
+def test_conversion_refuses_rows_with_broken_foreign_keys_and_changes_nothing(earlier):
     with closing(sqlite3.connect(earlier / "project.db")) as sql, sql:
         sql.execute("INSERT INTO label VALUES (999, 1, 1, 1)")
     before = read_all(earlier)
@@ -227,7 +227,7 @@ def test_a_project_whose_rows_point_at_nothing_is_not_converted(earlier):
     assert read_all(earlier) == before
 
 
-def test_without_room_for_the_copy_and_beside_a_server_nothing_is_converted(earlier, monkeypatch):
+def test_conversion_is_refused_without_disk_space_or_while_a_server_runs(earlier, monkeypatch):
     before = read_all(earlier)
     with FileLock(earlier / "server.lock"), pytest.raises(AlreadyRunning, match="Stop its server"):
         convert(earlier)
@@ -237,13 +237,13 @@ def test_without_room_for_the_copy_and_beside_a_server_nothing_is_converted(earl
     assert read_all(earlier) == before
 
 
-def test_a_project_of_today_is_left_as_it_is(db, project):
+def test_conversion_leaves_a_project_with_the_current_schema_unchanged(db, project):
     db.close()
     before = read_all(project)
     assert len(convert(project)) == 1 and read_all(project) == before
 
 
-def test_a_project_of_the_first_step_gets_keys_and_tallies(tmp_path):
+def test_conversion_from_the_first_schema_step_assigns_class_keys_and_counts_labels(tmp_path):
     project = write_steps(tmp_path / "earlier", "m002")
     sql = sqlite_utils.Database(project / "project.db")
     with sql.conn:
@@ -274,7 +274,7 @@ def test_a_project_of_the_first_step_gets_keys_and_tallies(tmp_path):
     assert counts == {"all": 40, "without_decision": 38, "skipped": 1, "incomplete": 1, "complete": 1}
 
 
-def test_a_project_of_the_second_step_gets_the_disagreements_that_are_derived_today(tmp_path):
+def test_conversion_from_the_second_schema_step_derives_all_annotator_disagreements(tmp_path):
     new = Database(tmp_path / "new", create=True)
     classes.add_classes(new, [("fox", ""), ("heron", ""), ("deer", "")])
     rng = np.random.default_rng(5)
@@ -305,7 +305,7 @@ def test_a_project_of_the_second_step_gets_the_disagreements_that_are_derived_to
     assert Database(project).tuples("SELECT * FROM contradiction ORDER BY 1, 2") == expected
 
 
-def test_shards_without_contents_get_them_and_those_without_regions_go(earlier):
+def test_conversion_adds_content_hashes_to_shards_and_deletes_shards_without_regions(earlier):
     folder = earlier / "features" / "net"
     folder.mkdir(parents=True)
     features = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float16)

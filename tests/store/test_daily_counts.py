@@ -67,7 +67,7 @@ def test_daily_activity_equals_a_full_count_after_random_decisions_and_undos(db,
     )
 
 
-def test_daily_activity_ignores_decisions_of_yesterday_and_their_undo(db):
+def test_daily_activity_ignores_decisions_of_yesterday_and_undos_of_them(db):
     for number, image_id in enumerate((1, 2, 3)):
         decisions.save(db, [Decision(f"one-{number}", "label", "Ann", "click", image_id, 1, 1, milliseconds=900)])
     with db.writing() as sql:

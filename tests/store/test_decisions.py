@@ -50,7 +50,7 @@ def test_invalid_decisions_are_refused_with_a_reason_and_valid_ones_are_saved(db
     assert "skip" in result.refused[bad[3].uuid]
 
 
-def test_done_marks_only_unanswered_classes_absent(db):
+def test_done_action_marks_only_the_unanswered_classes_of_its_image_absent(db):
     decisions.save(db, [label(1, 1), label(1, 2, UNSURE), act("done", 1)])
     assert cells(db, 1) == {1: PRESENT, 2: UNSURE, 3: ABSENT}
     assert {one.class_id: one.source for one in decisions.load_labels(db, [1])} == {1: "click", 2: "click", 3: "done"}
@@ -68,13 +68,13 @@ def test_undo_restores_the_previous_label(db):
         decisions.undo(db)
 
 
-def test_undo_of_an_answer_does_not_let_an_earlier_done_fill_its_class(db):
+def test_undo_of_an_answer_leaves_its_class_unanswered_despite_a_later_done_action(db):
     first = label(1, 1)
     decisions.save(db, [first, act("done", 1), act("undo", undoes=first.uuid)])
     assert cells(db, 1) == {2: ABSENT, 3: ABSENT}
 
 
-def test_undo_of_done_clears_only_the_labels_that_done_set(db):
+def test_undo_of_a_done_action_clears_only_the_labels_set_by_it(db):
     decisions.save(db, [label(1, 1), act("done", 1), act("undo")])
     assert cells(db, 1) == {1: PRESENT}
 
@@ -147,7 +147,7 @@ def test_grid_is_saved_completely_once_and_undone_in_one_step(db):
         ((1, 1, ABSENT, None), "answer 2 of 2: it answers class 1 on image 1 twice"),
     ],
 )
-def test_one_invalid_cell_refuses_its_whole_grid_but_not_other_decisions(db, bad, reason):
+def test_one_invalid_label_refuses_its_whole_grid_but_not_other_decisions(db, bad, reason):
     one, good = grid((1, 1, PRESENT, 0.5), bad), label(3, 1)
     result = decisions.save(db, [one, good])
     assert result.saved == [good.uuid]
@@ -155,7 +155,7 @@ def test_one_invalid_cell_refuses_its_whole_grid_but_not_other_decisions(db, bad
     assert cells(db, 1) == {}
 
 
-def test_grid_without_cells_is_refused(db):
+def test_saving_a_grid_decision_without_labels_is_refused(db):
     assert "without answers" in decisions.save(db, [empty := grid()]).refused[empty.uuid]
 
 
@@ -177,7 +177,7 @@ def test_image_comment_over_the_length_limit_is_refused(db):
     assert "2,001 characters" in decisions.save(db, [long := act("flag", 1, note="x" * 2001)]).refused[long.uuid]
 
 
-def test_undoable_steps_are_returned_as_saved_with_a_grid_as_one_step(db):
+def test_load_undoable_returns_the_newest_steps_as_saved_with_a_grid_as_one_step(db):
     first, one, last = label(4, 2), grid((1, 1, PRESENT, 0.9), (2, 1, ABSENT, None)), act("flag", 1, note="odd")
     decisions.save(db, [first, label(9, 1, annotator="Bob"), label(5, 1), act("undo"), one, last])
     found = decisions.load_undoable(db, "Ann", 200, 2000)

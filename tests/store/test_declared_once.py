@@ -21,21 +21,21 @@ def list_modules_with(code: CodeBase, pattern: str) -> list[str]:
     return [path for path, text in code.texts.items() if found.search(text) and not path.startswith(STEPS)]
 
 
-def test_one_module_decides_whether_the_process_of_a_claim_has_ended(code):
+def test_only_process_claims_module_checks_whether_a_claiming_process_has_ended(code):
     assert list_modules_with(code, r"(?<!def )has_claimant_ended\(") == ["annotator/store/database/process_claims.py"]
 
 
-def test_one_module_has_the_condition_that_a_decision_was_not_undone(code):
+def test_only_decision_sql_module_contains_the_sql_condition_for_undone_decisions(code):
     condition = r"EXISTS\s*\(\s*SELECT\s+1\s+FROM\s+\S+\s+\w+\s+WHERE\s+\w+\.undoes\b"
     assert list_modules_with(code, condition) == ["annotator/store/database/decision_sql.py"]
 
 
-def test_one_module_has_the_query_of_the_newest_decision(code):
+def test_only_decision_sql_module_contains_the_query_for_the_newest_decision(code):
     query = r"max\(id\)[^()]*\)?\s*FROM\s+decision\b(?!\s+(?:d\b|WHERE))"
     assert list_modules_with(code, query) == ["annotator/store/database/decision_sql.py"]
 
 
-def test_one_module_declares_the_callbacks_of_progress(code):
+def test_only_progress_callbacks_module_declares_progress_callback_types(code):
     shape = r"Callable\[\[(str, )?int(, int)?(, str)?\], None\]"
     drops = {
         "annotator/ui/shared/components.py",
@@ -46,7 +46,7 @@ def test_one_module_declares_the_callbacks_of_progress(code):
     assert found - drops == {"annotator/progress_callbacks.py"}
 
 
-def test_one_module_watches_the_process_that_started_this_one(code):
+def test_only_process_stop_module_watches_stdin_for_the_end_of_the_parent_process(code):
     reads = r"stdin(\.buffer)?\.read\(\)|os\.read\(0,"
     scripts = {
         "annotator/cluster/exit_watcher.py",
@@ -55,22 +55,22 @@ def test_one_module_watches_the_process_that_started_this_one(code):
     assert {*list_modules_with(code, reads)} - scripts == {"annotator/process_stop.py"}
 
 
-def test_one_module_lets_signals_set_an_event(code):
+def test_only_process_stop_module_defines_stop_on_signals(code):
     assert list_modules_with(code, r"def _?stop_on_signals\(stop: threading\.Event") == ["annotator/process_stop.py"]
 
 
-def test_one_module_declares_the_machine_of_a_cluster(code):
+def test_only_cluster_machines_module_declares_the_machine_class(code):
     assert list_modules_with(code, r"(?m)^class Machine\b") == ["annotator/cluster/machines.py"]
     assert list_modules_with(code, "offers no cores to work with") == ["annotator/cluster/machines.py"]
 
 
-def test_one_module_sets_the_values_of_widgets_that_streamlit_forgets(code):
+def test_only_widget_values_module_restores_widget_values_in_the_session_state(code):
     mirrors = r"(?:state|session_state|fields)\[key\] = "
     assert list_modules_with(code, mirrors) == ["annotator/ui/shared/widget_values.py"]
     assert list_modules_with(code, r"change_refused") == ["annotator/ui/shared/widget_values.py"]
 
 
-def test_every_name_of_a_module_is_used_somewhere(code):
+def test_every_module_level_name_is_used_somewhere(code):
     folders = ("annotator", "models", "tests", "docs")
     paths = [ROOT / "pyproject.toml", *(path for folder in folders for path in (ROOT / folder).rglob("*.*"))]
     texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".toml")]

@@ -223,7 +223,7 @@ def table(tmp_path_factory) -> tuple[Path, Database, dict[str, int]]:
 
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
-def test_chromium_draws_every_served_copy_like_the_decoder(browser: Contexts, table):
+def test_chromium_renders_every_served_image_copy_like_the_image_decoder(browser: Contexts, table):
     folder, db, ids = table
     names, sources = [], []
     for name, image_id in ids.items():
@@ -260,7 +260,7 @@ def test_decoder_applies_color_profiles_like_chromium(browser: Contexts, table):
         assert np.abs(seen - np.asarray(open_rgb(folder / name))).max() <= 3, name
 
 
-def test_common_files_are_sent_unchanged_and_unusual_ones_are_converted(table):
+def test_common_image_files_are_served_unchanged_and_unusual_ones_are_converted(table):
     folder, _, _ = table
     as_they_are = {path.name for path in folder.iterdir() if browser_formats.find_media_type(path)}
     usual = {"plain.jpg", "plain-grey.jpg", "progressive.jpg", "halved.jpg", "plain.png", "plain.webp", "lossy.webp"}
@@ -273,7 +273,7 @@ def test_common_files_are_sent_unchanged_and_unusual_ones_are_converted(table):
     assert not odd & as_they_are
 
 
-def test_copies_of_an_older_decoder_are_reused_only_when_its_output_was_equal(tmp_path):
+def test_image_copies_of_an_older_decoder_version_are_reused_only_if_pixels_are_unchanged(tmp_path):
     made = Made(tmp_path / "photos")
     made.folder.mkdir()
     made.save("usual.png", made.picture().resize((2000, 1000)))

@@ -27,7 +27,7 @@ print(len(threads), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before,
 """
 
 
-def test_memory_budget_is_never_exceeded_and_serves_requests_in_order():
+def test_decoding_memory_budget_serves_reservations_in_order_without_being_exceeded():
     budget, order, release = MemoryBudget(100), [], threading.Event()
 
     def take(name: str, amount: int) -> None:
@@ -48,7 +48,7 @@ def test_memory_budget_is_never_exceeded_and_serves_requests_in_order():
     assert (budget.granted_at_most, budget._free, len(budget._waiting)) == (100, 100, 0)
 
 
-def test_failed_decoding_returns_its_memory_to_the_budget(tmp_path):
+def test_failed_image_decoding_returns_its_memory_to_the_budget(tmp_path):
     (tmp_path / "cut.png").write_bytes(_deep(tmp_path / "whole.png", 300).read_bytes()[:-3000])
     for _ in range(3):
         try:

@@ -78,7 +78,7 @@ def test_doctor_refuses_a_folder_without_a_project(tmp_path):
         health.examine(tmp_path / "nothing")
 
 
-def test_number_of_repair_copies_is_limited(db, project):
+def test_number_of_database_copies_kept_by_repairs_is_limited(db, project):
     assert not db.read_only
     for _ in range(database_copies.COPIES_PER_REASON + 2):
         newest = database_copies.keep_copy(project / "project.db", "repair")
@@ -97,7 +97,7 @@ def test_doctor_names_a_damaged_embedding_shard(annotator, db, project):
     assert "1 of 1 files of features cannot be used" in found.what and whole.name[:16] in found.what
 
 
-def test_long_upgrade_logs_its_progress(db, project, monkeypatch, caplog):
+def test_long_schema_upgrade_logs_its_progress(db, project, monkeypatch, caplog):
     db.close()
     monkeypatch.setattr(upgrading, "MIN_LOGGED_BYTES", 0)
     # a sign of life at every look at the clock, which is after

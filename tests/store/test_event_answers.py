@@ -88,7 +88,7 @@ def test_event_answer_is_stored_as_one_batch_and_undone_in_one_step(burst):
     assert consistency.find_problems(burst) == []
 
 
-def test_only_an_annotators_own_answers_are_copied_within_the_same_event(burst):
+def test_event_answer_copies_only_answers_of_the_same_annotator_within_the_same_event(burst):
     answer(burst, 2, FOX, by="Ben")
     answer(burst, 2, HERON)
     whole(burst, [(1, FOX, 1, 2), (1, HERON, 1, 2), (1, DEER, 1, 2), (5, HERON, 1, 2)])
@@ -100,7 +100,7 @@ def test_only_an_annotators_own_answers_are_copied_within_the_same_event(burst):
     assert "names an image in front" in decisions.save(burst, [alone]).refused[alone.uuid]
 
 
-def test_event_answer_skips_images_leased_by_others_or_awaiting_blind_answers(burst):
+def test_event_answer_skips_images_open_on_other_pages_or_awaiting_blind_answers(burst):
     answer(burst, 1, FOX)
     leases.renew_images(burst, "page", "Ben", [2])
     with asked(burst.paths.project) as app:
@@ -131,7 +131,7 @@ def test_event_answer_skips_excluded_images(burst):
     assert [len(of(burst, image)) for image in (2, 3)] == [0, 1]
 
 
-def test_event_answer_skips_images_assigned_to_others(burst):
+def test_event_answer_skips_images_assigned_to_another_annotator(burst):
     answer(burst, 1, FOX)
     assignment.assign_images(burst, "Ben", "his", [burst.value("SELECT name FROM image WHERE id = 3")])
     assert others_images.find_unavailable_images(burst, "Ann", [1, 2, 3, 4]) == {3}
@@ -139,7 +139,7 @@ def test_event_answer_skips_images_assigned_to_others(burst):
     assert [len(of(burst, image)) for image in (1, 2, 3, 4)] == [1, 1, 0, 1]
 
 
-def test_long_event_is_returned_as_a_window_around_the_image(burst):
+def test_load_event_limits_a_long_event_to_the_images_around_the_given_one(burst):
     project_events.set_gap(burst, 1000, "Ann")
     assert stored_events.load_event(burst, 13, 5) == stored_events.StoredEvent(1, 24, 10, (11, 12, 13, 14, 15))
     assert stored_events.load_event(burst, 24, 5).image_ids == (20, 21, 22, 23, 24)
@@ -147,7 +147,7 @@ def test_long_event_is_returned_as_a_window_around_the_image(burst):
     assert stored_events.load_event_rows(burst, [24, 99, 2]).tolist() == [[1, 23, 24], [0, 0, 0], [1, 1, 24]]
 
 
-def test_grid_tile_represents_an_event_only_when_its_predictions_agree(burst):
+def test_grid_tile_stands_for_the_images_of_an_event_only_if_their_predictions_agree(burst):
     chances = np.full((24, 3), np.nan)
     chances[:, 0] = np.repeat([0.9, 0.8, 0.7, 0.2, 0.1, 0.05], 4) + np.arange(24) / 1000
     chances[5, 0] = 0.4  # of the second event: the model contradicts itself

@@ -72,7 +72,7 @@ def test_event_search_handles_10000_simultaneous_images_and_a_million_days():
     assert (of == np.arange(len(times))).all() and not frames.any()
 
 
-def test_newest_split_or_merge_applies_and_a_clock_shift_ends_a_merge():
+def test_event_split_overrides_an_earlier_merge_and_a_clock_shift_ends_a_merge():
     merged = Boundary(0, 1, is_split=False, seconds=100)
     assert found([0, 100], boundaries=[merged]) == [{0, 1}]
     assert found([0, 100], boundaries=[merged, Boundary(0, 1, is_split=True)]) == [{0}, {1}]
@@ -300,7 +300,7 @@ def test_stored_events_equal_a_fresh_search_after_random_changes_and_undos(traps
     assert stored(traps) == sorted([*BURSTS, ["a/none"]])
 
 
-def test_event_edits_are_append_only_and_can_be_undone_once(traps):
+def test_event_edits_are_kept_after_their_undo_and_can_be_undone_only_once(traps):
     db = Database(traps)
     project_events.set_gap(db, 5, "Ann")
     before = db.rows("SELECT * FROM event_edit")

@@ -58,7 +58,7 @@ def test_gallery_chart_counts_only_images_of_the_filter(varied):
     assert (nothing.bars, nothing.unknown) == ([], 0)
 
 
-def test_gallery_chart_groups_surplus_values_in_a_last_bar_without_a_filter(varied):
+def test_gallery_chart_combines_rare_values_in_a_last_bar_that_cannot_filter(varied):
     give(varied, "name", {image_id: f"n{image_id}" for image_id in range(1, 25)})
     whole = count_images(varied, GalleryFilter(), "column:name").bars
     assert len(whole) == 24
@@ -79,7 +79,7 @@ def test_gallery_chart_of_imported_fields_excludes_images_awaiting_blind_answers
         assert sum(bar.count for bar in found.bars) + found.unknown == all_of_them, name
 
 
-def test_histogram_bands_have_round_ends_and_resist_outliers():
+def test_gallery_chart_bins_of_a_number_field_have_round_limits_despite_outliers():
     number = image_facts.Fact(
         "n", "N", image_facts.FactKind.NUMBER, image_facts.make_measure_reader("sharpness"), image_facts.format_number
     )

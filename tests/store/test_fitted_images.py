@@ -63,7 +63,7 @@ def most_doubted(db: Database, backbone: str) -> list[tuple[int, int]]:
     return sorted((image_id, class_id - 1) for image_id, class_id in cells[order, :2].tolist())
 
 
-def test_label_errors_that_an_adapted_backbone_was_fitted_to_are_still_found(db):
+def test_wrong_labels_used_to_adapt_a_backbone_are_still_among_the_most_doubted_labels(db):
     assert set(most_doubted(db, "first")) == set(WRONG), "by a network that has not seen them"
     found = set(WRONG) & set(most_doubted(db, "first.adapted1"))
     assert len(found) >= len(WRONG) - 1, "and by one whose features repeat them"

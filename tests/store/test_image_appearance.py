@@ -84,7 +84,7 @@ def test_sharpness_of_tiny_images_is_zero():
         assert measure_appearance(Image.new("RGB", size, (9, 9, 9))).sharpness == 0
 
 
-def test_appearance_measures_hardly_depend_on_image_size():
+def test_brightness_and_sharpness_measures_hardly_depend_on_image_size():
     large = noise((1600, 1200)).filter(ImageFilter.GaussianBlur(6))
     small = large.resize((400, 300), Image.Resampling.BOX)
     one, other = measure_appearance(large), measure_appearance(small)
@@ -92,7 +92,7 @@ def test_appearance_measures_hardly_depend_on_image_size():
     assert one.brightness == pytest.approx(other.brightness, abs=0.01)
 
 
-def test_old_project_is_measured_once_and_its_gallery_filters_and_sorts_by_appearance(looked_at):
+def test_gallery_filters_and_sorts_images_by_appearance_after_it_was_measured_once(looked_at):
     db = looked_at
     assert names(db, quality="dark") == [] and names(db, Sorting("brightness")) == list(PICTURES)
     assert measure(db) == 1 and measure(db) == 0
@@ -109,7 +109,7 @@ def test_old_project_is_measured_once_and_its_gallery_filters_and_sorts_by_appea
     assert names(db, Sorting("size"))[0] == "tiny"
 
 
-def test_worker_measures_appearance_during_embedding_and_repeats_neither(looked_at):
+def test_worker_measures_image_appearance_during_embedding_without_repeating_either_step(looked_at):
     db = looked_at
     worker = Worker(db.paths.project)
     try:

@@ -12,7 +12,7 @@ from annotator.store.gallery.image_names import TextBlock
 
 @pytest.mark.parametrize("block", [1, 50, 1 << 17])
 @pytest.mark.parametrize("letters", ["ab", "abcdefghij0123456789\u00e9"])
-def test_text_block_search_equals_python_string_search(letters, block, monkeypatch):
+def test_file_name_index_search_equals_python_string_search(letters, block, monkeypatch):
     monkeypatch.setattr(image_names, "SEARCH_BLOCK_BYTES", block)
     chance = random.Random(0)
     plain = ["".join(chance.choices(letters, k=chance.randint(0, 12))) for _ in range(300)]
@@ -36,7 +36,7 @@ def test_text_search_ignores_case_and_unicode_normalization():
     assert np.flatnonzero(texts.find_containing("STRASSE")).tolist() == [2] and len(texts) == 5
 
 
-def test_membership_distinguishes_more_than_64_annotators():
+def test_gallery_annotator_index_distinguishes_more_than_64_annotators():
     membership, chance = Membership(), np.random.default_rng(0)
     rows, numbers = chance.integers(0, 40, 600), chance.integers(0, 150, 600)
     for start in (0, 300):

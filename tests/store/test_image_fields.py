@@ -56,7 +56,7 @@ def ids(db: Database, sort: Sorting | None = None, **given: object) -> list[int]
     return gallery_listing.get_listing(db, GalleryFilter.build(**given), sort or Sorting()).get_ids(0, 100)
 
 
-def test_every_field_has_a_filter_and_a_sort_order_with_equal_blind_work_rules():
+def test_gallery_filter_and_sort_order_of_each_field_share_label_and_blind_work_rules():
     for fact in FACTS:
         of_filter, sort = FILTERS_BY_NAME[fact.name], SORTS_BY_NAME[fact.name]
         assert of_filter.label == sort.label == fact.label
@@ -117,7 +117,7 @@ def test_imported_column_sorts_numerically_only_when_all_values_are_numbers(trap
     assert shown.measures == {1: "10", 2: "9", 3: "-2.5", 5: "100"}
 
 
-def test_unknown_or_too_diverse_sort_column_is_refused_with_the_available_ones(traps, monkeypatch):
+def test_sorting_by_an_unknown_or_too_diverse_column_raises_an_error_with_advice(traps, monkeypatch):
     give(traps, "site", {1: "a", 2: "b", 3: "c"})
     with pytest.raises(AnnotatorError, match=r"There is no fact 'column:plot'\. .*hour.* Imported columns: site"):
         ids(traps, Sorting("column", column="plot"))
@@ -130,7 +130,7 @@ def test_unknown_or_too_diverse_sort_column_is_refused_with_the_available_ones(t
 
 
 @pytest.mark.parametrize("text", ["1_000", "nan", "inf", "1,5", "", "0x10", "north"])
-def test_nonplain_number_is_treated_as_text(text):
+def test_imported_value_in_unusual_number_notation_is_treated_as_text(text):
     assert attribute_columns.parse_number(text) is None
 
 
@@ -140,7 +140,7 @@ def test_field_without_any_value_is_not_offered(traps):
     assert names == ["place", "camera", "captured", "hour", "column:site"], "nobody has measured these pictures"
 
 
-def test_gallery_route_accepts_ranges_days_and_columns_and_refuses_invalid_ones(traps):
+def test_gallery_route_accepts_range_day_and_column_filters_and_refuses_invalid_ones(traps):
     give(traps, "weight", {1: "3", 2: "2"})
     with asked(traps.paths.project) as app:
 
@@ -201,7 +201,7 @@ def test_category_groups_keep_the_most_frequent_and_combine_the_rest():
     assert all_of_them.labels == ["d", "a", "b", "c", "f"], "e is of no image"
 
 
-def test_band_group_equals_the_images_of_its_range_filter():
+def test_map_group_of_a_value_range_contains_the_images_of_its_range_filter():
     chance = np.random.default_rng(0)
     values = np.append(chance.integers(0, 101, 3000) / 100, np.nan).astype(np.float16)
     fact = image_facts.FACTS_BY_NAME["brightness"]

@@ -197,7 +197,7 @@ def without_extras(tmp_path, *words: object, code: int = 0) -> str:
 
 
 @pytest.mark.process
-def test_import_without_an_extra_counts_unread_files_and_names_the_install_command(tmp_path):
+def test_import_counts_files_that_need_an_optional_package_and_names_its_install_command(tmp_path):
     photos = tmp_path / "photos"
     draw(photos / "a.jpg", seed=1)
     for name in ("b.heic", "c.HEIC", "d.mp4", "e.dcm", "f.cr2", "notes.txt"):

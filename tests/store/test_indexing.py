@@ -19,7 +19,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_find_positions_returns_each_position_and_masks_unknown_ids(case):
+def test_find_positions_returns_the_position_of_each_id_and_masks_unknown_ids(case):
     wanted, ids, order, expected, expected_known = CASES[case]
     found, known = find_positions(wanted, ids, order)
     assert known.tolist() == expected_known
@@ -27,7 +27,7 @@ def test_find_positions_returns_each_position_and_masks_unknown_ids(case):
     assert not len(ids) or len(ids[found]) == len(wanted), "positions of unknown ids are still valid ones"
 
 
-def test_find_cells_marks_a_cell_known_only_if_image_and_class_are_known():
+def test_find_cells_marks_a_label_known_only_if_image_and_class_are_known():
     index = CellIndex(IDS, np.array([1, 4]))
     rows, columns, known = index.find_cells([7, 7, 8, 11], [4, 2, 1, 1])
     assert known.tolist() == [True, False, False, True]

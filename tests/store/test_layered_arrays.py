@@ -72,7 +72,7 @@ def test_layered_probabilities_index_like_one_dense_array(key):
     assert np.shape(found) == np.shape(expected) and np.array_equal(found, expected)
 
 
-def test_version_stores_only_its_changed_class_and_reads_the_others_from_older_versions(db, run_id):
+def test_model_version_stores_only_changed_classes_and_reads_others_from_older_versions(db, run_id):
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     for version, column in enumerate([3, 5, 3, 0, 5, 3], 1):
         next_version(db, run_id, version, dense, [column], seed=version)
@@ -82,7 +82,7 @@ def test_version_stores_only_its_changed_class_and_reads_the_others_from_older_v
     assert there == {"v3", "v4", "v5", "v6"}, "of the two newest versions, one needs the third"
 
 
-def test_stored_columns_stay_bounded_over_many_versions(db, run_id):
+def test_disk_space_for_probabilities_of_many_model_versions_stays_bounded(db, run_id):
     dense, chance = np.array(probabilities.open_probabilities(db, run_id, 0)), np.random.default_rng(2)
     wholes = 0
     for version in range(1, 60):
@@ -102,7 +102,7 @@ def test_stored_columns_stay_bounded_over_many_versions(db, run_id):
     assert there == {"v60", "v61", "v62"}
 
 
-def test_version_ignores_files_left_by_a_killed_worker(db, run_id):
+def test_model_version_ignores_probability_files_left_by_a_killed_worker(db, run_id):
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     probabilities.save_whole(db, run_id, 1, dense * 0)
     next_version(db, run_id, 1, dense, [4], seed=1)
@@ -113,7 +113,7 @@ def test_version_ignores_files_left_by_a_killed_worker(db, run_id):
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut short", "of other images", "names no version"])
-def test_opening_a_version_with_damaged_columns_raises(db, run_id, damage):
+def test_opening_a_model_version_with_damaged_probability_files_raises_an_error(db, run_id, damage):
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))
     next_version(db, run_id, 1, dense, [4], seed=1)
     file = db.paths.run(run_id, 1) / COLUMNS_FILE

@@ -9,7 +9,7 @@ from annotator.store.people import leases
 from annotator.store.people.leases import LeaseRequest
 
 
-def test_grids_of_one_class_never_share_a_cell_but_two_classes_may_share_an_image(db):
+def test_two_pages_never_lease_the_same_label_but_may_lease_two_classes_of_an_image(db):
     cells = [(image, 1) for image in range(1, 9)]
     first = leases.lease_cells(db, "a", "Ann", cells, 5)
     assert first == cells[:5]
@@ -18,7 +18,7 @@ def test_grids_of_one_class_never_share_a_cell_but_two_classes_may_share_an_imag
     assert leases.lease_cells(db, "c", "Cid", other, 8) == other
 
 
-def test_image_with_a_leased_cell_is_not_leased_as_an_image(db):
+def test_image_with_a_label_leased_by_a_grid_is_not_leased_as_a_whole_image(db):
     [cell] = leases.lease_cells(db, "grid", "Ann", [(1, 2)], 1)
     assert leases.lease_images(db, "review", "Bob", [1, 2, 3], 2) == [2, 3]
     assert 1 not in leases.lease_next_images(db, LeaseRequest("annotate", "Cid", [], 24))
@@ -27,25 +27,25 @@ def test_image_with_a_leased_cell_is_not_leased_as_an_image(db):
     assert leases.lease_images(db, "another", "Bob", [cell[0]], 1) == [1]
 
 
-def test_grid_leases_no_cell_of_an_image_leased_by_another_page(db):
+def test_grid_leases_no_label_of_an_image_leased_by_another_page(db):
     leases.lease_images(db, "review", "Ann", [1, 2], 2)
     assert leases.lease_cells(db, "grid", "Bob", [(1, 1), (2, 3), (3, 1)], 3) == [(3, 1)]
     assert leases.lease_cells(db, "review", "Ann", [(1, 1)], 1) == [(1, 1)], "its own image keeps nobody from it"
 
 
-def test_count_held_by_others_counts_an_image_with_several_leased_cells_once(db):
+def test_count_held_by_others_counts_an_image_with_several_leased_labels_once(db):
     leases.lease_cells(db, "grid", "Ann", [(1, 1), (1, 2), (1, 3), (2, 1)], 4)
     assert leases.count_held_by_others(db, "me") == 2
     assert leases.count_held_by_others(db, "grid") == 0
 
 
-def test_renewing_some_cells_releases_the_other_cells_of_a_grid_immediately(db):
+def test_renewing_leases_of_some_grid_labels_releases_the_others_immediately(db):
     leases.lease_cells(db, "a", "Ann", [(1, 1), (2, 1), (3, 1)], 3)
     leases.renew_cells(db, "a", "Ann", [(2, 1)])
     assert leases.lease_cells(db, "b", "Bob", [(1, 1), (2, 1), (3, 1)], 3) == [(1, 1), (3, 1)]
 
 
-def test_reloaded_grid_takes_over_its_leases(db):
+def test_reloaded_grid_page_takes_over_the_label_leases_it_had_before_the_reload(db):
     leases.lease_cells(db, "before", "Ann", [(1, 1), (2, 1)], 2)
     leases.take_over(db, "after", "before")
     leases.renew_cells(db, "before", "Ann", [])
@@ -54,7 +54,7 @@ def test_reloaded_grid_takes_over_its_leases(db):
 
 
 @pytest.mark.parametrize("theirs", [(1, 0), (1, 1)])
-def test_expired_lease_is_not_renewed_after_another_annotator_leased_the_cell(db, theirs):
+def test_expired_lease_is_not_renewed_after_another_annotator_leased_the_label(db, theirs):
     leases.lease_cells(db, "slept", "Ann", [(1, 1), (2, 1)], 2)
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = 0")
@@ -70,7 +70,7 @@ def test_expired_lease_is_not_renewed_after_another_annotator_leased_the_cell(db
 
 
 @pytest.mark.parametrize("days", [-2, 2])
-def test_system_clock_change_neither_blocks_an_image_nor_leases_it_twice(db, monkeypatch, days):
+def test_system_clock_change_neither_keeps_an_image_leased_nor_leases_it_twice(db, monkeypatch, days):
     ann = leases.lease_next_images(db, LeaseRequest("ann", "Ann", [], 12))
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + days * 86_400)
@@ -116,7 +116,7 @@ def test_page_cannot_lease_more_than_the_limit_per_page(db, monkeypatch):
     )
 
 
-def test_find_taken_by_others_returns_released_images_leased_by_another_annotator(db):
+def test_find_taken_by_others_returns_images_that_another_page_leased_after_their_release(db):
     ann = leases.lease_next_images(db, LeaseRequest("ann", "Ann", [], 4))
     leases.renew_images(db, "ann", "Ann", ann[:1])  # the others rest: she has pressed no key for a while
     bob = leases.lease_images(db, "bob", "Bob", ann[2:3], 1)
@@ -126,7 +126,7 @@ def test_find_taken_by_others_returns_released_images_leased_by_another_annotato
     assert leases.find_taken_by_others(db, "bob", ann) == [ann[0], ann[1], ann[3]]
 
 
-def test_find_opened_by_others_names_other_annotators_but_never_the_annotator(db):
+def test_find_opened_by_others_returns_who_else_has_the_given_images_open(db):
     leases.lease_images(db, "anns review", "Ann", [1, 2], 2)
     leases.lease_cells(db, "bobs grid", "Bob", [(3, 2)], 1)
     assert leases.find_opened_by_others(db, [1, 2, 3, 4], "Ann") == {3: "Bob"}

@@ -9,7 +9,7 @@ from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 
 @pytest.mark.parametrize("distinct", [1, 2, 3, 40, 30_000])
 @pytest.mark.parametrize("count", [0, 1, 300])
-def test_rows_by_value_slices_and_places_equal_a_stable_sort(distinct, count, monkeypatch):
+def test_rows_by_value_returns_slices_and_positions_of_a_stable_sort(distinct, count, monkeypatch):
     monkeypatch.setattr(listed_rows, "VALUES_PER_COUNT", 64)
     chance = np.random.default_rng([distinct, count])
     for _ in range(5):

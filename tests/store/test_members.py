@@ -51,7 +51,7 @@ WRITES = {
 
 @pytest.mark.parametrize("what", WRITES)
 @pytest.mark.parametrize("role", Role)
-def test_store_refuses_writes_of_members_without_the_right(db, acts, what, role):
+def test_store_refuses_changes_by_members_whose_role_does_not_permit_them(db, acts, what, role):
     known = {name: members.add(db, name, name, "test") for name in Role}
     decisions.save(db, [decision(2, "x")])
     needed, write = WRITES[what]
@@ -67,7 +67,7 @@ def test_store_refuses_writes_of_members_without_the_right(db, acts, what, role)
     assert after == before and members.find_member(db, "guest").role == "guest"
 
 
-def test_store_refuses_writes_of_non_members_and_allows_those_of_the_program(db, acts):
+def test_store_refuses_decisions_of_non_members_and_allows_those_without_a_login(db, acts):
     for nobody in (authorization.NON_MEMBER_ID, 999):
         acts(nobody)
         with pytest.raises(Forbidden, match="not signed in"):
@@ -76,7 +76,7 @@ def test_store_refuses_writes_of_non_members_and_allows_those_of_the_program(db,
     assert decisions.save(db, [decision(1, "x")]).saved
 
 
-def test_role_change_applies_to_the_next_write(db, acts):
+def test_member_role_change_applies_to_their_next_decision(db, acts):
     ann = members.add(db, "Ann", "annotator", "test")
     acts(ann)
     assert decisions.save(db, [decision(1, "Ann")]).saved
@@ -88,7 +88,7 @@ def test_role_change_applies_to_the_next_write(db, acts):
     assert project_counts.list_annotators(db) == ["Ann"], "and what she decided before stays hers"
 
 
-def test_set_role_refuses_when_another_owner_changed_the_role(db):
+def test_set_role_is_refused_after_another_owner_changed_the_role_meanwhile(db):
     members.add(db, "Ann", "annotator", "test")
     members.set_role(db, "Ann", "reviewer", "first", expected="annotator")
     with pytest.raises(AnnotatorError, match="role reviewer; you saw annotator"):
@@ -96,7 +96,7 @@ def test_set_role_refuses_when_another_owner_changed_the_role(db):
     assert members.find_member(db, "Ann").role == "reviewer"
 
 
-def test_last_owner_cannot_lose_the_role(db):
+def test_last_project_owner_cannot_lose_the_owner_role(db):
     members.add(db, "Ann", "owner", "test")
     members.add(db, "Ben", "owner", "test")
     members.set_role(db, "Ann", "none", "Ben")
@@ -156,7 +156,7 @@ def test_provider_login_refuses_claims_without_issuer_or_subject(db, claims):
     assert members.load_members(db) == []
 
 
-def test_new_members_get_the_chosen_role_but_never_owner(db):
+def test_members_created_at_login_get_the_chosen_role_but_never_owner(db):
     members.set_newcomer_role(db, "guest", "test")
     assert members.sign_in_by_provider(db, CLAIMS).role == "guest"
     with pytest.raises(AnnotatorError, match="cannot be owners"):
@@ -268,7 +268,7 @@ def said(db: Database, acts, people: dict[str, Member], word: str, name: str) ->
         ("A+ B- I+ C-", True, 1),  # an owner's file stands, too
     ],
 )
-def test_decision_without_the_review_right_counts_as_an_opinion_on_a_disagreement(db, acts, words, is_open, state):
+def test_disagreement_ends_when_its_annotators_agree_or_a_reviewer_answers(db, acts, words, is_open, state):
     roles = {"A": "annotator", "B": "annotator", "C": "annotator", "R": "reviewer"}
     people = {letter: members.add(db, PEOPLE[letter], role, "test") for letter, role in roles.items()}
     for number, word in enumerate(words.split()):
@@ -296,7 +296,7 @@ def test_access_log_csv_escapes_spreadsheet_formulas_in_names(db, tmp_path, anno
     assert ",'@Olga,added,'=HYPERLINK(1)," in (tmp_path / "log.csv").read_text()
 
 
-def test_renamed_member_keeps_role_link_and_assignments(db):
+def test_renamed_member_keeps_their_role_invitation_link_and_assignments(db):
     root = members.add(db, "root", "owner", "test")
     secret = members.create_link(db, "root", "root")
     assignment.assign_class(db, "root", 1)

@@ -20,11 +20,11 @@ from annotator.store.classes.name_lists import KEEP, SPLIT, find_lists, resolve_
         ("fox, fox", ["fox"]),
     ],
 )
-def test_split_name_separates_names_at_commas_and_semicolons(name, parts):
+def test_split_name_separates_class_names_at_commas_and_semicolons(name, parts):
     assert split_name(name) == parts
 
 
-def test_name_lists_exclude_described_and_known_classes():
+def test_class_names_with_commas_count_as_lists_unless_described_or_existing():
     pairs = [("a, b", ""), ("c, d", "described"), ("e, f", ""), ("g", "")]
     assert find_lists([("fox, fox", "")], set()) == ["fox, fox"]
     assert find_lists(pairs, {"e, f"}) == ["a, b"]

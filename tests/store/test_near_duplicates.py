@@ -80,7 +80,7 @@ def test_hashes_that_differ_in_three_bits_are_grouped_regardless_of_order(seeds,
     assert (np.equal.outer(groups, groups) == np.equal.outer(turned, turned)).all()
 
 
-def test_embeddings_split_groups_of_equal_hashes_but_not_images_without_embeddings():
+def test_images_of_equal_hash_are_not_near_duplicates_when_their_embeddings_differ():
     features = np.eye(3)[[0, 1, 0, 1, 2, 0]]
     has = np.array([True, True, True, True, True, False])
     assert split_groups_by_features(np.zeros(6, np.int64), has, features.__getitem__).tolist() == [0, 1, 0, 1, 4, 0]
@@ -111,7 +111,7 @@ def test_different_embeddings_separate_near_duplicates_and_a_new_copy_joins_its_
     assert near_duplicate_groups.find_near_duplicates(db, id_of(db, "7.jpg")) == [id_of(db, "3 alone.png")]
 
 
-def test_image_that_lost_its_near_duplicates_has_none(doubled):
+def test_images_have_no_near_duplicates_after_their_groups_were_dissolved(doubled):
     find(doubled)
     ids = np.array([row[0] for row in doubled.tuples("SELECT id FROM image ORDER BY id")])
     assert near_duplicate_groups.save_groups(doubled, ids, ids) == 3
@@ -120,7 +120,7 @@ def test_image_that_lost_its_near_duplicates_has_none(doubled):
     )
 
 
-def test_near_duplicates_route_returns_near_duplicates_with_own_answers(doubled):
+def test_near_duplicates_route_returns_only_labels_answered_by_the_requesting_annotator(doubled):
     db = doubled
     find(db)
     first, large, pale = (id_of(db, name) for name in ("1.png", "4 large.png", "6 pale.png"))

@@ -317,7 +317,7 @@ def test_file_replaced_with_equal_size_and_time_is_detected_and_not_shown(projec
     assert set_up_project(project, images_folder=photos).registered.known == 23
 
 
-def test_touched_but_unchanged_file_is_recognized_and_its_stamp_updated(project, photos):
+def test_file_with_changed_timestamps_but_equal_content_keeps_its_image(project, photos):
     db = Database(project)
     (photos / "00.jpg").chmod(0o600)
     before = db.value("SELECT stamp FROM file WHERE image_id = 1")
@@ -349,7 +349,7 @@ def test_file_that_became_a_folder_pipe_or_link_is_reported_as_missing(project, 
     assert 1 in images.load_missing_reasons(db)
 
 
-def test_labels_may_name_a_second_file_with_the_same_content(project, photos, tmp_path):
+def test_label_file_may_name_a_duplicate_file_of_a_registered_image(project, photos, tmp_path):
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
     path = tmp_path / "labels.csv"
     path.write_text("image,class,state\n00.jpg,fox,present\n1707.jpg,fox,present\n1707.jpg,deer,absent\n")
@@ -358,7 +358,9 @@ def test_labels_may_name_a_second_file_with_the_same_content(project, photos, tm
 
 
 @pytest.mark.parametrize("new", [False, True])
-def test_conflicting_labels_of_two_files_with_equal_content_are_refused(project, photos, tmp_path, class_file, new):
+def test_label_file_with_conflicting_labels_for_two_files_of_equal_content_is_refused(
+    project, photos, tmp_path, class_file, new
+):
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
     path = tmp_path / "labels.csv"
     path.write_text("image,class,state\n00.jpg,fox,present\n01.jpg,deer,present\n1707.jpg,fox,absent\n")
@@ -384,7 +386,7 @@ def test_invalid_class_names_are_refused_before_a_project_is_created(tmp_path, p
     assert not (tmp_path / "project").exists()
 
 
-def test_truth_file_may_name_duplicate_files_and_skipped_files(photos, tmp_path):
+def test_benchmark_truth_file_may_name_duplicate_files_and_skipped_files(photos, tmp_path):
     from annotator.benchmark.effort.effort_measurement import load_present_labels
 
     shutil.copy(photos / "00.jpg", photos / "1707.jpg")
@@ -398,7 +400,7 @@ def test_truth_file_may_name_duplicate_files_and_skipped_files(photos, tmp_path)
     assert given == {(ids["00.jpg"], "fox"), (ids["00.jpg"], "deer"), (ids["deep/23.png"], "deer")}
 
 
-def test_image_registered_by_an_older_version_is_verified_by_content_once(project, photos):
+def test_file_registered_without_a_stamp_by_an_older_version_gets_one_when_read(project, photos):
     db = Database(project)
     with db.writing() as sql:
         sql.execute("UPDATE file SET stamp = ''")

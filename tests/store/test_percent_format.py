@@ -36,7 +36,7 @@ def test_format_percent_keeps_whole_percents():
 
 
 @pytest.mark.parametrize("room", ["ui/pages", "cli"])
-def test_pages_and_commands_use_no_rounding_percent_format(room):
+def test_page_and_command_modules_contain_no_percent_format_that_rounds_up(room):
     folder = Path(__file__).resolve().parents[2] / "annotator" / room
     files = [*folder.glob("*.py"), *folder.glob("*/*_page.py")]
     assert [path.name for path in files if ".0%}" in path.read_text(encoding="utf-8")] == []

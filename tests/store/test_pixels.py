@@ -33,7 +33,7 @@ def _png_header(width, height):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
-def test_every_image_format_is_read_with_its_size_and_mode(tmp_path, suffix):
+def test_image_reader_returns_size_and_rgb_pixels_of_every_image_format(tmp_path, suffix):
     path = tmp_path / f"image.{suffix}"
     Image.fromarray(_noise()).save(path)
     assert check_image(path) == ImageFacts(64, 48, {"jpg": "JPEG", "tiff": "TIFF"}.get(suffix, suffix.upper()))
@@ -41,7 +41,7 @@ def test_every_image_format_is_read_with_its_size_and_mode(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
-def test_truncated_file_of_every_format_is_refused(tmp_path, suffix):
+def test_image_reader_refuses_a_truncated_file_of_every_format(tmp_path, suffix):
     whole = tmp_path / f"whole.{suffix}"
     Image.fromarray(_noise(200, 150)).save(whole)
     content = whole.read_bytes()
@@ -55,7 +55,7 @@ def test_truncated_file_of_every_format_is_refused(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "bmp", "gif", "tiff"])
-def test_corrupt_bytes_raise_only_bad_image(tmp_path, suffix):
+def test_image_reader_raises_only_bad_image_for_corrupt_bytes(tmp_path, suffix):
     whole = tmp_path / f"whole.{suffix}"
     Image.fromarray(_noise(40, 30)).save(whole)
     chance = np.random.default_rng(1)
@@ -91,7 +91,7 @@ def test_unsupported_format_with_a_supported_ending_is_refused(tmp_path):
         check_image(tmp_path / "named.png")
 
 
-def test_truncated_jpeg_error_says_truncated(tmp_path):
+def test_error_for_a_truncated_jpeg_contains_the_word_truncated(tmp_path):
     path = tmp_path / "cut.jpg"
     Image.fromarray(_noise(300, 300)).save(path, quality=95)
     path.write_bytes(path.read_bytes()[:-2000])
@@ -131,7 +131,7 @@ def test_exif_orientation_is_applied_to_size_and_pixels(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tiff"])
-def test_orientation_in_xmp_only_is_applied_to_the_size(tmp_path, suffix):
+def test_orientation_given_only_in_xmp_metadata_is_applied_to_the_image_size(tmp_path, suffix):
     path = tmp_path / f"turned.{suffix}"
     xmp = b'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="6"/>'
     info = PngImagePlugin.PngInfo()
@@ -213,7 +213,7 @@ def test_first_frame_of_an_animation_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png"])
-def test_open_rgb_reduces_large_images_but_never_below_at_least(tmp_path, suffix):
+def test_open_rgb_downscales_large_images_but_never_below_the_at_least_size(tmp_path, suffix):
     Image.fromarray(_noise(1000, 700)).save(tmp_path / f"large.{suffix}")
     reduced = open_rgb(tmp_path / f"large.{suffix}", at_least=(100, 100))
     assert 100 <= min(reduced.size) < 350
@@ -240,7 +240,7 @@ def test_display_copy_is_never_enlarged_and_a_failed_copy_leaves_no_file(tmp_pat
 
 
 @pytest.mark.parametrize("read", [check_image, open_rgb, browser_formats.find_media_type, compute_sha256, open_file])
-def test_named_pipe_never_blocks_the_reader(tmp_path, read):
+def test_image_reader_does_not_block_on_a_named_pipe(tmp_path, read):
     os.mkfifo(tmp_path / "pipe.jpg")
     answers = []
 

@@ -149,7 +149,7 @@ def test_read_only_project_of_an_older_version_is_refused_with_a_reason(medium):
     assert code == 1 and "is from an older annotator" in error and "may not be written" in error
 
 
-def test_a_project_of_a_development_version_is_told_how_it_is_converted(medium):
+def test_read_only_project_of_a_development_version_is_refused_with_the_conversion_script(medium):
     unlock(medium)
     db = Database(medium)
     with db.writing() as sql:

@@ -92,7 +92,7 @@ def test_implied_labels_follow_an_answer_and_disappear_with_its_undo(pets: Datab
     assert follow(pets) == {} and stage(pets) == 0
 
 
-def test_explicit_answer_overrides_implied_labels_and_is_listed_as_a_contradiction(pets: Database):
+def test_answer_overrides_a_label_implied_by_an_earlier_answer_and_reports_the_conflict(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "animal", -1)
     assert follow(pets) == {"dog": -1, "spaniel": -1, "cat": -1}
@@ -106,7 +106,7 @@ def test_explicit_answer_overrides_implied_labels_and_is_listed_as_a_contradicti
     assert follow(pets) == {"dog": 1, "cat": -1} and declared_relations.find_contradictions(pets, 10) == []
 
 
-def test_nothing_else_here_skips_implied_classes_and_leaves_exactly_one_groups_open(pets: Database):
+def test_done_action_skips_implied_classes_and_leaves_exactly_one_groups_unanswered(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "spaniel", 1)
     done(pets)
@@ -120,7 +120,7 @@ def test_nothing_else_here_skips_implied_classes_and_leaves_exactly_one_groups_o
     assert consistency.find_problems(pets) == []
 
 
-def test_empty_filter_requires_all_classes_absent_and_no_unanswered_exactly_one_group(pets: Database):
+def test_gallery_empty_filter_requires_absent_labels_and_no_unanswered_exactly_one_group(pets: Database):
     def empty() -> list[int]:
         return gallery_listing.get_listing(pets, GalleryFilter.build(empty=True), Sorting()).get_ids(0, 3)
 
@@ -136,7 +136,7 @@ def test_empty_filter_requires_all_classes_absent_and_no_unanswered_exactly_one_
     assert empty() == [1], "what a person says goes before what a relation has it"
 
 
-def test_batch_lists_the_older_answers_that_it_contradicts(pets: Database):
+def test_batch_of_answers_lists_the_older_answers_that_conflict_by_class_relations(pets: Database):
     declared_relations.declare(pets, declared(pets), "Ann")
     answer(pets, "cat", 1, 1)
     answer(pets, "animal", -1, 2)
@@ -151,7 +151,7 @@ def test_batch_lists_the_older_answers_that_it_contradicts(pets: Database):
     assert len(implied_cells.find_answers_contradicted_by(pets, ["spaniels"])) == 2, "that answer is newer"
 
 
-def test_relation_preview_matches_its_declaration_and_removal_drops_implied_labels(pets: Database):
+def test_relation_preview_equals_its_effect_and_removing_it_drops_implied_labels(pets: Database):
     answer(pets, "spaniel", 1)
     done(pets)
     answer(pets, "cat", 1, image_id=2)
@@ -206,7 +206,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, min_size=3, max_size=14))
-def test_implied_labels_equal_a_full_derivation_after_any_sequence_of_changes(pets: Database, steps: list):
+def test_incrementally_implied_labels_equal_a_full_derivation_after_random_changes(pets: Database, steps: list):
     _empty(pets)
     for step in steps:
         _play(pets, *step)

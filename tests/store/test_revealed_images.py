@@ -40,7 +40,7 @@ WAYS = ("blind", "one class", "nothing else here", "a cleared class", "in one re
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_undone_answer_ends_blind_requests_and_a_later_answer_is_not_measured(db, how):
+def test_annotator_who_undid_a_blind_answer_is_not_asked_again_nor_measured_later(db, how):
     image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     throw_away(db, "Ben", how)
@@ -55,7 +55,7 @@ def test_undone_answer_ends_blind_requests_and_a_later_answer_is_not_measured(db
     assert consistency.find_problems(db) == []
 
 
-def test_answer_after_an_undone_one_ends_the_overlap_wait_but_resolves_no_disagreement(db):
+def test_second_answer_after_an_undone_blind_one_completes_overlap_but_resolves_nothing(db):
     image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     say(db, 1, "Cid", (1, 2))
@@ -75,7 +75,7 @@ def test_answer_after_an_undone_one_ends_the_overlap_wait_but_resolves_no_disagr
     assert consistency.find_problems(db) == []
 
 
-def test_corrected_answer_counts_for_overlap_but_not_as_a_blind_answer(db):
+def test_answer_given_again_after_undo_counts_for_overlap_but_not_as_a_blind_answer(db):
     image_overlap.set_overlap(db, 2, 1.0)
     take_back(db, "Ann", say(db, 1, "Ann", (1,)))
     say(db, 1, "Ann", (2,))
@@ -87,7 +87,7 @@ def test_corrected_answer_counts_for_overlap_but_not_as_a_blind_answer(db):
     )
 
 
-def test_undone_reference_answer_remains_the_measured_one(db):
+def test_reference_image_results_use_the_first_answer_even_after_its_undo(db):
     say(db, 1, "Olga", (1,), "suggestion")
     reference_answers.choose_images(db, [name_of(db, 1)], 0.5)
     wrong = say(db, 1, "Ann", (2,), "known")
@@ -100,7 +100,7 @@ def test_undone_reference_answer_remains_the_measured_one(db):
     assert compute_agreement(db).pairs == []
 
 
-def test_annotator_who_viewed_an_image_is_not_asked_when_overlap_grows(db):
+def test_annotator_who_viewed_an_image_is_not_asked_blind_after_overlap_is_increased(db):
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     say(db, 1, "Ben", ())
@@ -112,7 +112,7 @@ def test_annotator_who_viewed_an_image_is_not_asked_when_overlap_grows(db):
     assert 2 not in np.concatenate([*image_overlap.iterate_first_answers(db, ["Ann", "Ben", "Cid"])])[:, 2]
 
 
-def test_image_visible_while_overlap_was_off_is_not_asked_blind_again(db):
+def test_labeled_image_is_not_asked_blind_after_overlap_was_turned_off_and_on(db):
     image_overlap.set_overlap(db, 2, 1.0)
     say(db, 1, "Ann", ())
     image_overlap.set_overlap(db, 1, 0)
@@ -121,7 +121,7 @@ def test_image_visible_while_overlap_was_off_is_not_asked_blind_again(db):
     assert not blindness.find_hidden_images(db, "Ben", [1])
 
 
-def test_adding_archiving_and_restoring_a_class_reveals_no_hidden_image(db):
+def test_adding_and_archiving_a_class_keeps_answers_hidden_from_blind_annotators(db):
     for image_id in (1, 2):
         say(db, image_id, "Olga", (1,), "suggestion")
     reference_answers.choose_images(db, [name_of(db, 1)], 0.5)
@@ -137,7 +137,7 @@ def test_adding_archiving_and_restoring_a_class_reveals_no_hidden_image(db):
     )
 
 
-def test_a_conversion_counts_what_was_copied_before_it_as_not_blind(tmp_path, db):
+def test_conversion_counts_an_answer_given_after_an_undone_one_as_not_blind(tmp_path, db):
     image_overlap.set_overlap(db, 3, 1.0)
     say(db, 1, "Ann", (1,))
     take_back(db, "Ben", say(db, 1, "Ben", (1, 2, 3)))

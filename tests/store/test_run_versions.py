@@ -58,7 +58,7 @@ def undo(db) -> None:
     decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click")])
 
 
-def test_version_includes_new_decisions_and_changes_only_their_classes(trained):
+def test_model_update_uses_new_decisions_and_changes_only_predictions_of_their_classes(trained):
     before = np.array(read_predictions(trained).probabilities)
     say(trained, 20, 1, ABSENT)
     say(trained, 22, 1, ABSENT)
@@ -71,7 +71,7 @@ def test_version_includes_new_decisions_and_changes_only_their_classes(trained):
     assert Updater().update(trained, cache_of(trained)) is None, "there is nothing new to see"
 
 
-def test_version_in_several_steps_equals_one_step_and_its_rankings_equal_a_full_sort(trained):
+def test_several_small_model_updates_yield_the_same_predictions_as_one_update(trained):
     one, cache = Updater(), cache_of(trained)
     for image_id, class_id, state in ((13, 1, 1), (14, 2, -1), (15, 1, 0), (16, 3, 1), (3, 1, -1)):
         say(trained, image_id, class_id, state)
@@ -91,7 +91,7 @@ def test_version_in_several_steps_equals_one_step_and_its_rankings_equal_a_full_
     assert {"v5", "v6"} <= kept and not kept & {"v1", "v2", "v3", "v4"}
 
 
-def test_undone_answer_leaves_no_trace_and_a_skip_creates_no_version(trained):
+def test_model_update_reverts_an_undone_answer_and_ignores_a_skip(trained):
     first, cache, updater = np.array(read_predictions(trained).probabilities), cache_of(trained), Updater()
     say(trained, 20, 2)
     updater.update(trained, cache)
@@ -125,7 +125,7 @@ def queues(db, *, selection: str) -> dict[str, set[tuple[int, int]]]:
     return offered
 
 
-def test_answered_suggestion_leaves_every_queue_before_and_after_the_update(trained):
+def test_answered_suggestion_leaves_every_queue_before_and_after_the_next_model_update(trained):
     cache, updater = cache_of(trained), Updater()
     picked = selections.save(trained, np.arange(1, 25))
     for step, state in enumerate((PRESENT, ABSENT, 0)):
@@ -142,7 +142,7 @@ def test_answered_suggestion_leaves_every_queue_before_and_after_the_update(trai
     assert all(cell in offered for offered in queues(trained, selection=picked).values()), "it is open again"
 
 
-def test_queues_report_the_current_model_version(trained):
+def test_image_and_grid_queues_report_the_current_model_version(trained):
     wanted = WantedImages("review", "tab", "Ann", (), 0)
     assert image_queue.lease_next_work(trained, wanted).model_version == "1.0"
     say(trained, 20, 1)
@@ -165,7 +165,7 @@ class Interrupted(Worker):
             self.seen.append((run.id, run.version))
 
 
-def test_training_lets_updates_of_the_previous_run_publish_and_is_not_restarted(trained):
+def test_model_updates_are_published_during_a_training_without_restarting_it(trained):
     say(trained, 14, 2)
     worker = Interrupted(trained.paths.project)
     worker.seen, updates = [], UpdateThread(trained, worker.context.get_features)
@@ -186,7 +186,7 @@ def test_training_lets_updates_of_the_previous_run_publish_and_is_not_restarted(
         worker.close()
 
 
-def test_training_is_due_after_20_decisions_or_the_first_positive_of_a_class(trained):
+def test_training_is_due_after_20_decisions_or_the_first_present_label_of_a_class(trained):
     classes.add_classes(trained, [("lynx", "")])
     worker = Worker(trained.paths.project)
     try:
@@ -206,7 +206,7 @@ def test_training_is_due_after_20_decisions_or_the_first_positive_of_a_class(tra
         worker.close()
 
 
-def test_unwritable_version_is_reported_and_the_previous_one_stays_until_a_new_decision(trained):
+def test_failed_model_update_is_reported_and_retried_only_after_a_new_decision(trained):
     cache, way = cache_of(trained), trained.paths.run(1, 1)
     updates = UpdateThread(trained, lambda: cache)
     say(trained, 20, 1)
@@ -244,7 +244,7 @@ UpdateThread(worker.db, worker.context.get_features).publish_pending_update()
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [1, 5, 8])
-def test_killed_update_keeps_the_previous_version_and_the_next_worker_completes_it(trained, files):
+def test_killed_model_update_keeps_the_old_version_and_the_next_worker_completes_it(trained, files):
     say(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
     before = np.array(read_predictions(trained).probabilities)

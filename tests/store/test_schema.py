@@ -42,7 +42,7 @@ def read_steps(database: Path) -> list[str]:
         return [name for (name,) in sql.execute("SELECT name FROM _sqlite_migrations ORDER BY id")]
 
 
-def test_each_table_and_view_says_what_a_row_is():
+def test_sql_comment_of_each_table_and_view_describes_its_rows():
     texts = "".join(path.read_text() for path in sorted(SCHEMA_FOLDER.glob("*_tables.py")))
     created = re.findall(r"((?:^-- .*\n)*)^CREATE (?:TABLE|VIEW) (\w+)", texts, re.MULTILINE)
     with closing(sqlite3.connect(":memory:")) as sql:
@@ -53,13 +53,13 @@ def test_each_table_and_view_says_what_a_row_is():
     assert not silent
 
 
-def test_a_new_project_records_all_steps_and_keeps_no_copy(tmp_path):
+def test_new_project_records_all_schema_steps_and_keeps_no_database_copy(tmp_path):
     Database(tmp_path / "new", create=True).close()
     assert read_steps(tmp_path / "new" / "project.db") == schema.STEP_NAMES == sorted(schema.STEP_NAMES)
     assert schema.STEP_NAMES[0] == "step_001" and not (tmp_path / "new" / "copies").exists()
 
 
-def test_an_upgrade_changes_what_its_step_says_and_keeps_the_file_from_before_once(older):
+def test_schema_upgrade_applies_its_step_once_and_keeps_one_copy_of_the_old_database(older):
     before = read_all(older)
     with add_later_step():
         for _ in range(2):
@@ -75,7 +75,7 @@ def test_an_upgrade_changes_what_its_step_says_and_keeps_the_file_from_before_on
     assert read_all(older) == before
 
 
-def test_upgrade_is_refused_without_disk_space_for_the_copy(older, monkeypatch):
+def test_schema_upgrade_is_refused_without_disk_space_for_the_database_copy(older, monkeypatch):
     before = read_all(older)
     monkeypatch.setattr(database_copies, "RESERVED_BYTES", 10**18)
     with add_later_step(), pytest.raises(DiskFull, match="before the upgrade"):
@@ -83,7 +83,7 @@ def test_upgrade_is_refused_without_disk_space_for_the_copy(older, monkeypatch):
     assert read_all(older) == before
 
 
-def test_a_project_whose_rows_point_at_nothing_is_not_upgraded(older):
+def test_schema_upgrade_refuses_rows_with_broken_foreign_keys_and_changes_nothing(older):
     with closing(sqlite3.connect(older / "project.db")) as sql, sql:
         sql.execute("INSERT INTO label VALUES (999, 1, 1, 1)")
     before = read_all(older)
@@ -113,7 +113,7 @@ Doomed(Path(sys.argv[1]))
 
 @pytest.mark.process
 @pytest.mark.parametrize("statement", ["INTO remark", "ADD COLUMN aperture", "TRIGGER image_changed", "COMMIT"])
-def test_an_upgrade_that_is_killed_leaves_the_project_as_it_was(older, statement):
+def test_killed_schema_upgrade_leaves_the_project_unchanged_and_can_be_repeated(older, statement):
     before = read_all(older)
     words = [sys.executable, "-c", KILLED_UPGRADE, str(older), statement]
     assert subprocess.run(words, check=False, timeout=300, cwd=Path(__file__).resolve().parents[1]).returncode == -9
@@ -122,7 +122,7 @@ def test_an_upgrade_that_is_killed_leaves_the_project_as_it_was(older, statement
         assert Database(older).value("SELECT count(*) FROM remark") == 2
 
 
-def test_an_upgraded_project_is_refused_by_the_version_before(older):
+def test_older_version_refuses_an_upgraded_project_and_changes_nothing(older):
     with add_later_step():
         Database(older).close()
     after = read_all(older)
@@ -135,7 +135,7 @@ def count_changes(db: Database) -> int:
     return db.value("SELECT count(*) FROM image_change")
 
 
-def test_a_change_of_a_column_that_a_later_step_added_is_noticed(older):
+def test_image_change_log_records_updates_of_a_column_added_by_a_schema_upgrade(older):
     with add_later_step():
         db = Database(older)
         before = load_stamp(db)
@@ -145,7 +145,7 @@ def test_a_change_of_a_column_that_a_later_step_added_is_noticed(older):
         assert db.value("SELECT image_id FROM image_change ORDER BY id DESC") == 3
 
 
-def test_a_change_of_any_column_but_those_of_the_work_is_noticed_once(db):
+def test_image_change_log_records_each_column_update_once_except_for_progress_columns(db):
     work = {"stage", "stage_decision", "problem", "capture_read"}
     columns = {row[1]: row[2] for row in db.tuples("PRAGMA table_info(image)") if row[1] != "id"}
     assert work < columns.keys() and {"name", "camera", "bands"} < columns.keys()
@@ -157,7 +157,7 @@ def test_a_change_of_any_column_but_those_of_the_work_is_noticed_once(db):
         assert count_changes(db) == before + (name not in work), name
 
 
-def test_decisions_and_unreadable_files_leave_what_is_kept_of_images_as_it_is(db):
+def test_image_change_log_ignores_decisions_and_unreadable_files(db):
     before = count_changes(db)
     decisions.save(db, [Decision("a", "label", "Ann", "click", 1, 1, 1), Decision("b", "skip", "Ann", "click", 2)])
     decisions.undo(db)

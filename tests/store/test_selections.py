@@ -7,7 +7,7 @@ import numpy as np
 from annotator.store.images import selections
 
 
-def test_selections_of_one_annotator_never_evict_those_of_others(db):
+def test_saved_image_selections_of_one_annotator_never_evict_those_of_others(db):
     mine = selections.save(db, np.array([1, 2]), "Ann")
     for number in range(2 * selections.SELECTIONS_PER_PERSON):
         selections.save(db, np.array([number]), "a guest")
@@ -15,7 +15,7 @@ def test_selections_of_one_annotator_never_evict_those_of_others(db):
     assert len(list(db.paths.selections.glob("*.npy"))) == selections.SELECTIONS_PER_PERSON + 1
 
 
-def test_concurrent_selections_of_one_annotator_raise_no_error(db):
+def test_saving_image_selections_of_one_annotator_concurrently_raises_no_error(db):
     problems: list[BaseException] = []
     begin = threading.Barrier(8)
 

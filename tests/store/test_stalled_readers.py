@@ -45,7 +45,7 @@ async def told(reader: ReaderPool, path: Path, function=read) -> str:
         return str(problem)
 
 
-def test_stalled_file_read_times_out_is_not_restarted_and_succeeds_after_recovery(files):
+def test_stalled_image_read_times_out_without_a_second_read_and_succeeds_after_recovery(files):
     begun = []
 
     def counted(path: Path) -> bytes:
@@ -86,7 +86,7 @@ def test_stalled_file_read_times_out_is_not_restarted_and_succeeds_after_recover
     assert results == [{}]
 
 
-def test_decoding_may_exceed_the_read_deadline(files):
+def test_image_decoding_time_does_not_count_toward_the_file_read_deadline(files):
     go_on = threading.Event()
 
     def slow(path: Path) -> bytes:
@@ -122,7 +122,7 @@ def test_reader_pool_reads_another_image_while_a_read_is_stalled(files):
     assert run(story()) == "late"
 
 
-def test_queued_reads_are_refused_when_all_readers_are_stalled(files):
+def test_queued_image_reads_time_out_when_all_reader_threads_are_stalled(files):
     go_on = threading.Event()
 
     def hangs(path: Path) -> bytes:

@@ -61,7 +61,7 @@ def found(db: Database) -> set[tuple[str, ...]]:
     return {(one.kind, *(names[id_] for id_ in one.class_ids)) for one in declared}
 
 
-def test_supported_relations_are_suggested_with_image_counts_until_declared(told):
+def test_class_relations_without_counterexamples_are_suggested_until_declared(told):
     truth = shown()
     wanted = {(IS_A, "spaniel", "dog"), (IS_A, "dog", "animal"), (AT_MOST_ONE, "day", "night")}
     assert found(told) == wanted
@@ -71,7 +71,7 @@ def test_supported_relations_are_suggested_with_image_counts_until_declared(told
     assert found(told) == set()
 
 
-def test_relation_is_not_suggested_after_one_counterexample_or_with_too_few_events(told):
+def test_class_relation_is_not_suggested_after_one_counterexample_or_with_too_few_events(told):
     [spaniel] = [int(row) + 1 for row in np.flatnonzero(shown()[:, 2])[:1]]
     dog = classes.load_classes_by_name(told)["dog"].id
     decisions.save(told, [Batch(str(uuid.uuid4()), "Ann", "random", [(spaniel, dog, ABSENT, None)])])
@@ -80,7 +80,7 @@ def test_relation_is_not_suggested_after_one_counterexample_or_with_too_few_even
     assert found(told) == set()
 
 
-def test_click_answers_suggest_no_relations(tmp_path, many_photos):
+def test_answers_to_single_classes_suggest_no_class_relations(tmp_path, many_photos):
     set_up_project(tmp_path / "pets", images_folder=many_photos, class_text="\n".join([*NAMES, "red"]))
     db = Database(tmp_path / "pets")
     answer(db, shown(), "click")

@@ -102,7 +102,7 @@ def test_every_writing_command_reports_a_full_disk_and_changes_nothing(db, proje
     assert not list(project.glob("import-*"))
 
 
-def test_unusual_paths_end_no_command_with_a_traceback(project, tmp_path):
+def test_commands_report_unusual_paths_without_a_traceback(project, tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "labels.csv").write_text("image,class,state\n00.jpg,fox,present\n")
     (tmp_path / "scores.csv").write_text("image,class,score\n00.jpg,fox,0.5\n")

@@ -77,14 +77,14 @@ def anything(chance: random.Random, given: list[str]) -> Decision | Batch:
     )
 
 
-def test_tally_view_is_built_from_the_list_of_sources(db):
+def test_sql_view_for_decision_counts_covers_every_decision_source(db):
     """A source that is added needs a step that makes the view anew."""
     assert set(SHOWN) == set(list_sources(scored=True))
     assert db.value("SELECT sql FROM sqlite_master WHERE name = 'counted'") == build_counted_view()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_tallies_equal_full_counts_after_random_decisions(db, seed):
+def test_trigger_maintained_counts_equal_full_counts_after_random_decisions(db, seed):
     chance, given = random.Random(seed), []
     for turn in range(120):
         some = [anything(chance, given) for _ in range(chance.randint(1, 5))]
@@ -115,7 +115,7 @@ def test_labels_equal_the_newest_decisions_that_are_not_undone(db):
     assert labels == newest
 
 
-def test_page_counts_match_the_saved_decisions(db):
+def test_label_counts_shown_by_pages_match_the_saved_decisions(db):
     grid = [(1, 1, 1, 0.97), (2, 1, -1, 0.93), (3, 1, 0, 0.31)]
     decisions.save(
         db,

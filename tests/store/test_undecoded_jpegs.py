@@ -74,7 +74,7 @@ def _verdict(source):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_damaged_jpeg_is_judged_equally_with_and_without_decoding(kind, tmp_path):
+def test_jpeg_check_without_decoding_accepts_the_same_files_as_the_decoder(kind, tmp_path):
     path, chance = tmp_path / "spoilt.jpg", np.random.default_rng(5)
     looked_at = 0
     for number in range(ROUNDS):
@@ -86,7 +86,7 @@ def test_damaged_jpeg_is_judged_equally_with_and_without_decoding(kind, tmp_path
     assert looked_at > ROUNDS / 4 or kind == "progressive"
 
 
-def test_undecoded_jpeg_check_returns_size_format_and_capture_time():
+def test_jpeg_check_without_decoding_returns_size_format_and_capture_time():
     facts = check_image(io.BytesIO(KINDS["exif"]))
     assert (facts.width, facts.height, facts.format) == (61, 97, "JPEG") and facts.capture.captured_at
     assert parse_whole_jpeg(KINDS["exif"]) and not parse_whole_jpeg(KINDS["progressive"])

@@ -123,7 +123,9 @@ def landed(folder):
 
 
 @over(named=SPELLINGS, header=HEADERS, status=[302, 308])
-def test_redirects_and_unusual_url_spellings_never_reach_a_local_service(named, header, status, pair, tmp_path):
+def test_image_download_never_reaches_a_local_service_by_redirects_or_odd_url_spellings(
+    named, header, status, pair, tmp_path
+):
     outside, inside = pair
     value = f"0; url={named}" if header == "Refresh" else named
     outside.answers = {"/a.png": (status, {header: value}), "/b.png": (status, {"Location": "/a.png"})}
@@ -137,7 +139,7 @@ def test_redirects_and_unusual_url_spellings_never_reach_a_local_service(named, 
 
 
 @over(header=HEADERS[1:], status=[200, 300, 305])
-def test_responses_that_are_not_redirects_are_not_followed(header, status, pair, tmp_path):
+def test_image_download_ignores_location_headers_of_responses_that_are_not_redirects(header, status, pair, tmp_path):
     outside, inside = pair
     outside.answers = {"/a.png": (status, {header: "http://127.0.0.2:PORT/secret.png"})}
     if status == 200:
@@ -148,7 +150,7 @@ def test_responses_that_are_not_redirects_are_not_followed(header, status, pair,
     assert inside.connections == 0
 
 
-def test_valid_redirects_are_followed_and_passwords_sent_only_to_their_server(pair, tmp_path, monkeypatch):
+def test_image_download_follows_valid_redirects_and_sends_passwords_only_to_their_server(pair, tmp_path, monkeypatch):
     outside, inside = pair
     monkeypatch.setattr(addresses, "METADATA_ADDRESSES", ())
     outside.answers = {
@@ -184,7 +186,7 @@ def names(monkeypatch):
     return answers
 
 
-def test_second_dns_answer_cannot_lead_to_a_local_address(pair, names, tmp_path):
+def test_image_download_is_refused_when_a_later_dns_answer_is_a_local_address(pair, names, tmp_path):
     _, inside = pair
     names["photos.example"] = [["127.0.0.1"], ["127.0.0.1"], [SERVICE]]
     with pytest.raises(AnnotatorError, match=r"photos.example is 127.0.0.2, an address inside"):
@@ -192,7 +194,7 @@ def test_second_dns_answer_cannot_lead_to_a_local_address(pair, names, tmp_path)
     assert inside.connections == 0
 
 
-def test_host_with_local_and_remote_addresses_does_not_count_as_local(pair, names, tmp_path):
+def test_image_download_refuses_a_host_with_both_local_and_remote_ip_addresses(pair, names, tmp_path):
     outside, _ = pair
     names["photos.example"] = [["127.0.0.1", "192.0.2.1", "8.8.8.8"]]
     assert web_servers.is_own_host("127.0.0.1")
@@ -202,7 +204,7 @@ def test_host_with_local_and_remote_addresses_does_not_count_as_local(pair, name
     assert outside.connections == 0
 
 
-def test_proxy_from_the_environment_is_not_used(pair, tmp_path, monkeypatch):
+def test_image_download_ignores_proxies_from_environment_variables(pair, tmp_path, monkeypatch):
     outside, inside = pair
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, inside.address)
@@ -217,7 +219,7 @@ INNER += ["2001:0:7f00:1::", "fd00:ec2::254", "255.255.255.255", "198.18.0.1", "
 
 
 @over(place=INNER)
-def test_private_ip_address_is_refused_for_a_remote_host(place):
+def test_image_download_refuses_a_private_ip_address_of_a_remote_host(place):
     with pytest.raises(AnnotatorError):
         check_ip_address("photos.example", place, may_be_own=False)
     check_ip_address("photos.example", "2606:4700::1111", may_be_own=False)

@@ -83,7 +83,7 @@ def connects(served: Served, **headers: str) -> bool:
         return False
 
 
-def test_requests_without_a_valid_cookie_are_refused(shared):
+def test_server_refuses_requests_without_a_valid_login_cookie(shared):
     value = shared.headers["cookie"].split("=", 1)[1]
     others = Tokens(shared.project / "secret").create_cookie(shared.port + 1)
     for cookie in ("", "x=1", f"{cookie_name(shared.port)}={value[:-3]}", f"{cookie_name(shared.port)}={others}"):
@@ -107,7 +107,7 @@ def test_websocket_requires_the_cookie_and_the_same_origin(shared):
     assert not connects(shared, Origin=f"http://localhost:{shared.port}", **cookie)
 
 
-def test_another_host_or_origin_is_refused_despite_a_valid_cookie(shared):
+def test_server_refuses_unknown_host_and_origin_headers_despite_a_valid_cookie(shared):
     known = {"Cookie": shared.headers["cookie"], "x_annotator_token": shared.token}
     for host in ("evil.example", f"evil.example:{shared.port}", "127.0.0.1.evil.example", "127.0.0.1:80@evil", "[::1]"):
         assert ask(shared, "/", Host=host, **known)[0] == 403, host
@@ -128,7 +128,7 @@ def test_security_headers_forbid_framing_and_external_resources(shared):
             assert "frame-ancestors 'none'" in policy and "default-src 'self'" in policy and "http:" not in policy
 
 
-def test_one_time_key_sets_the_cookie_and_is_removed_from_the_url(shared):
+def test_one_time_login_key_sets_the_cookie_and_is_removed_from_the_url(shared):
     for path in (printed(shared), fresh(shared)):
         status, headers, _ = ask(shared, path.replace("/?", "/grid?class=2&"))
         assert (status, headers["location"]) == (303, "/grid?class=2")
@@ -146,7 +146,7 @@ def test_one_time_key_sets_the_cookie_and_is_removed_from_the_url(shared):
         assert status == 403 and "used already" in text and "set-cookie" not in headers
 
 
-def test_one_time_key_is_not_used_up_by_refused_signed_in_or_head_requests(shared):
+def test_one_time_login_key_stays_valid_after_refused_signed_in_and_head_requests(shared):
     path = fresh(shared)
     for headers in ({"Cookie": shared.headers["cookie"]}, {"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         answer = ask(shared, path, **headers)
@@ -193,7 +193,7 @@ def test_cookies_stay_valid_after_a_server_restart_and_login_keys_do_not(project
     assert ask(served, printed(served))[0] == 303
 
 
-def test_copied_project_gets_a_new_secret_and_a_renamed_or_restored_one_keeps_it(project, tmp_path):
+def test_copied_project_gets_a_new_cookie_secret_and_a_renamed_or_restored_one_keeps_it(project, tmp_path):
     def secret(folder: Path, changed: bool, **options: bool) -> str:
         assert ensure_own_secret(Database(folder), **options) == changed
         return (folder / "secret").read_text()
@@ -297,7 +297,7 @@ def exchange(port: int, *pieces: bytes) -> bytes:
         return answer
 
 
-def test_unfinished_request_is_dropped_after_a_timeout(monkeypatch):
+def test_server_drops_an_unfinished_http_request_after_a_timeout(monkeypatch):
     monkeypatch.setattr(sockets, "REQUEST_TIMEOUT_SECONDS", 0.2)
 
     async def slow(request: Request) -> PlainTextResponse:

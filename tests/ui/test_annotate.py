@@ -68,7 +68,7 @@ def press_sixty(page: Page) -> list[list[int]]:
     )
 
 
-def test_sixty_keys_20_ms_apart_each_label_the_image_on_screen(browser, many):
+def test_annotate_labels_the_image_on_screen_for_sixty_key_presses_20_ms_apart(browser, many):
     page = open_page(browser, many, "Burst")
     wait_for_picture(page)
     page.wait_for_load_state("networkidle")  # the pictures that come next are there: that is what they are fetched for
@@ -94,7 +94,7 @@ def test_key_presses_without_a_prior_click_label_the_shown_image(browser, many):
     assert all(row["source"] == "click" and row["state"] == 1 and row["milliseconds"] > 0 for row in rows)
 
 
-def test_skip_unsure_stay_undo_and_nothing_else_here_store_the_expected_labels(browser, many):
+def test_annotate_keys_for_skip_unsure_undo_and_done_store_the_expected_labels(browser, many):
     page = open_page(browser, many, "Tools")
     db = Database(many.project)
 
@@ -320,7 +320,7 @@ def test_arrow_keys_return_to_earlier_images_for_relabeling(browser, many):
     assert [labels_of(many, image_id) for image_id in seen] == [{1: 1}, {1: -1, 3: 1}, {1: 1, 2: 1}]
 
 
-def test_sixty_keys_with_a_thousand_classes_label_the_images_on_screen(browser, tmp_path):
+def test_annotate_labels_the_image_on_screen_for_sixty_fast_keys_with_a_thousand_classes(browser, tmp_path):
     with served_photos(tmp_path, 70, [f"class {number}" for number in range(1000)]) as served:
         page = open_page(browser, served, "Burst")
         wait_for_picture(page)

@@ -158,7 +158,7 @@ def test_autopilot_page_hides_predictions_and_heat_map_during_an_audit(browser, 
         )
 
 
-def test_autopilot_page_offers_doubted_answers_again_without_probabilities(browser, tmp_path):
+def test_autopilot_page_offers_likely_mistakes_again_without_showing_probabilities(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
         page = open_page(browser, served, "Doubt", "/autopilot")
         page.get_by_role("button", name="Check them").click(timeout=60_000)
@@ -189,7 +189,7 @@ def test_autopilot_page_offers_doubted_answers_again_without_probabilities(brows
         assert page.troubles == []
 
 
-def test_class_key_answers_a_click_action_and_shows_the_next_action(browser, tmp_path):
+def test_class_key_on_the_autopilot_page_answers_one_class_and_shows_the_next_action(browser, tmp_path):
     names = [f"class {number:02}" for number in range(40)]
     with flown(tmp_path, names, np.full((60, 40), 0.03), complete=20) as served:
         page = fly(browser, served, "Clicker")
@@ -222,7 +222,7 @@ def test_class_key_answers_a_click_action_and_shows_the_next_action(browser, tmp
         assert on_screen(page) == image
 
 
-def test_undo_restores_every_action_with_its_marks_and_redo_decides_it_again(browser, grids):
+def test_autopilot_undo_restores_an_action_with_its_marks_and_redo_saves_it_again(browser, grids):
     page = fly(browser, grids, "Undo")
     go_to(page, "grid")
     for key in "1u3":
@@ -242,7 +242,7 @@ def test_undo_restores_every_action_with_its_marks_and_redo_decides_it_again(bro
     assert labels_of(grids, first["tiles"][0][0]) == {1: 0}
 
 
-def test_suggestion_is_drawn_dashed_until_it_is_changed_or_saved(browser, tmp_path):
+def test_autopilot_page_marks_preselected_classes_as_suggested_until_changed_or_saved(browser, tmp_path):
     with flown(tmp_path, CLASSES, np.full((60, 3), 0.1), complete=30) as served:
         db = Database(served.project)
         for image in range(31, 37):  # such guesses were right so far
@@ -285,7 +285,7 @@ def test_suggestion_is_drawn_dashed_until_it_is_changed_or_saved(browser, tmp_pa
         expect(page.locator(".answers .sum")).to_have_text("1 guessed · 1 answered · 1 absent")
 
 
-def test_skipped_action_is_not_offered_again_soon_and_undo_restores_it(browser, tmp_path):
+def test_skipped_autopilot_action_is_not_offered_again_soon_and_undo_restores_it(browser, tmp_path):
     # More than four grids can hold: there is always something else than what was skipped.
     with flown(tmp_path, CLASSES, sure_of_the_fox(300), complete=20) as served:
         page = fly(browser, served, "Skip")

@@ -65,7 +65,7 @@ def visible_heatmaps(page: Page) -> int:
     return page.locator(".stage .heatmap").evaluate_all("all => all.filter((one) => one.style.opacity > 0).length")
 
 
-def test_review_draws_suggestion_boxes_and_h_key_switches_to_the_heat_map_and_off(browser: Contexts, detected):
+def test_review_shows_predicted_boxes_and_the_h_key_switches_to_the_heat_map_and_off(browser: Contexts, detected):
     page = open_page(browser, detected, "Ann", "/review")
     wait_for_picture(page)
     boxes = page.locator(".stage .boxes")

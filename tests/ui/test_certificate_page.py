@@ -120,7 +120,7 @@ def test_certificate_page_shows_unaudited_recall_with_its_assumption(db):
     assert "None answered yet" in words(test), "no audit was answered"
 
 
-def test_certificate_chart_counts_but_does_not_draw_classes_with_few_audit_answers(db):
+def test_certificate_chart_omits_and_counts_classes_with_too_few_audit_answers(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     audit_sampling.draw_audit(db, 60, seed=1)
     say(db, [(one.image_id, 1) for one in audit_sampling.load_open_cells(db) if one.class_id == 1], "audit")
@@ -169,7 +169,7 @@ def test_certificate_change_key_changes_with_answers_audits_classes_and_guarante
     assert changed()
 
 
-def test_auto_accept_toggle_is_off_by_default_and_states_what_is_missing(db):
+def test_auto_accept_toggle_is_off_by_default_and_states_the_missing_audit_answers(db):
     publish(db, np.full((24, 3), 0.4))
     test = shown(db)
     assert not test.toggle(key="accept_on").value and guarantee.get_guarantee(db) is None
@@ -183,7 +183,7 @@ def test_auto_accept_toggle_is_off_by_default_and_states_what_is_missing(db):
     assert guarantee.get_guarantee(db) == Guarantee(0.95, absent=True)
 
 
-def test_start_the_check_button_draws_an_audit_or_reports_that_no_model_exists(db, many):
+def test_start_the_check_button_creates_an_audit_or_reports_that_no_model_exists(db, many):
     test = button(shown(db), "Start the check").click().run()
     assert "no model yet" in words(test)
     test = shown(many)
@@ -228,7 +228,7 @@ def test_open_page_keeps_auto_accept_enabled_by_another_user(db):
 
 
 @pytest.mark.parametrize("page", ["certificate", "export"])
-def test_data_card_download_buttons_are_shown(db, page):
+def test_export_and_certificate_pages_offer_the_data_card_as_markdown_and_json(db, page):
     labels = [one.label for one in shown(db, page).download_button]
     assert {"Download labels.card.md", "Download labels.card.json"} <= set(labels)
 

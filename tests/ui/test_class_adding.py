@@ -39,7 +39,7 @@ def names(db) -> list[str]:
     return [class_.name for class_ in classes.load_active_classes(db)]
 
 
-def test_class_added_twice_under_one_name_is_created_once(app, db):
+def test_add_class_route_called_twice_with_one_name_creates_one_class(app, db):
     first, second = (app.post("/api/classes/add", {"name": name}) for name in ("rain coat", " rain  coat "))
     assert first == second and first[0] == 200
     assert first[1]["class"] == 4 and [one["name"] for one in first[1]["classes"]] == names(db)
@@ -77,7 +77,7 @@ def served(tmp_path_factory) -> Iterator[Served]:
 
 
 @pytest.mark.browser
-def test_class_finder_adds_a_class_labels_the_image_and_updates_other_open_pages(browser, served):
+def test_class_added_in_the_class_finder_labels_the_image_and_appears_on_other_open_pages(browser, served):
     other = open_page(browser, served, "Ben", clock=True)
     wait_for_picture(other)
     page = open_page(browser, served, "Ann")
@@ -120,7 +120,7 @@ def test_class_finder_adds_a_class_labels_the_image_and_updates_other_open_pages
 
 
 @pytest.mark.browser
-def test_class_finder_adds_a_comma_list_as_several_classes_or_one(browser, tmp_path):
+def test_class_finder_adds_names_with_commas_as_several_classes_or_one(browser, tmp_path):
     with served_photos(tmp_path, 12, ["fox"]) as served:
         page = open_page(browser, served, "Lister")
         wait_for_picture(page)
@@ -177,7 +177,7 @@ PRESS_ON = """() => {
 
 
 @pytest.mark.browser
-def test_keys_label_the_class_and_image_on_screen_during_class_changes(browser, tmp_path):
+def test_annotate_keys_label_the_shown_class_and_image_while_the_classes_change(browser, tmp_path):
     with served_photos(tmp_path, 600, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
         page = open_page(browser, served, "Ann")
@@ -213,7 +213,7 @@ def test_keys_label_the_class_and_image_on_screen_during_class_changes(browser, 
 
 
 @pytest.mark.browser
-def test_image_answered_during_a_reload_of_the_queue_after_a_class_change_does_not_return(browser, tmp_path):
+def test_annotate_does_not_show_an_image_again_that_was_answered_while_its_queue_reloads(browser, tmp_path):
     with served_photos(tmp_path, 100, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann")
         scribe, held = Scribe(page), []

@@ -62,7 +62,7 @@ def test_class_form_reports_added_and_existing_classes_and_clears_its_box(add, d
     assert test.text_area(key="class_lines").value == ""
 
 
-def test_class_lines_take_a_description_after_a_bar_or_tab():
+def test_class_form_line_contains_a_description_after_a_bar_or_tab():
     lines = "fox | red | and quick\nheron\tgrey\n\n  deer  \nroe deer"
     assert parse_lines(lines) == [("fox", "red | and quick"), ("heron", "grey"), ("deer", ""), ("roe deer", "")]
 
@@ -113,7 +113,7 @@ def test_class_form_adds_existing_classes_without_a_question_or_reopened_images(
         ),
     ],
 )
-def test_class_form_adds_a_comma_list_as_several_classes_or_one_as_chosen(add, db, lines, button, label, added):
+def test_class_form_adds_names_with_commas_as_several_classes_or_one_as_chosen(add, db, lines, button, label, added):
     test = add(lines)
     assert names(db) == ["fox", "heron", "deer"], "nothing before that is said"
     assert test.button(key=button).label.replace("\\", "") == label
@@ -122,14 +122,14 @@ def test_class_form_adds_a_comma_list_as_several_classes_or_one_as_chosen(add, d
     assert test.text_area(key="class_lines").value == ""
 
 
-def test_class_form_comma_question_names_both_choices_and_can_be_canceled(add, db):
+def test_class_form_question_about_commas_offers_one_or_several_classes_and_cancel(add, db):
     test = add("hare, newt")
     assert "Is this 2 classes, hare and newt, or one class named hare, newt?" in test.info[0].value.replace("\\", "")
     test.button(key="classes_none").click().run()
     assert names(db) == ["fox", "heron", "deer"] and not test.info
 
 
-def test_commas_in_described_decimal_or_existing_names_cause_no_question(add, db):
+def test_class_form_asks_no_question_about_commas_in_described_decimal_or_existing_names(add, db):
     test = add("Hare, brown | in fields\nlens 1,4 mm")
     assert not test.info and names(db)[3:] == ["Hare, brown", "lens 1,4 mm"]
     test.text_area(key="class_lines").input("Hare, brown")

@@ -99,7 +99,7 @@ def test_class_table_edits_are_saved_and_undone_in_one_step(page, db):
 @pytest.mark.parametrize(
     ("place", "order"), [(1, [DEER, FOX, HERON]), (2, [FOX, DEER, HERON]), (9, [FOX, HERON, DEER])]
 )
-def test_place_column_moves_the_class_and_shifts_the_others(db, place, order):
+def test_class_table_place_column_moves_a_class_and_shifts_the_others(db, place, order):
     shown = classes.load_ordered_classes(db)
     changes = find_edits(shown, typed(shown, {}, {}, {"place": place}))
     class_changes.edit(db, "Ann", changes)
@@ -118,7 +118,7 @@ def test_invalid_class_table_edits_list_all_errors_together_and_save_nothing(db)
     )
 
 
-def test_class_table_saves_only_typed_cells_and_keeps_changes_by_others(db):
+def test_class_table_saves_only_edited_values_and_keeps_changes_by_other_owners(db):
     shown = classes.load_ordered_classes(db)  # as the table was opened
     class_changes.edit(db, "Ben", {FOX: {"name": "red fox"}, HERON: {"key": "h"}})
     save_changes(db, "Ann", find_edits(shown, typed(shown, {"heading": "mammals"})))
@@ -126,7 +126,7 @@ def test_class_table_saves_only_typed_cells_and_keeps_changes_by_others(db):
     assert (fox.name, fox.heading, heron.key) == ("red fox", "mammals", "h")
 
 
-def test_class_table_shows_changes_by_others_when_nothing_is_typed(page, db):
+def test_class_table_shows_changes_by_other_owners_when_nothing_was_edited(page, db):
     test = page()
     class_changes.edit(db, "Ben", {FOX: {"name": "red fox"}})
     test = fine(test.run())
@@ -165,7 +165,7 @@ def test_classes_page_archives_restores_and_splits_classes(page, db):
     assert "'heron'" in press(test, "Split off").error[0].value
 
 
-def test_class_split_asks_whether_a_comma_list_is_several_classes(page, db):
+def test_class_split_asks_whether_a_name_with_commas_means_several_classes(page, db):
     test = page()
     test.text_input(key="split_name").input("cub, vixen")
     test = press(test, "Split off")

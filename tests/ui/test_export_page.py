@@ -114,7 +114,7 @@ def test_csv_and_coco_downloads_equal_the_stored_labels(labeled, tmp_path):
     assert shown_ == {cell for cell, state in known.items() if state == PRESENT} and len(coco.imgs) == 24
 
 
-def test_downloaded_files_reflect_the_moment_of_the_export(labeled):
+def test_export_downloads_contain_the_labels_at_the_moment_of_the_export(labeled):
     test = page(labeled)
     answer(labeled, 9, 1, PRESENT)
     classes.add_classes(labeled, [("wolf", "")])
@@ -184,7 +184,7 @@ def test_export_page_requires_consent_before_a_lossy_export(labeled):
     assert not page(labeled, format="jsonl").warning
 
 
-def test_server_folder_export_is_complete_and_never_replaced(labeled, annotator, tmp_path):
+def test_export_to_a_server_folder_is_complete_and_never_replaces_an_existing_one(labeled, annotator, tmp_path):
     answer(labeled, 2, 1, ABSENT)  # torch has no room for unsure
     test = press(page(labeled, format="torch", export_where="server", export_name="set 1"))
     folder = labeled.paths.exports / "set 1"
@@ -224,7 +224,7 @@ def test_cancelled_export_leaves_no_files_or_versions(labeled, step, on_server):
     assert not tagged_exports.load_tags(labeled) and not [path for path in left_over(labeled) if path.is_file()]
 
 
-def test_files_of_a_killed_download_process_are_removed_by_the_next_and_others_kept(labeled):
+def test_export_downloads_left_by_a_killed_process_are_deleted_at_the_next_start(labeled):
     half = labeled.paths.downloads / ("a" * 32) / "files"
     half.mkdir(parents=True)
     (half / "labels.csv").write_text("half")
@@ -280,7 +280,7 @@ def test_export_page_columns_match_the_preview_and_the_command(labeled):
     assert "decided_at" in preview and preview.count("<tr>") == 6
 
 
-def test_long_computation_returns_immediately_is_shared_and_ends_when_abandoned():
+def test_background_computation_is_shared_by_requests_and_stopped_when_none_asks_for_it():
     gate, begun = threading.Event(), []
 
     def slow(note):

@@ -42,7 +42,7 @@ def label_all(db: Database, class_id: int, image_ids: range) -> None:
         assert not decisions.save(db, [given]).refused
 
 
-def test_complete_page_starts_a_check_only_on_request_and_returns_after_it(browser, tmp_path):
+def test_complete_page_starts_relabeling_of_likely_mistakes_only_on_request_and_returns(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(30), complete=30) as served:
         page = finished(browser, served, "Check")
         finish = page.locator(".finish")
@@ -81,7 +81,7 @@ def test_complete_page_starts_a_check_only_on_request_and_returns_after_it(brows
         assert page.troubles == []
 
 
-def test_skipped_check_returns_to_the_complete_page_and_is_offered_again(browser, tmp_path):
+def test_skipped_check_of_likely_mistakes_returns_to_the_complete_page_and_stays_offered(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
         page = finished(browser, served, "Skip")
         page.get_by_role("button", name="Check them").click()
@@ -93,7 +93,7 @@ def test_skipped_check_returns_to_the_complete_page_and_is_offered_again(browser
         assert decided(served, "Skip") == []
 
 
-def test_complete_page_follows_the_last_answer_and_offers_newly_unanswered_labels(browser, tmp_path):
+def test_complete_page_appears_after_the_last_answer_and_leads_to_newly_unanswered_labels(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=59) as served:
         page = open_page(browser, served, "Last", "/autopilot")
         until(lambda: page.evaluate(KIND))
@@ -122,7 +122,7 @@ def test_complete_page_follows_the_last_answer_and_offers_newly_unanswered_label
         assert page.troubles == []
 
 
-def test_audit_starts_on_request_and_ends_on_the_complete_page(browser, tmp_path):
+def test_audit_started_on_the_complete_page_ends_on_the_complete_page(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
         page = finished(browser, served, "Audit")
         expect(page.locator(".finish")).to_contain_text("An audit of 36 random pairs tells how many answers are wrong.")

@@ -66,7 +66,7 @@ def go(page: Page, address: str) -> None:
     )
 
 
-def test_image_url_opens_any_image_and_skipping_it_returns_to_the_previous_one(browser, served):
+def test_annotate_url_opens_any_image_and_skipping_it_returns_to_the_previous_image(browser, served):
     db = Database(served.project)
     assert leases.lease_images(db, "bens page", "Ben", [COMPLETE], 1) == [COMPLETE]
     page = open_page(browser, served, "Ann", f"/?image={COMPLETE}")  # a bookmark from when Annotate was the first page
@@ -127,7 +127,7 @@ def states(page: Page) -> dict[int, str]:
     return dict(buttons.evaluate_all("(all) => all.map((one) => [Number(one.dataset.class), one.dataset.state])"))
 
 
-def test_repeated_key_clears_a_label_and_the_pointer_sets_each_of_four_states(browser, served):
+def test_annotate_repeated_key_clears_a_label_and_the_mouse_sets_each_label_state(browser, served):
     page = open_page(browser, served, "Cleo")
     wait_for_picture(page)
     image_id = on_screen(page)
@@ -232,7 +232,7 @@ def test_ctrl_p_finds_an_image_by_name_on_any_page_and_escape_returns(browser, s
     assert page.troubles == []
 
 
-def test_grid_keeps_its_marks_while_one_of_its_images_is_fixed(browser, tmp_path):
+def test_grid_keeps_its_marks_while_one_of_its_images_is_corrected_on_annotate(browser, tmp_path):
     with served_photos(tmp_path, 40, ["fox", "heron"]) as served:
         db = Database(served.project)
         publish_run(db, np.linspace(0.95, 0.2, 80).reshape(40, 2))
@@ -268,7 +268,7 @@ def test_grid_keeps_its_marks_while_one_of_its_images_is_fixed(browser, tmp_path
         assert page.troubles == []
 
 
-def test_review_can_add_a_class_that_is_not_suggested_and_keeps_the_suggestion(browser, tmp_path):
+def test_review_class_finder_adds_an_unsuggested_class_and_keeps_the_selected_suggestion(browser, tmp_path):
     with served_photos(tmp_path, 12, LINES) as served:
         db = Database(served.project)
         probabilities = np.full((12, 4), 0.01)

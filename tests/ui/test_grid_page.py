@@ -105,7 +105,7 @@ def test_fast_key_presses_save_each_grid_as_shown(browser, many):
     assert len({image for grid in seen for image, _ in grid["tiles"]}) == 24 * len(seen)
 
 
-def test_held_enter_key_saves_only_one_grid(browser, many):
+def test_enter_key_held_down_saves_only_one_grid(browser, many):
     page = open_grid(browser, many, "Held")
     page.keyboard.down("Enter")
     for _ in range(10):
@@ -144,7 +144,7 @@ def test_undo_restores_a_whole_grid_with_its_marks_and_redo_saves_it_again(brows
     assert saved(many, "Undo") == [cells(first), cells(changed)], "brought back, it can be corrected"
 
 
-def test_inverting_the_grid_start_keeps_marked_tiles(browser, many):
+def test_inverting_the_initial_state_of_a_grid_keeps_marked_tiles(browser, many):
     page = open_grid(browser, many, "Turn")
     page.get_by_role("button", name="Start with all No").click()
     page.keyboard.press("2")
@@ -156,7 +156,7 @@ def test_inverting_the_grid_start_keeps_marked_tiles(browser, many):
     expect(page.locator(".decide")).to_contain_text("23 yes · 0 no · 1 unsure")
 
 
-def test_click_and_drag_mark_the_tiles_they_cover(browser, many):
+def test_click_and_drag_mark_the_grid_tiles_they_cover(browser, many):
     page = open_grid(browser, many, "Mouse")
     tiles = page.locator(".tile")
     if shown(page)["start"] == "yes":
@@ -184,7 +184,7 @@ def states_of(page: Page, count: int) -> list[str]:
     return [state for _, state in shown(page)["tiles"][:count]]
 
 
-def test_second_press_resets_a_tile_and_u_toggles_unsure(browser, many):
+def test_second_key_press_or_click_resets_a_grid_tile_and_u_toggles_unsure(browser, many):
     page = open_grid(browser, many, "Slips")
     if shown(page)["start"] == "yes":
         page.keyboard.press("\\")
@@ -214,7 +214,7 @@ def test_second_press_resets_a_tile_and_u_toggles_unsure(browser, many):
     assert states_of(page, 3) == ["present", "absent", "present"], "enlarged, it is the same key"
 
 
-def test_long_press_marks_unsure_and_a_slow_drag_does_not(browser, many):
+def test_long_mouse_press_marks_a_grid_tile_unsure_and_a_slow_drag_does_not(browser, many):
     page = open_grid(browser, many, "Holding")
     if shown(page)["start"] == "yes":
         page.keyboard.press("\\")
@@ -248,7 +248,7 @@ def test_long_press_marks_unsure_and_a_slow_drag_does_not(browser, many):
     wait_until_saved(page, 2)
 
 
-def test_tap_marks_a_tile_and_touch_and_hold_paints_tiles(browser, many):
+def test_tap_marks_a_grid_tile_and_touch_hold_and_drag_marks_several(browser, many):
     page = open_grid(browser, many, "Thumb", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     if shown(page)["start"] == "yes":
         page.get_by_role("button", name="Start with all No").tap()
@@ -417,7 +417,7 @@ def test_heatmap_covers_the_tile_under_the_pointer_or_cursor_while_shift_is_held
     assert page.troubles == []
 
 
-def test_two_annotators_are_never_shown_the_same_labels(browser, many):
+def test_grids_of_two_annotators_never_show_the_same_labels(browser, many):
     people = [open_grid(browser, many, name) for name in ("Ada", "Bea")]
     images_of = [set(), set()]
     for _ in range(3):
@@ -431,7 +431,7 @@ def test_two_annotators_are_never_shown_the_same_labels(browser, many):
         wait_until_saved(page, 3)
 
 
-def test_every_grid_is_stored_once_despite_offline_server_kill_and_reload(browser, tmp_path):
+def test_every_grid_is_stored_once_despite_lost_network_server_kill_and_reload(browser, tmp_path):
     with served_photos(tmp_path, 300, ["fox", "heron"]) as served:
         page = open_grid(browser, served, "Ann")
         page.wait_for_load_state("networkidle")
@@ -487,7 +487,7 @@ def test_two_tabs_of_one_annotator_answer_different_grids(browser, many):
     assert not {image for image, _ in grids[0]["tiles"]} & {image for image, _ in grids[1]["tiles"]}
 
 
-def test_grid_answers_a_map_selection_and_leaves_it(browser, ranked):
+def test_grid_shows_and_answers_a_map_selection_until_it_is_left(browser, ranked):
     db = Database(ranked.project)
     chosen = [3, 50, 70, 100, 115]
     path = f"/grid?selection={selections.save(db, np.array(chosen))}"
@@ -540,7 +540,7 @@ def test_streamlit_shortcuts_are_disabled_on_the_grid(browser, many):
     assert shown(page)["id"] == before["id"]
 
 
-def test_next_grid_is_prepared_hidden_and_not_focusable(browser, many):
+def test_preloaded_next_grid_is_hidden_and_not_focusable(browser, many):
     page = open_grid(browser, many, "Ready")
     ahead = page.locator(".ahead")
     expect(ahead).to_have_count(1)
@@ -558,7 +558,7 @@ def test_next_grid_is_prepared_hidden_and_not_focusable(browser, many):
     expect(page.locator(f"{GRID} button[tabindex='0']")).to_have_count(1)
 
 
-def test_save_all_on_a_phone_shows_how_many_tiles_are_below_the_screen(browser, many):
+def test_save_all_button_on_a_phone_shows_how_many_tiles_are_below_the_screen(browser, many):
     page = open_grid(browser, many, "Scroller", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     button = page.get_by_role("button", name="Save all")
     expect(button).to_contain_text(re.compile(r"Save all · \d+ below"))

@@ -168,7 +168,7 @@ def test_start_page_rate_limits_each_visitor_separately(team):
     assert count > 1000 and status("10.0.0.2") == 200
 
 
-def test_killed_project_server_is_restarted_and_all_end_with_the_start_page(folder, tmp_path):
+def test_start_page_server_restarts_a_killed_project_server_and_stops_all_when_it_ends(folder, tmp_path):
     port = free_port()
     places = prepare_projects([folder], port)
     with at_home("--port", port, folder) as home:
@@ -187,7 +187,7 @@ def test_killed_project_server_is_restarted_and_all_end_with_the_start_page(fold
         until(lambda: not any(served_by(place.path) for place in places))
 
 
-def test_project_search_reports_unservable_projects_and_missing_folders(folder, tmp_path):
+def test_project_search_reports_projects_that_cannot_be_served_and_missing_folders(folder, tmp_path):
     (folder / "birds").rename(folder / "birds & bees")
     with sqlite(folder / "mammals") as sql:
         sql.execute(
@@ -201,7 +201,7 @@ def test_project_search_reports_unservable_projects_and_missing_folders(folder, 
         hosted_projects.find_projects([tmp_path / "nowhere"])
 
 
-def test_project_owner_cannot_see_the_name_of_another_unservable_project(folder, tmp_path):
+def test_start_page_hides_names_of_unservable_projects_from_owners_of_other_projects(folder, tmp_path):
     with sqlite(folder / "mammals") as sql:
         sql.execute(
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'step_999', '2030')"
@@ -223,7 +223,7 @@ def test_project_owner_cannot_see_the_name_of_another_unservable_project(folder,
         assert "birds" not in copied.get(f"http://127.0.0.1:{port}/")[1], "whoever has a copy has signed out, too"
 
 
-def test_projects_of_equal_name_are_refused_and_a_renamed_project_keeps_its_port(folder, tmp_path):
+def test_serving_two_projects_of_equal_name_is_refused_and_a_renamed_one_keeps_its_port(folder, tmp_path):
     (tmp_path / "more").mkdir()
     (folder / "birds").rename(tmp_path / "more" / "mammals")
     with pytest.raises(AnnotatorError, match="Two projects are called mammals"):

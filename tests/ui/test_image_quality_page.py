@@ -53,7 +53,7 @@ def shown(page: Page, *names: str) -> None:
     expect(page.locator(".thumb[data-image] .name")).to_have_text(list(names))
 
 
-def test_gallery_filters_by_a_defect_threshold_and_sorts_by_its_value(browser, looked_at):
+def test_gallery_filters_by_an_image_quality_defect_and_sorts_by_its_measure(browser, looked_at):
     page = open_gallery(browser, looked_at, "Quality")
     page.get_by_role("button", name="More").click()
     page.get_by_label("Picture quality").select_option("very dark: mean brightness below 20%")
@@ -67,7 +67,7 @@ def test_gallery_filters_by_a_defect_threshold_and_sorts_by_its_value(browser, l
     expect(page.locator(".thumb[data-image] .name").first).to_have_text("dark.png")
 
 
-def test_gallery_url_with_an_unknown_defect_shows_all_images(browser, looked_at):
+def test_gallery_url_with_an_unknown_image_quality_defect_shows_all_images(browser, looked_at):
     page = open_gallery(browser, looked_at, "Unknown", "/gallery?quality=ugly&sort=beauty")
     shown(page, *NAMES)
 

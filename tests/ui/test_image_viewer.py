@@ -27,7 +27,7 @@ def middle(page: Page) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_zoom_and_pan_end_with_the_image_but_brightness_stays(browser, few):
+def test_zoom_and_pan_are_reset_for_the_next_image_but_brightness_is_kept(browser, few):
     page = open_page(browser, few, "Looker")
     scribe = Scribe(page)
     wait_for_picture(page)

@@ -106,7 +106,7 @@ def test_images_page_refuses_invalid_folders_without_changes(served, tmp_path):
     assert images.load_folders(served) == [] and served.value("SELECT count(*) FROM file") == 0
 
 
-def test_only_one_folder_is_added_at_a_time_and_a_stopped_one_keeps_its_images(served, tmp_path, monkeypatch):
+def test_images_page_adds_one_folder_at_a_time_and_keeps_the_images_added_before_a_stop(served, tmp_path, monkeypatch):
     monkeypatch.setattr(registration, "FILES_PER_TRANSACTION", 1)
     folder, work = photos(tmp_path / "one", 12), ImageAdder(served)
     seen, go_on = threading.Event(), threading.Event()

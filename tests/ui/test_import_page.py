@@ -121,7 +121,7 @@ def left(db: Database) -> list[str]:
     return [str(path) for path in [*found, *db.paths.project.glob("imported/*")]]
 
 
-def test_import_page_previews_maps_imports_and_undoes_a_coco_file(served, tmp_path):
+def test_import_page_previews_a_coco_file_maps_its_classes_imports_it_and_undoes_it(served, tmp_path):
     ids = load_ids_by_name(served)
     decisions.save(served, [Decision("ann-one-two", "label", "Ann", "click", ids["00.jpg"], 1, ABSENT)])
     test = previewed(page(), coco(tmp_path / "instances.json"))
@@ -214,7 +214,7 @@ def test_import_page_requires_a_choice_for_archived_and_invalid_class_names(serv
     assert [one.name for one in classes.load_ordered_classes(served)] == ["fox", "heron", "a or b"]
 
 
-def test_import_page_allows_one_open_import_and_restores_it_after_reload(served, tmp_path, photos):
+def test_import_page_allows_one_import_preview_at_a_time_and_restores_it_after_a_reload(served, tmp_path, photos):
     path = coco(tmp_path / "instances.json")
     previewed(page("Ann"), path)
     assert "Preview of instances" not in said(ben := page("Ben")) and "Ann is looking at what" in said(ben)
@@ -320,7 +320,7 @@ def test_import_page_escapes_markup_in_source_names(served, tmp_path):
     assert shown[-1].error
 
 
-def test_import_page_previews_maps_adds_lists_and_removes_predictions(served, tmp_path):
+def test_import_page_previews_predictions_maps_their_classes_adds_and_removes_them(served, tmp_path):
     rows = "".join(f"{number:02}.jpg,0.{number}5,0.5\n" for number in range(10))
     (tmp_path / "yolo.csv").write_text(f"image,vulpes,heron\n{rows}nobody.jpg,0.1,0.2\n")
     test = page()
@@ -375,7 +375,7 @@ def test_import_page_accepts_any_folder_outside_hidden_folders(given):
 
 @pytest.mark.slow  # each step without a browser is above, and every page is looked at in test_accessibility.py
 @pytest.mark.browser
-def test_browser_uploads_previews_and_imports_a_file(browser: Contexts, project, tmp_path):
+def test_import_page_uploads_previews_and_imports_a_file_in_the_browser(browser: Contexts, project, tmp_path):
     path = coco(tmp_path / "instances.json")
     with serving(project) as served:
         tab = open_page(browser, served, "Ann", "/imports")
@@ -412,7 +412,9 @@ def test_import_page_disables_import_until_the_separator_is_chosen(served, tmp_p
 
 
 @pytest.mark.browser
-def test_import_page_choice_for_an_upload_works_by_mouse_and_by_keyboard(browser: Contexts, project, tmp_path):
+def test_import_page_choice_between_answers_and_predictions_works_by_mouse_and_keyboard(
+    browser: Contexts, project, tmp_path
+):
     (tmp_path / "labels.csv").write_text("image,labels,confidence\n00.jpg,fox,0.98\n00.jpg,deer,0.03\n")
     with serving(project) as served:
         for by_mouse in (True, False):

@@ -34,7 +34,7 @@ def pressed(page: Page) -> str:
     return page.locator(".modes button[aria-pressed=true]").inner_text()
 
 
-def test_answer_mode_defaults_to_the_project_and_is_stored_per_annotator(db):
+def test_answer_mode_defaults_to_the_project_setting_and_is_stored_per_annotator(db):
     assert answer_mode.get_annotator_mode(db, "Ann") == answer_mode.MODE_ONE
     answer_mode.set_project_mode(db, answer_mode.MODE_ALL)
     assert answer_mode.get_annotator_mode(db, "Ann") == answer_mode.MODE_ALL
@@ -78,7 +78,7 @@ def test_answer_mode_persists_across_pages_reloads_and_browsers(browser: Context
 
 
 @pytest.mark.browser
-def test_all_labels_mode_toggles_classes_until_enter_and_undo_returns_to_the_image(browser, served):
+def test_class_keys_in_all_labels_mode_toggle_classes_until_enter_shows_the_next_image(browser, served):
     page = open_page(browser, served, "Ann", "/autopilot")
     until(lambda: page.evaluate(KIND))
     go_to(page, "click")
@@ -111,7 +111,7 @@ def test_all_labels_mode_toggles_classes_until_enter_and_undo_returns_to_the_ima
 
 
 @pytest.mark.browser
-def test_answer_mode_switch_is_disabled_with_a_reason_when_a_task_asks_every_class(browser, tmp_path):
+def test_answer_mode_switch_is_disabled_while_an_autopilot_task_asks_for_every_class(browser, tmp_path):
     with flown(tmp_path, ["fox", "heron", "deer"], None, complete=2) as served:
         page = open_page(browser, served, "Ann", "/autopilot")
         until(lambda: page.evaluate(KIND))

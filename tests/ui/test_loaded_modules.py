@@ -36,7 +36,7 @@ for _ in spmll.linear.training.fit(spmll.linear.training.Head(3, 2), np.eye(3, d
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_process_does_not_load_modules_it_does_not_need(process):
+def test_server_worker_and_training_processes_import_no_unneeded_modules(process):
     script = "import sys\n"
     for modules, strangers in PROCESSES[process]:
         script += f"import {modules}\n{TRAIN if process == 'training' else ''}"

@@ -92,7 +92,7 @@ def test_map_selection_contains_the_images_inside_the_polygon_up_to_the_grid_res
     assert wrong.sum() < 0.02 * len(places)
 
 
-def test_map_selection_is_empty_for_a_line_and_refuses_fewer_than_three_corners(db):
+def test_map_selection_along_a_line_is_empty_and_with_fewer_than_three_corners_is_refused(db):
     map_ = in_rows(db)
     assert len(image_map.find_images_inside(map_, np.array([[0, 0.5], [1, 0.5], [0.5, 0.5]]))) == 0
     for polygon in ([[0, 0], [1, 1]], [[0, 0], [1, 1], [np.nan, 0]], [[0, 0, 0]] * 3, []):
@@ -112,13 +112,13 @@ def test_large_map_draws_a_subset_but_selects_all_images(db):
     assert count == kept == 30_000 and len(selections.load(db, selection)) == 30_000
 
 
-def test_selection_over_the_limit_is_thinned_evenly(db):
+def test_saved_map_selection_over_the_limit_keeps_an_evenly_spaced_subset(db):
     kept = selections.load(db, selections.save(db, np.arange(200_000)))
     assert len(kept) == selections.MAX_IMAGES and kept[0] == 0 and kept[-1] == 199_999
     assert np.diff(kept).max() <= 5
 
 
-def test_store_keeps_only_the_newest_selections_and_explains_a_missing_one(db):
+def test_only_the_newest_map_selections_are_kept_and_loading_a_deleted_one_gives_advice(db):
     made = [selections.save(db, np.array([number])) for number in range(selections.SELECTIONS_PER_PERSON + 5)]
     assert selections.load(db, made[-1]).tolist() == [selections.SELECTIONS_PER_PERSON + 4]
     assert len(list(db.paths.selections.iterdir())) == selections.SELECTIONS_PER_PERSON
@@ -145,7 +145,7 @@ def test_map_colors_follow_decisions_undo_and_skips_immediately(db):
         image_map.load_state_bytes(db, map_, 99)
 
 
-def test_map_colors_are_correct_after_more_decisions_than_the_incremental_limit(db, monkeypatch):
+def test_map_colors_are_correct_after_too_many_decisions_for_an_incremental_update(db, monkeypatch):
     monkeypatch.setattr(image_map, "MAX_INCREMENTAL_DECISIONS", 10)
     map_ = in_rows(db)
     image_map.load_state_bytes(db, map_, 1)
@@ -373,7 +373,7 @@ def test_map_legend_counts_labels_and_updates_its_counts(browser, app):
 
 
 @pytest.mark.browser
-def test_map_zooms_and_moves_by_wheel_key_button_and_drag_and_selects_the_view(browser, app):
+def test_map_view_is_zoomed_and_moved_by_wheel_keys_and_drag_and_can_be_selected(browser, app):
     page = open_map(browser, app)
     every = page.get_by_role("button", name="Select all in view")
     page.mouse.move(*place(page, 0, 0))

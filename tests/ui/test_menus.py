@@ -38,7 +38,7 @@ def menus(page: Page) -> list[str]:
     return [text.split()[0] for text in page.get_by_test_id("stTopNavSection").all_inner_texts()]
 
 
-def test_menus_look_and_check_appear_after_the_first_decision(browser: Contexts, served):
+def test_look_and_check_menus_are_hidden_until_the_first_decision(browser: Contexts, served):
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
     assert menus(page) == ["Label", "Data", "Project"]
@@ -69,7 +69,7 @@ def test_root_url_opens_autopilot_and_old_urls_redirect(browser: Contexts, serve
     assert page.troubles == []
 
 
-def test_open_menu_receives_the_keys_until_it_is_closed(browser: Contexts, served):
+def test_open_menu_receives_key_presses_instead_of_the_annotate_page(browser: Contexts, served):
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
     image = on_screen(page)

@@ -120,7 +120,7 @@ def test_first_project_can_be_created_and_labeled_by_keyboard_alone(person, link
     wait_for_label(person)
 
 
-def test_demo_opens_a_filled_in_new_project_page_and_later_the_project_list(person, browser: Contexts):
+def test_demo_command_first_opens_a_filled_in_new_project_page_and_later_the_project_list(person, browser: Contexts):
     port = free_port()
     with at_home("--port", port, command="demo", HOME=person) as demo:
         page = browser.new_page(viewport={"width": 1366, "height": 768})
@@ -139,7 +139,7 @@ def test_demo_opens_a_filled_in_new_project_page_and_later_the_project_list(pers
         assert f"127.0.0.1:{port}/?key=" in until(lambda: next((line for line in demo.stdout if "?key=" in line), None))
 
 
-def test_allowed_root_inside_a_hidden_folder_is_readable(tmp_path):
+def test_allowed_image_root_inside_a_hidden_folder_is_accepted(tmp_path):
     (tmp_path / ".venv" / "sample" / "images").mkdir(parents=True)
     roots = AllowedRoots([tmp_path], [tmp_path / ".venv" / "sample"])
     assert roots.resolve_folder(f"{tmp_path}/.venv/sample/images").name == "images"
@@ -314,7 +314,7 @@ def test_canceled_project_creation_leaves_no_folder_and_only_one_runs_at_a_time(
     )
 
 
-def test_last_worked_on_date_is_formatted_in_words():
+def test_start_page_formats_the_last_worked_on_date_of_a_project_in_words():
     now, day = time.time(), 24 * 3600
     assert markup.format_last_worked_on(None) == ""
     assert markup.format_last_worked_on(now) == "Last worked on today"

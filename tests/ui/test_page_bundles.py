@@ -21,12 +21,12 @@ def test_bundle_defines_each_imported_script_once_and_before_its_use():
         assert len(made) == len(re.findall(r"^modules\[", text, re.MULTILINE)), file
 
 
-def test_missing_script_has_no_bundle():
+def test_build_bundle_returns_none_for_a_missing_script():
     assert build_bundle("annotate/nothing.js") is None and build_bundle("../server.py") is None
 
 
 @pytest.mark.process
-def test_streamlit_files_are_served_unchanged_and_cacheable_and_require_the_cookie(project):
+def test_streamlit_static_files_are_served_unchanged_with_caching_and_require_the_cookie(project):
     with serving(project) as served:
         largest = max(STATIC_FOLDER.rglob("*.js"), key=lambda path: path.stat().st_size)
         assert largest.stat().st_size > MAX_KEPT_BYTES

@@ -56,7 +56,7 @@ def test_pages_link_to_images_or_classes_when_the_project_has_none(show, db, tmp
     assert link.proto.page == "images"
 
 
-def test_settings_page_collapses_expert_parameters(show):
+def test_settings_page_shows_method_parameters_in_a_section_for_experts(show):
     [folded] = [one for one in show("settings").expander if one.label == "For experts"]
     assert any("Parameters" in text.value for text in folded.markdown)
 
@@ -155,7 +155,7 @@ def test_export_page_disables_model_export_without_a_model(show):
     assert "No model yet" in test.error[0].value and test.button(key="export_start").disabled
 
 
-def test_page_asks_for_a_missing_annotator_name(project):
+def test_annotate_page_asks_for_the_annotator_name_when_none_is_known(project):
     served_project.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     assert test.text_input(key="name_given").label == "Your name"

@@ -32,7 +32,7 @@ def served(tmp_path_factory):
         yield served
 
 
-def test_header_figures_follow_decisions_and_undo_on_all_pages(browser, served):
+def test_daily_figures_in_the_page_header_follow_decisions_and_undo_on_all_pages(browser, served):
     page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})
     figures, measure = page.locator(".figures"), page.locator(".measure")
     expect(figures).to_have_text("today 0 min · 0 images · 0 labels")
@@ -126,7 +126,7 @@ TOLD = """(midnight) => window.dispatchEvent(new CustomEvent("annotator:today", 
   ahead: { milliseconds: 0, images: 0, labels: 0 } } }))"""
 
 
-def test_daily_figures_restart_after_midnight_and_ignore_outdated_counts(browser, served):
+def test_daily_figures_are_reloaded_after_midnight_and_ignore_outdated_counts(browser, served):
     page = open_page(browser, served, "Dee", "/settings", clock=True)
     figures = page.locator(".figures")
     expect(figures).to_contain_text("0 images", timeout=60_000)

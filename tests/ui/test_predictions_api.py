@@ -30,7 +30,7 @@ def send(served: Served, body, secret=None, path="/api/predictions", method="POS
     return answer.status, json.loads(text) if text.startswith(b"{") else text.decode()
 
 
-def test_predictions_token_sends_predictions_and_allows_nothing_else(project, annotator):
+def test_access_token_for_predictions_permits_sending_predictions_and_nothing_else(project, annotator):
     secret = annotator("tokens", "make", "project", "tagger", "--for", "predictions").stdout.strip()
     db = Database(project)
     assert secret not in str(db.tuples("SELECT * FROM access_token")) and len(secret) > 40

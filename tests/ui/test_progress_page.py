@@ -145,7 +145,7 @@ def test_wilson_interval_matches_published_values_and_stays_within_0_and_1():
     assert all(wilson_interval(0, of)[0] == 0.0 and wilson_interval(of, of)[1] == 1.0 for of in range(1, 50))
 
 
-def test_reliability_table_excludes_unsure_from_shares_and_omits_empty_bins():
+def test_reliability_table_excludes_unsure_answers_from_shares_and_omits_empty_bins():
     bins = [
         {"low": 0.05 * step, "high": 0.05 * step + 0.05, "present": 0, "absent": 0, "unsure": 4} for step in range(20)
     ]

@@ -76,7 +76,7 @@ def test_dragging_a_class_onto_another_declares_a_relation_only_after_confirmati
 
 
 @pytest.mark.browser
-def test_annotate_shows_implied_labels_and_f8_undoes_a_contradicted_answer(browser: Contexts, project):
+def test_annotate_shows_implied_labels_and_f8_undoes_an_earlier_answer_in_conflict(browser: Contexts, project):
     db = Database(project)
     fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
     declared_relations.declare(
@@ -109,7 +109,7 @@ def test_annotate_shows_implied_labels_and_f8_undoes_a_contradicted_answer(brows
 
 
 @pytest.mark.browser
-def test_answer_for_a_whole_event_adds_no_label_that_contradicts_implied_ones(browser: Contexts, project):
+def test_answer_for_a_whole_event_adds_no_label_in_conflict_with_implied_labels(browser: Contexts, project):
     db = Database(project)
     fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
     declared_relations.declare(db, [Declaration(IS_A, (fox, heron))], "Ann")
@@ -131,7 +131,7 @@ def test_answer_for_a_whole_event_adds_no_label_that_contradicts_implied_ones(br
 
 
 @pytest.mark.browser
-def test_class_list_indents_kinds_groups_classes_and_hides_empty_for_exactly_one_groups(browser: Contexts, project):
+def test_annotate_class_list_indents_subclasses_and_shows_groups_of_class_relations(browser: Contexts, project):
     db = Database(project)
     fox, heron, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron", "deer"))
     with serving(project) as served:
@@ -152,7 +152,7 @@ def test_class_list_indents_kinds_groups_classes_and_hides_empty_for_exactly_one
 
 
 @pytest.mark.browser
-def test_grid_reports_contradicted_answers_and_f8_undoes_them_in_one_step(browser: Contexts, project):
+def test_grid_reports_earlier_answers_in_conflict_and_f8_undoes_them_in_one_step(browser: Contexts, project):
     db = Database(project)
     fox, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "deer"))
     declared_relations.declare(db, [Declaration(AT_MOST_ONE, (fox, deer), "one")], "Ann")
@@ -177,7 +177,7 @@ def test_grid_reports_contradicted_answers_and_f8_undoes_them_in_one_step(browse
 
 
 @pytest.mark.browser
-def test_gallery_reports_answers_contradicted_by_a_selection_and_f8_undoes_them(browser: Contexts, project):
+def test_gallery_reports_answers_in_conflict_with_new_labels_and_f8_undoes_them(browser: Contexts, project):
     db = Database(project)
     fox, deer = (classes.load_classes_by_name(db)[name].id for name in ("fox", "deer"))
     declared_relations.declare(db, [Declaration(AT_MOST_ONE, (fox, deer), "one")], "Ann")

@@ -162,7 +162,7 @@ def test_answers_20_ms_apart_apply_to_the_suggestion_selected_at_each_press(brow
     assert len({(image_id, class_id) for image_id, class_id, _ in seen}) == 60
 
 
-def test_accept_all_above_the_threshold_is_one_batch_and_one_undo(browser, tmp_path):
+def test_review_accept_all_above_the_threshold_stores_one_batch_that_one_undo_reverts(browser, tmp_path):
     chances = np.full((4, 5), 0.1)
     chances[:, :4] = [0.97, 0.95, 0.85, 0.6]
     with reviewed(tmp_path, chances) as served:
@@ -187,7 +187,7 @@ def test_accept_all_above_the_threshold_is_one_batch_and_one_undo(browser, tmp_p
         assert labels_of(served, image_id) == {1: 1, 2: 1, 3: 1, 4: -1}
 
 
-def test_enter_completes_the_image_and_space_leaves_it_unchanged(browser, many):
+def test_enter_in_review_completes_the_image_and_space_leaves_it_unchanged(browser, many):
     page = open_review(browser, many, "Done")
     passed = on_screen(page)
     left = labels_of(many, passed)
@@ -319,7 +319,7 @@ def test_heat_map_of_the_selected_suggestion_is_shown_within_two_frames(browser,
     until(lambda: page.locator(".heatmap").evaluate_all("all => all.every((one) => one.style.opacity === '0')"))
 
 
-def test_resting_pointer_does_not_select_suggestions_that_move_under_it(browser, many):
+def test_review_does_not_select_a_suggestion_that_moves_under_a_resting_mouse_pointer(browser, many):
     page = open_review(browser, many, "Mouse")
     go_to_an_image_with(page, 3)
     box = page.locator(".suggestion").nth(2).bounding_box()
@@ -384,7 +384,7 @@ def test_undo_works_after_a_reload_and_restores_the_suggestion(browser, many):
     assert labels_of(many, first[0]) == known | {first[1]: -1}
 
 
-def test_review_answers_are_stored_once_after_offline_server_kill_and_reload(browser, tmp_path):
+def test_review_answers_are_stored_once_despite_lost_network_server_kill_and_reload(browser, tmp_path):
     with reviewed(tmp_path, three_each(40)) as served:
         page = open_review(browser, served, "Ann")
         expected = []
@@ -416,7 +416,7 @@ def test_review_answers_are_stored_once_after_offline_server_kill_and_reload(bro
         assert until(lambda: len(answers(served, "Ann")) >= 14 and answers(served, "Ann")) == expected
 
 
-def test_contradicting_answer_is_reported_and_f8_undoes_the_earlier_answer(browser, tmp_path):
+def test_review_reports_an_answer_in_conflict_with_an_earlier_one_that_f8_undoes(browser, tmp_path):
     chances = np.full((3, len(NAMES)), 0.01)
     chances[:, :2] = [0.9, 0.8]
     with reviewed(tmp_path, chances) as served:

@@ -59,7 +59,7 @@ def by_the_list(page: Page) -> None:
 
 
 @pytest.mark.parametrize("choose", [by_slash, by_the_list])
-def test_key_after_choosing_a_class_filter_answers_the_image(opened, some, choose):
+def test_key_press_after_choosing_a_review_class_filter_answers_the_image(opened, some, choose):
     name = choose.__name__
     page = opened(name)
     choose(page)
@@ -91,7 +91,7 @@ def by_the_arrows_of_a_share(page: Page) -> None:
 
 
 @pytest.mark.parametrize("choose", [by_person, by_typed_share, by_the_arrows_of_a_share])
-def test_key_after_changing_any_filter_field_answers_the_image(opened, some, choose):
+def test_key_press_after_changing_any_review_filter_field_answers_the_image(opened, some, choose):
     name = choose.__name__
     page = opened(name)
     choose(page)
@@ -147,7 +147,7 @@ def test_enter_in_an_emptied_class_field_clears_the_filter_and_answers_nothing(o
     assert answers(some, "Empty") == []
 
 
-def test_known_labels_of_the_image_follow_answers_and_undo(opened, some):
+def test_review_updates_the_shown_labels_of_the_image_after_answers_and_undo(opened, some):
     page = opened("Known")
     known = page.locator(".known")
     while page.locator(".suggestion").count() < 3 or "No labels yet" not in known.inner_text():
@@ -165,7 +165,7 @@ def test_known_labels_of_the_image_follow_answers_and_undo(opened, some):
     expect(known).to_contain_text("No labels yet")
 
 
-def test_early_heat_map_is_captioned_as_early(opened):
+def test_review_captions_a_heat_map_learned_from_too_few_images_as_early(opened):
     page = opened("Early")
     expect(page.locator(".caption")).to_contain_text("Early heat map: learned from 0 images with this class")
     page.keyboard.press("h")

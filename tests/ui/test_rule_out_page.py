@@ -125,7 +125,7 @@ def focused(page: Page) -> str:
     )
 
 
-def test_marking_absent_everywhere_shows_an_error_when_the_class_was_found_since(browser, deerless):
+def test_marking_absent_everywhere_shows_an_error_after_another_annotator_found_the_class(browser, deerless):
     page = searching(browser, deerless, "Late")
     wait_until_saved(page)
     wait_until_fetched(page)

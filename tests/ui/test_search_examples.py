@@ -85,7 +85,7 @@ def names_with(name: str) -> set[str]:
     return {f"{number:02}.jpg" for number in range(IMAGES) if name in shown(number)}
 
 
-def test_copy_of_an_image_finds_that_image_and_is_not_stored(db: Database, analyzed: Path):
+def test_search_by_a_copy_of_an_image_finds_that_image_and_does_not_store_the_copy(db: Database, analyzed: Path):
     content = (analyzed.parent / "photos/05.jpg").read_bytes()
     key = search_examples.request_picture(db, content, "copy.jpg")
     with pytest.raises(AnnotatorError, match=r"copy\.jpg is still being looked at\. No worker is running"):
@@ -110,7 +110,7 @@ def test_text_search_finds_images_of_the_described_class(db: Database):
         assert set(first(db, key, 6)) == names_with(name)
 
 
-def test_part_of_an_image_finds_the_image_that_the_part_shows(tmp_path: Path, db: Database):
+def test_search_by_a_crop_of_an_image_finds_the_image_that_it_shows(tmp_path: Path, db: Database):
     beside = Image.new("RGB", (2 * 96, 72))
     for place, number in enumerate((4, 6)):
         beside.paste(Image.open(db.paths.project.parent / f"photos/{number:02}.jpg"), (96 * place, 0))
@@ -126,7 +126,7 @@ def test_part_of_an_image_finds_the_image_that_the_part_shows(tmp_path: Path, db
         search_examples.request_part(db, image_id, (0.5, 0.2, 0.501, 0.9))
 
 
-def test_search_example_of_another_backbone_is_refused(db: Database, tmp_path: Path):
+def test_search_example_embedded_by_another_backbone_is_refused(db: Database, tmp_path: Path):
     key = search_examples.request_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
     answered(db)
     network = configuration.get_backbone(db)
@@ -138,7 +138,7 @@ def test_search_example_of_another_backbone_is_refused(db: Database, tmp_path: P
         configuration.set_backbone(db, network)
 
 
-def test_search_examples_expire_after_a_week_and_unprocessed_uploads_earlier(db: Database, tmp_path: Path):
+def test_search_examples_and_unprocessed_uploads_are_deleted_after_their_maximum_age(db: Database, tmp_path: Path):
     key = search_examples.request_words(db, "a red animal")
     waiting = search_examples.request_picture(db, picture(("fox",), tmp_path), "elsewhere.png")
     asked = search_examples.load_request(db, waiting)
@@ -175,7 +175,7 @@ def test_invalid_search_example_is_refused_with_the_reason(db: Database, analyze
     assert not search_examples.load_waiting(db)
 
 
-def test_varied_selection_takes_the_most_similar_images_first_and_then_different_ones(db: Database, monkeypatch):
+def test_varied_search_selection_takes_the_most_similar_images_and_then_different_ones(db: Database, monkeypatch):
     monkeypatch.setattr(varied_images, "LIKEST_IMAGES", 2)
     monkeypatch.setattr(varied_images, "SAMPLE_IMAGES", 6)
     key = search_examples.request_words(db, WORDS["heron"])

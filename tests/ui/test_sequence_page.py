@@ -40,7 +40,7 @@ def press(page: Page, key: str, image_id: int) -> None:
     wait_for_image(page, image_id)
 
 
-def test_neighbors_are_shown_and_their_labels_are_copied_in_one_step(browser, served):
+def test_annotate_shows_neighboring_images_and_copies_their_labels_in_one_undoable_step(browser, served):
     order = ids(served)
     page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})
     words = page.locator(".words")

@@ -16,7 +16,7 @@ def provider(tmp_path):
     return path
 
 
-def test_local_access_without_options_listens_on_localhost_only():
+def test_serve_without_options_listens_on_localhost_only():
     here = parse_access("local", 8501)
     assert (here.host, here.address, here.is_team, here.is_unencrypted) == (
         "127.0.0.1",
@@ -27,7 +27,7 @@ def test_local_access_without_options_listens_on_localhost_only():
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::"])
-def test_host_beyond_localhost_requires_authentication_and_a_url(host):
+def test_serve_host_option_beyond_localhost_requires_authentication_and_a_public_url(host):
     with pytest.raises(AnnotatorError, match="asks nobody who they are"):
         parse_access("local", 8501, host=host)
     with pytest.raises(AnnotatorError, match="--host needs --url"):
@@ -44,7 +44,7 @@ def test_host_beyond_localhost_requires_authentication_and_a_url(host):
         ("http://[::1]:8501/x", "http://[::1]:8501", "/x", "[::1]:8501"),
     ],
 )
-def test_url_is_parsed_as_a_browser_normalizes_it(url, origin, base, netloc):
+def test_serve_parses_the_public_url_as_a_browser_normalizes_it(url, origin, base, netloc):
     given = parse_access("invitation", 8501, url=url)
     assert (given.origin, given.base_path, given.netloc) == (origin, base, netloc)
 
@@ -65,12 +65,12 @@ def test_url_is_parsed_as_a_browser_normalizes_it(url, origin, base, netloc):
         "https://[::1",
     ],
 )
-def test_invalid_url_is_refused(url):
+def test_serve_refuses_an_invalid_public_url(url):
     with pytest.raises(AnnotatorError, match="is no address like"):
         parse_access("invitation", 8501, url=url)
 
 
-def test_access_error_lists_all_problems_together_without_secrets(tmp_path):
+def test_serve_access_error_lists_all_invalid_options_together_without_secrets(tmp_path):
     path = tmp_path / "provider.toml"
     path.write_text('client_id = "a"\nsecret = "b"\nserver_metadata_url = "http://login.example.org"\n')
     path.chmod(0o644)
@@ -93,7 +93,7 @@ def test_access_error_lists_all_problems_together_without_secrets(tmp_path):
     assert "b" not in said.split("provider.toml: it does")[-1].split(), "and no secret is repeated"
 
 
-def test_oidc_provider_file_is_read_and_refused_when_damaged_or_missing(provider):
+def test_serve_reads_the_oidc_provider_file_and_refuses_a_damaged_or_missing_one(provider):
     given = parse_access("oidc", 8501, url="https://example.org", provider=provider)
     assert given.provider["client_id"] == "a" and given.is_https
     for text in ("", "client_id = ", "\x00", "client_id = 1\n"):
@@ -108,6 +108,6 @@ def test_oidc_provider_file_is_read_and_refused_when_damaged_or_missing(provider
 
 
 @pytest.mark.parametrize("options", [{"url": "https://x.example"}, {"trusted_proxies": "10.0.0.1"}])
-def test_local_access_refuses_options_that_need_authentication(options):
+def test_serve_without_authentication_refuses_options_that_need_it(options):
     with pytest.raises(AnnotatorError, match="needs --auth invitation or oidc"):
         parse_access("local", 8501, **options)

@@ -46,7 +46,7 @@ class Vanishing(ProjectCreator):
 
 
 @pytest.mark.parametrize("one", [True, False], ids=["one image", "all of them"])
-def test_images_that_disappear_during_creation_leave_a_consistent_project_or_none(tmp_path, person, one):
+def test_images_deleted_during_project_creation_leave_a_consistent_project_or_none(tmp_path, person, one):
     project, photos = tmp_path / "birds", person / "birds"
     making = Vanishing(photos, one)
     making.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ONE), "")
@@ -58,7 +58,7 @@ def test_images_that_disappear_during_creation_leave_a_consistent_project_or_non
     assert db.value("SELECT count(*) FROM image") >= 1 and consistency.find_problems(db) == []
 
 
-def test_project_created_twice_concurrently_exists_once_and_complete(tmp_path, person):
+def test_two_concurrent_creations_of_one_project_yield_one_complete_project(tmp_path, person):
     project, photos = tmp_path / "all" / "birds", person / "birds"
     makers = [ProjectCreator(lambda project, by: "made") for _ in range(2)]  # as two start pages of one folder
     for maker in makers:

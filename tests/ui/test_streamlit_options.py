@@ -136,7 +136,7 @@ def test_every_streamlit_option_is_pinned_or_listed_as_harmless():
 
 
 @pytest.mark.process
-def test_files_and_environment_variables_change_no_streamlit_option(tmp_path):
+def test_streamlit_config_files_and_environment_variables_change_no_streamlit_option(tmp_path):
     (tmp_path / "clean").mkdir()
     clean = effective(tmp_path / "clean")
     assert {name: clean[name] for name in PINNED_OPTIONS} == PINNED_OPTIONS and not clean["secrets"]
@@ -220,7 +220,7 @@ print("\\n" + " ".join(sorted(left)), sorted({"", "."} & set(sys.path)))
 
 
 @pytest.mark.process
-def test_commands_that_end_by_themselves_run_no_code_from_the_working_folder(photos, tmp_path):
+def test_commands_other_than_servers_run_no_code_from_the_working_folder(photos, tmp_path):
     folder = hostile(tmp_path / "dataset")
     (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,fox\n01.jpg,fox|deer\n02.jpg,heron\n")
     (tmp_path / "scores.csv").write_text("image,fox,heron,deer\n00.jpg,0.9,0.1,0.2\n")

@@ -114,7 +114,7 @@ def test_killed_adaptation_resumes_and_yields_the_same_weights(db, processes):
 
 
 @pytest.mark.process
-def test_pause_keeps_the_checkpoint_and_a_second_adaptation_is_refused(db, processes):
+def test_paused_adaptation_keeps_its_checkpoint_and_a_concurrent_second_one_is_refused(db, processes):
     process = adapt(db, "--epochs", "400")
     processes.append(process)
     while process.poll() is None and not (db.paths.unfinished_adaptation / "checkpoint.safetensors").exists():
@@ -193,7 +193,9 @@ def test_adapted_backbone_that_is_not_better_is_stored_but_not_used(db):
     assert configuration.get_backbone(db) == made.parent
 
 
-def test_plan_holds_out_the_same_images_and_refuses_projects_without_answers(db, tmp_path, drawn, class_file, network):
+def test_adaptation_plan_always_holds_out_the_same_images_and_requires_answers(
+    db, tmp_path, drawn, class_file, network
+):
     plan = make_plan(db, configuration.get_backbone(db), 2)
     assert 0 < plan.held_out.sum() < IMAGES / 2
     again = make_plan(db, configuration.get_backbone(db), 2)

@@ -55,7 +55,7 @@ def page(db: Database) -> AppTest:
     return test.run()
 
 
-def test_readaptation_is_suggested_only_after_answers_double(adapted_once, annotator):
+def test_another_backbone_adaptation_is_suggested_only_after_the_answers_doubled(adapted_once, annotator):
     db = adapted_once
     answer(db, 9)
     assert adaptation.find_reason_to_readapt(db) is None and collect_status(db)["adapting_again"] is None
@@ -77,7 +77,7 @@ def test_readaptation_is_suggested_only_after_answers_double(adapted_once, annot
     )
 
 
-def test_readaptation_starts_automatically_only_when_enabled(adapted_once, annotator):
+def test_backbone_is_adapted_again_automatically_only_when_enabled(adapted_once, annotator):
     db = adapted_once
     answer(db, 10)
     adaptation.request_if_due(db)
@@ -98,7 +98,7 @@ def test_readaptation_starts_automatically_only_when_enabled(adapted_once, annot
     assert not adaptation.is_automatic(db)
 
 
-def test_automatic_readaptation_skips_paused_runs_and_projects_without_adapted_backbones(adapted_once, db):
+def test_automatic_adaptation_skips_paused_runs_and_projects_without_an_adapted_backbone(adapted_once, db):
     adaptation.set_automatic(db, True)
     answer(db, 10)
     adaptation.set_result(db, {"kind": "paused", "epoch": 1, "of": 4})

@@ -169,7 +169,7 @@ def test_import_in_place_reports_json_and_refuses_label_options(birds, bucket, a
         assert f"so {words.split()[0]} cannot be given with it" in refused
 
 
-def test_embedding_bucket_images_leaves_the_cache_empty(birds):
+def test_embedding_bucket_images_leaves_the_local_file_cache_empty(birds):
     from annotator.worker.features.embed import embed_images
     from spmll.backbones.frozen_backbone import load_backbone
 
@@ -260,7 +260,7 @@ set_up_project(Path(sys.argv[1]), images_folder=Address.parse(sys.argv[3]), in_p
 
 
 @pytest.mark.parametrize("step", ["Listing", "Registering"])
-def test_registration_resumes_after_a_kill_at_any_step(step, bucket, tmp_path, monkeypatch):
+def test_bucket_registration_resumes_after_a_kill_at_any_step(step, bucket, tmp_path, monkeypatch):
     words = [sys.executable, "-P", "-c", KILLED, str(tmp_path / "p"), step, BIRDS]
     ended = subprocess.run(words, env=os.environ, check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -341,7 +341,7 @@ def test_unusual_bucket_keys_are_registered_by_name_or_reported_as_invalid_paths
         remote_files.get_remote_files(Address.parse("s3://photos/odd")).read("my-bucket.jpg")
 
 
-def test_registration_reports_an_unreadable_object_and_adds_the_others(bucket, tmp_path):
+def test_bucket_registration_reports_an_unreadable_object_and_adds_the_others(bucket, tmp_path):
     bucket.put_object(Bucket="photos", Key="birds/cold.jpg", Body=picture(60), StorageClass="GLACIER")
     done = set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert done.added == 5 and [bad.path for bad in done.bad] == ["cold.jpg"]
@@ -352,7 +352,7 @@ def test_registration_reports_an_unreadable_object_and_adds_the_others(bucket, t
     assert set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered.added == 1
 
 
-def test_registration_resumed_from_an_interrupted_listing_reports_the_listing_time(bucket, tmp_path):
+def test_bucket_registration_resumed_with_an_old_object_listing_reports_the_listing_time(bucket, tmp_path):
     def kill(what, done, of):
         if what == "Registering" and of:
             raise KeyboardInterrupt
@@ -401,7 +401,7 @@ class Hostile(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("scheme", ["s3", "http"])
-def test_remote_read_refuses_content_that_differs_from_its_stated_size_in_bounded_memory(scheme, monkeypatch):
+def test_remote_image_read_refuses_content_of_an_unexpected_size_in_bounded_memory(scheme, monkeypatch):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -498,7 +498,7 @@ def kept_name(number: int) -> str:
     return f"{number:064}"
 
 
-def test_cache_stays_within_its_limit_and_evicts_least_recently_used_files(tmp_path):
+def test_remote_file_cache_stays_within_its_limit_and_evicts_least_recently_used_files(tmp_path):
     cache = FileCache(tmp_path / "fetched", lambda: 1000)
     clock = iter(range(100, 10_000, 100))
     for number in range(8):
@@ -524,7 +524,7 @@ def test_cache_stays_within_its_limit_and_evicts_least_recently_used_files(tmp_p
         assert anew.find(kept_name(0)) is None and anew.add(kept_name(9), bytes(10)) and anew.measure_usage() == (1, 10)
 
 
-def test_cache_deletes_only_its_own_files_and_serves_only_complete_files(tmp_path):
+def test_remote_file_cache_deletes_only_its_own_files_and_serves_only_complete_files(tmp_path):
     other = tmp_path / "disk/00/holiday.jpg"
     other.parent.mkdir(parents=True)
     other.write_bytes(b"mine")

@@ -162,7 +162,7 @@ def each_once(db: Database) -> dict[int, int]:
     return dict.fromkeys(range(1, IMAGES + 1), 1)
 
 
-def test_documented_cluster_commands_match_those_of_the_tests():
+def test_cluster_commands_in_the_scaling_document_match_those_used_by_the_tests():
     recipe = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     assert f"    ray start --head {HEAD_ARGUMENTS.format(port=6379, client=10001)}\n" in recipe
     assert f"    ray start {MACHINE_ARGUMENTS.format(head='HEAD', port=6379)}\n" in recipe
@@ -170,7 +170,9 @@ def test_documented_cluster_commands_match_those_of_the_tests():
 
 
 @pytest.mark.parametrize("stops", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_cluster_embeds_every_image_once_and_as_locally_after_kills_and_stops(stops, cluster, db, command, annotator):
+def test_cluster_embeds_every_image_once_with_the_local_result_after_kills_and_stops(
+    stops, cluster, db, command, annotator
+):
     process = command("embed", db.paths.project, "--on", "ray")
     while process.poll() is None and ((state := embedding_claim.get_running(db)) is None or not state.done):
         time.sleep(0.02)

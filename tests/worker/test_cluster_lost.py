@@ -94,7 +94,7 @@ def test_embed_command_reports_a_lost_cluster_and_a_rerun_embeds_only_missing_im
     assert json.loads(again.stdout.read())["images"] == IMAGES - there, "what was finished was done again"
 
 
-def test_process_that_ends_abruptly_prints_its_exit_message_and_others_do_not():
+def test_sudden_exit_message_is_printed_after_a_kill_and_not_after_a_normal_end():
     for ending, said in (("os._exit(1)", "gone\n"), ("os.kill(os.getpid(), 9)", "gone\n"), ("pass", "")):
         code = (
             "import os\nfrom annotator.cluster.exit_watcher import report_sudden_exit\nwith "

@@ -28,7 +28,7 @@ def run(db) -> int:
     return publish_run(db, np.full((24, 3), 0.5))
 
 
-def test_heatmap_positives_count_only_answers_known_at_training(db, run):
+def test_positives_of_a_heat_map_count_only_answers_that_its_training_used(db, run):
     for image_id in range(6, 10):
         say(db, image_id, 1, 1)
     assert [runs.count_training_positives(db, run, class_id, MIN_HEATMAP_POSITIVES) for class_id in (1, 2, 3)] == [
@@ -40,7 +40,7 @@ def test_heatmap_positives_count_only_answers_known_at_training(db, run):
     assert runs.count_training_positives(db, publish_run_again(db), 1, MIN_HEATMAP_POSITIVES) == 9
 
 
-def test_undone_answer_does_not_count_as_a_heatmap_positive(db, run):
+def test_positives_of_a_heat_map_exclude_undone_answers(db, run):
     decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=say(db, 6, 1, 1))])
     assert runs.count_training_positives(db, publish_run_again(db), 1, MIN_HEATMAP_POSITIVES) == 5
 

@@ -44,7 +44,9 @@ BACKBONE = "efficientnet_lite0"
     sizes=st.lists(st.integers(1, 40), min_size=1),
     random_kills=st.lists(st.booleans(), max_size=30),
 )
-def test_images_that_kill_workers_are_isolated_and_all_others_are_embedded_once(count, deadly, sizes, random_kills):
+def test_embedding_queue_isolates_images_that_kill_workers_and_hands_out_all_others_once(
+    count, deadly, sizes, random_kills
+):
     chunks, done, given_up, turn = ChunkQueue(np.arange(count)), [], [], 0
     kills = iter(random_kills)
     while (chunk := chunks.pop(sizes[turn % len(sizes)])) is not None:
@@ -105,7 +107,7 @@ def test_embed_command_analyzes_the_same_images_as_the_worker(annotator, db, pho
     assert "Analyzed 0 images" in annotator("embed", db.paths.project).stdout
 
 
-def test_every_shard_stores_the_content_hashes_of_its_images(db):
+def test_every_embedding_shard_stores_the_content_hashes_of_its_images(db):
     folder = db.paths.features("x")
     basis = publish_basis(folder, StoredBasis(np.zeros(4), np.eye(4)[:, :3], np.ones(3)))
     results = ResultWriter(db, open_features(db, "x"))
@@ -194,7 +196,7 @@ def test_embed_releases_its_claim_when_embeddings_cannot_be_written(annotator, d
     assert embedding_claim.get_running(db) is None
 
 
-def test_node_with_other_package_versions_refuses_and_one_without_files_is_sent_content(db, photos):
+def test_cluster_node_without_the_image_files_gets_content_and_other_versions_are_refused(db, photos):
     from spmll.backbones.pretrained import load_pretrained
 
     of_all = load_image_files(db, [1, 2, 99])

@@ -47,7 +47,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_unreachable_url_costs_few_attempts_and_is_embedded_after_it_returns(tmp_path, monkeypatch):
+def test_images_of_an_unreachable_url_cause_few_retries_and_are_embedded_after_it_returns(tmp_path, monkeypatch):
     pytest.importorskip("aiohttp")
     monkeypatch.setattr(remote_files, "_files_by_address", {})
     for folder, count in (("www/birds", BIRDS), ("here", 3)):

@@ -97,7 +97,7 @@ def test_backbone_uses_bfloat16_on_cpu_only_when_supported_and_faster(tiny, monk
     assert all(weight.dtype == torch.float32 for weight in backbone.whole.parameters()), "heat maps look into these"
 
 
-def test_half_precision_is_rejected_when_values_overflow(monkeypatch):
+def test_half_precision_inference_is_rejected_when_embeddings_overflow(monkeypatch):
     class Large(nn.Module):
         def forward(self, images, more=False):
             return images.mean((2, 3)) + 1e6
@@ -108,7 +108,7 @@ def test_half_precision_is_rejected_when_values_overflow(monkeypatch):
     assert fast_inference.measure_speedup(lambda: None, lambda: sum(range(100_000))) > 1
 
 
-def test_folded_backbone_stays_in_float32(monkeypatch):
+def test_backbone_with_folded_batch_norm_stays_in_float32(monkeypatch):
     monkeypatch.setattr(
         fast_inference, "has_bfloat16", lambda: pytest.fail("the packaged network is in float32 everywhere")
     )
@@ -177,7 +177,7 @@ def test_gpu_embedding_decodes_ahead_and_keeps_image_order(tiny, on_gpu, picture
     assert on_gpu.batch_is_settled is (batch is None or len(pictures) >= 10)
 
 
-def test_stop_request_ends_decoding_for_the_gpu(on_gpu, pictures):
+def test_gpu_embedding_stops_decoding_after_a_stop_request(on_gpu, pictures):
     seen = []
     for part in embed_images(
         pictures, on_gpu, batch=1, workers=1, should_stop=lambda: bool(seen), bands=NO_BAND_CHOICES

@@ -36,7 +36,7 @@ def test_embeddings_keep_image_order_and_equal_those_of_single_images(backbone, 
         assert np.abs(together[index] - alone).max() < 1e-3
 
 
-def test_requested_region_embeddings_leave_image_embeddings_unchanged(backbone, folder):
+def test_embedding_with_regions_leaves_image_embeddings_unchanged(backbone, folder):
     folder[1].write_bytes(b"")
     for path in folder[4:8]:
         path.unlink()
@@ -51,7 +51,7 @@ def test_requested_region_embeddings_leave_image_embeddings_unchanged(backbone, 
     assert np.abs(batches[2].regions[2] - backbone.features_and_regions(image)[1][0].numpy()).max() < 5e-3
 
 
-def test_file_with_changed_content_is_reported_as_a_failure(backbone, folder):
+def test_embedding_reports_a_file_with_changed_content_as_a_failure(backbone, folder):
     contents = [compute_sha256(path) for path in folder]
     folder[9].write_bytes(folder[8].read_bytes())
     batches = list(embed_images(folder[8:], backbone, contents=contents[8:], bands=NO_BAND_CHOICES))
@@ -71,7 +71,7 @@ def test_unreadable_files_are_reported_as_failures_and_the_others_are_embedded(b
     assert batches[1].features.shape == (0, backbone.dimensions)
 
 
-def test_stop_request_starts_no_further_batch(backbone, folder):
+def test_embedding_returns_the_batch_in_progress_and_no_further_one_after_a_stop_request(backbone, folder):
     seen = []
     for batch in embed_images(
         folder, backbone, batch=1, workers=1, should_stop=lambda: bool(seen), bands=NO_BAND_CHOICES

@@ -60,7 +60,7 @@ def count(folder) -> int:
     return count_features(folder, Caches(), MadeContents())
 
 
-def test_cached_region_embeddings_match_their_rows_for_every_kind_of_index(tmp_path):
+def test_region_embeddings_of_the_cache_support_every_kind_of_index(tmp_path):
     cache = read_made(tmp_path)
     assert cache.regions.shape == (0, 0, 0) and len(cache.regions) == 0
     features, regions = {}, {}
@@ -90,7 +90,7 @@ def test_image_in_two_shards_reads_both_embeddings_from_the_same_shard(tmp_path)
     assert np.array_equal(cache.regions[:].mean(1), cache.features[:])
 
 
-def test_cached_embeddings_stay_on_disk(tmp_path):
+def test_feature_cache_reads_embeddings_from_disk_without_keeping_them_in_memory(tmp_path):
     ids = np.arange(500)
     for shard in range(4):
         features = np.ones((500, 256), np.float16)
@@ -110,7 +110,7 @@ def test_cached_embeddings_stay_on_disk(tmp_path):
         np.asarray(cache.features)
 
 
-def test_a_shard_that_lacks_an_array_is_deleted_and_its_images_are_taken_in_anew(tmp_path):
+def test_embedding_shard_that_lacks_an_array_is_deleted(tmp_path):
     whole = {
         "image_ids": np.arange(1, 6),
         "contents": MadeContents().load_hashes(np.arange(1, 6)),
@@ -125,7 +125,7 @@ def test_a_shard_that_lacks_an_array_is_deleted_and_its_images_are_taken_in_anew
 
 
 @pytest.mark.process
-def test_killed_shard_writer_loses_no_acknowledged_shard(tmp_path):
+def test_killed_process_loses_no_embedding_shard_that_it_reported_as_written(tmp_path):
     told = -1
     for wait_for in (1, 4, 9):
         words = [sys.executable, "-c", WRITER, str(tmp_path / "f"), str(told + 1)]
@@ -186,7 +186,7 @@ def add_coded(folder, *ids: int, basis: StoredBasis = BASIS, seed: int = 0) -> t
     return features, coded
 
 
-def test_cache_lists_images_with_regions_and_with_codes_together(tmp_path):
+def test_feature_cache_contains_images_with_raw_and_with_compressed_regions(tmp_path):
     publish_basis(tmp_path, BASIS)
     old, regions = add(tmp_path, 5, 6, 7)
     new, coded = add_coded(tmp_path, 8, 2, seed=1)
@@ -229,7 +229,7 @@ def _random(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return chance.normal(size=(1, 4)), chance.normal(size=(1, 9, 4))
 
 
-def test_shards_with_another_basis_are_skipped_and_the_first_basis_is_kept(tmp_path):
+def test_shards_compressed_with_another_basis_are_skipped_and_the_first_basis_is_kept(tmp_path):
     assert read_basis(tmp_path) is None and publish_basis(tmp_path, BASIS).name == BASIS.name
     other = StoredBasis(np.ones(4), BASIS.axes, BASIS.scales)
     assert publish_basis(tmp_path, other).name == BASIS.name == read_basis(tmp_path).name
@@ -247,7 +247,7 @@ def test_shards_with_another_basis_are_skipped_and_the_first_basis_is_kept(tmp_p
     )
 
 
-def test_shard_of_another_embedding_size_is_skipped_until_own_embeddings_replace_it(tmp_path):
+def test_shard_of_another_embedding_size_is_skipped_but_embeddings_written_later_are_used(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2)
     cache = read_made(tmp_path)
@@ -261,7 +261,7 @@ def test_shard_of_another_embedding_size_is_skipped_until_own_embeddings_replace
         assert one.image_ids.tolist() == [7] and one.regions[0].shape == (9, 5) and one.basis is None
 
 
-def test_deleted_basis_file_is_rewritten_with_the_next_shard(tmp_path):
+def test_deleted_compression_basis_file_is_rewritten_with_the_next_shard(tmp_path):
     publish_basis(tmp_path, BASIS)
     add_coded(tmp_path, 1, 2)
     cache = read_made(tmp_path)
@@ -287,7 +287,7 @@ def test_embeddings_of_a_wrong_data_type_are_not_read(tmp_path):
     assert len(cache) == 0 and "its features are of another type" in cache.left_out[0]
 
 
-def test_codes_that_do_not_match_their_basis_are_not_read(tmp_path):
+def test_compressed_regions_that_do_not_match_their_basis_are_not_read(tmp_path):
     publish_basis(tmp_path, BASIS)
     for dimensions, axes in ((4, 2), (5, 3)):
         codes = CodedRegions(np.zeros((2, 9, axes)), np.ones((2, 9)), BASIS.name)
@@ -309,7 +309,7 @@ def test_cache_contents_do_not_depend_on_shard_order(tmp_path):
     assert np.array_equal(one.features[:], other.features[:]) and np.array_equal(one.regions[:], other.regions[:])
 
 
-def test_embedding_view_is_unchanged_by_a_later_refresh(tmp_path):
+def test_embeddings_obtained_before_a_cache_refresh_stay_unchanged_by_it(tmp_path):
     add(tmp_path, 1, 2)
     cache = read_made(tmp_path)
     features, before = cache.features, cache.features[:]
@@ -364,7 +364,7 @@ def test_embeddings_of_another_project_do_not_set_the_embedding_size(tmp_path):
     assert read_made(tmp_path).features.shape == (2, 4)
 
 
-def test_embeddings_of_unassigned_image_ids_count_once_their_image_is_registered(tmp_path):
+def test_embeddings_of_unknown_image_ids_are_used_only_after_their_image_is_registered(tmp_path):
     add_shard(tmp_path, np.array([4, 5, 6, 7]), *_several(4, 1))
     other = add_shard(tmp_path, np.array([5, 6, 8]), *_several(3, 2), project=2)
     project, caches = MadeContents(last=5), Caches()
@@ -377,7 +377,7 @@ def test_embeddings_of_unassigned_image_ids_count_once_their_image_is_registered
     assert len(cache.left_out) == 1 and "3 images in 1 file of" in cache.left_out[0] and other.exists()
 
 
-def test_codes_keep_the_content_hashes_of_the_regions_they_replace(tmp_path):
+def test_replacing_regions_by_compressed_ones_keeps_the_content_hashes_of_their_images(tmp_path):
     publish_basis(tmp_path, BASIS)
     add(tmp_path, 3, 1, 2)
     cache = read_made(tmp_path)
@@ -387,7 +387,7 @@ def test_codes_keep_the_content_hashes_of_the_regions_they_replace(tmp_path):
     assert np.array_equal(shard.contents, MadeContents().load_hashes(shard.image_ids))
 
 
-def test_content_hashes_are_sha256_prefixes_for_any_order_and_any_ids(db, monkeypatch):
+def test_project_contents_loads_sha256_prefixes_for_image_ids_in_any_order(db, monkeypatch):
     with db.writing() as sql:
         sql.execute("UPDATE image SET sha256 = 'not hexadecimal' WHERE id = 3")
         sql.execute("UPDATE image SET sha256 = 'abc' WHERE id = 4")

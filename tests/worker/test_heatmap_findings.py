@@ -55,7 +55,7 @@ def test_heatmap_that_shows_another_class_is_explained_by_the_confused_class(col
     assert find_confused_class(gained[2], 2, {0, 2}) is None, "there is no heron here, and the fox falls as well"
 
 
-def test_find_confused_class_returns_none_within_the_margin_or_without_a_model():
+def test_find_confused_class_returns_none_within_the_margin_or_without_predictions():
     assert find_confused_class(np.array([0.1, 9.0]), 0, {1}) is None
     assert find_confused_class(np.array([-0.1, 9.0]), 0, {1}) == 1
     assert find_confused_class(np.array([-0.1, 0.5]), 0, {1}) is None, "within the margin"

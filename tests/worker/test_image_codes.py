@@ -63,7 +63,7 @@ def marked(folder, mark: int = 99) -> None:
     )
 
 
-def test_new_worker_reuses_stored_image_codes(folder):
+def test_new_worker_reuses_stored_compressed_image_embeddings(folder):
     made = codes_of(read_made(folder))
     kept = stored_image_codes.read_codes(folder)
     assert kept is not None and np.array_equal(kept.codes, made) and made.any()
@@ -72,7 +72,7 @@ def test_new_worker_reuses_stored_image_codes(folder):
     assert (codes_of(read_made(folder)) == 99).all(), "they are not made again"
 
 
-def test_new_images_are_coded_with_the_stored_basis_and_old_codes_are_reused(folder):
+def test_new_image_embeddings_are_compressed_with_the_stored_basis_and_old_ones_reused(folder):
     codes_of(read_made(folder))
     basis = stored_image_codes.read_codes(folder).basis
     marked(folder)
@@ -84,7 +84,7 @@ def test_new_images_are_coded_with_the_stored_basis_and_old_codes_are_reused(fol
     assert len(stored_image_codes.read_codes(folder).image_ids) == MANY + 10, "one in seven is new: all are kept"
 
 
-def test_running_worker_stores_codes_of_new_images_once_there_are_enough(folder):
+def test_running_worker_stores_compressed_embeddings_after_enough_new_images(folder):
     codes, cache = ImageCodesCache(), read_made(folder)
     codes_of(cache, codes)
     add(folder, 101, 2, 7)
@@ -100,7 +100,7 @@ def test_running_worker_stores_codes_of_new_images_once_there_are_enough(folder)
     assert len(list((folder / stored_image_codes.CODES_FOLDER).glob("*.npy"))) == 1
 
 
-def test_image_codes_stay_with_their_images_after_a_shard_is_deleted(folder):
+def test_compressed_embeddings_stay_with_their_images_after_a_shard_is_deleted(folder):
     codes, cache = ImageCodesCache(), read_made(folder)
     before = dict(zip(cache.image_ids.tolist(), codes_of(cache, codes).tolist(), strict=True))
     next(path for path in folder.glob("*.safetensors")).unlink()
@@ -110,7 +110,7 @@ def test_image_codes_stay_with_their_images_after_a_shard_is_deleted(folder):
 
 
 @pytest.mark.parametrize("damage", ["other features", "cut short", "changed", "no index", "half an index"])
-def test_stale_or_damaged_image_codes_are_recomputed(folder, damage):
+def test_stale_or_damaged_compressed_embeddings_are_recomputed(folder, damage):
     marked(folder)
     (array,) = (folder / stored_image_codes.CODES_FOLDER).glob("*.npy")
     index = folder / stored_image_codes.CODES_FOLDER / stored_image_codes.INDEX_FILE
@@ -134,7 +134,7 @@ def test_stale_or_damaged_image_codes_are_recomputed(folder, damage):
     assert np.array_equal(stored_image_codes.read_codes(folder).codes, expected), "and kept instead"
 
 
-def test_rewritten_shard_is_coded_again_and_codes_of_other_shards_are_reused(folder):
+def test_rewritten_shard_is_compressed_again_while_other_shards_are_reused(folder):
     marked(folder)
     paths = sorted(folder.glob("*.safetensors"))
     paths[0].unlink()
@@ -147,7 +147,7 @@ def test_rewritten_shard_is_coded_again_and_codes_of_other_shards_are_reused(fol
     assert (codes[old] == 99).all() and not (codes[~old] == 99).all(1).any()
 
 
-def test_predictions_are_equal_with_and_without_stored_image_codes(trained):  # noqa: F811
+def test_predictions_are_equal_with_and_without_stored_compressed_embeddings(trained):  # noqa: F811
     say(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
     assert stored_image_codes.read_codes(trained.paths.features(DEFAULT_BACKBONE)) is not None
@@ -167,7 +167,7 @@ FEWER = "from annotator.worker.features import image_codes; image_codes.BASIS_SA
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [1, 2])
-def test_next_worker_recomputes_codes_after_a_kill_while_writing(trained, files):  # noqa: F811
+def test_next_worker_recomputes_compressed_embeddings_after_a_kill_while_writing(trained, files):  # noqa: F811
     say(trained, 20, 1)
     words = [sys.executable, "-c", FEWER + KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL

@@ -32,7 +32,7 @@ def after(features, base, rows, states):
     return apply_corrections(codes, np.arange(len(base)), base[:, None], correction[None])[:, 0].astype(float)
 
 
-def test_correction_moves_similar_images_and_barely_moves_others(looks):
+def test_model_update_changes_predictions_of_similar_images_and_barely_those_of_others(looks):
     features, kind = looks
     base = np.full(600, 0.3, np.float16)
     one, other = np.flatnonzero(kind == 1)[:5], np.flatnonzero(kind == 2)[:5]
@@ -41,7 +41,7 @@ def test_correction_moves_similar_images_and_barely_moves_others(looks):
     assert abs(chances[(kind == 0) | (kind == 3)].mean() - 0.3) < 0.05
 
 
-def test_correction_changes_little_for_one_decision_and_nothing_without_decisions(looks):
+def test_model_update_changes_little_after_one_decision_and_nothing_without_decisions(looks):
     features, kind = looks
     base = np.linspace(0, 1, 600).astype(np.float16)
     again = after(features, base, np.zeros(0, np.int64), [])
@@ -54,7 +54,7 @@ def test_correction_changes_little_for_one_decision_and_nothing_without_decision
 
 
 @pytest.mark.parametrize("count", [7, 200])
-def test_fitted_correction_minimizes_its_cost_with_few_and_with_many_decisions(looks, count):
+def test_model_update_fit_minimizes_its_cost_with_few_and_with_many_decisions(looks, count):
     features, _ = looks
     rng = np.random.default_rng(count)
     codes = encode_images(learn_image_basis(features), features)[:count]
@@ -71,7 +71,7 @@ def test_fitted_correction_minimizes_its_cost_with_few_and_with_many_decisions(l
     assert cost(found) <= best.fun + 1e-6
 
 
-def test_correction_keeps_nan_for_untrained_classes_and_ignores_nan_embeddings(looks):
+def test_model_update_keeps_nan_for_untrained_classes_and_ignores_nan_embeddings(looks):
     features = looks[0].copy()
     features[5] = np.nan
     codes = encode_images(learn_image_basis(features), features)
@@ -82,7 +82,7 @@ def test_correction_keeps_nan_for_untrained_classes_and_ignores_nan_embeddings(l
     assert np.isfinite(found[:, 0]).all() and np.isnan(found[:, 1]).all()
 
 
-def test_correction_follows_decisions_against_a_confident_model_without_overflow(looks):
+def test_model_update_follows_decisions_against_a_confident_model_without_overflow(looks):
     features, kind = looks
     base = np.where(kind == 1, 1.0, 0.0).astype(np.float16)  # wrong: the class is look 2
     rows = np.flatnonzero((kind == 1) | (kind == 2))[:60]
@@ -91,7 +91,7 @@ def test_correction_follows_decisions_against_a_confident_model_without_overflow
     assert chances[kind == 1].mean() < 0.99 and chances[kind == 2].max() > 1e-4
 
 
-def test_correction_improves_average_precision_on_unanswered_images_after_a_grid(looks):
+def test_model_update_improves_average_precision_on_unanswered_images_after_a_grid(looks):
     features, kind = looks
     rng = np.random.default_rng(3)
     truth = kind == 1

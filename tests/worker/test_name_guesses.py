@@ -89,7 +89,7 @@ def guess_of(db):
     )
 
 
-def test_first_suggestions_come_from_class_names_and_are_reported_as_such(db, annotator):
+def test_first_suggestions_without_answers_come_from_class_names_and_are_reported_as_such(db, annotator):
     facts = json.loads(annotator("names", "project", "--now", "--json").stdout)
     assert facts["guessed"]["images"] == facts["guessed"]["patches"] == IMAGES and not facts["guessed"]["error"]
     assert mean_average_precision(guess_of(db), TRUTH) > 0.95
@@ -186,7 +186,7 @@ def test_missing_tokenizer_is_reported_once_and_adds_no_prediction_source(db, mo
     assert "tokenizer" in name_texts.describe_state(db) and not prediction_sources.load_sources(db)
 
 
-def test_name_guesser_scores_images_before_patches_and_adds_new_images(db, drawings):
+def test_class_name_predictions_score_whole_images_before_patches_and_add_new_images(db, drawings):
     worker = Worker(db.paths.project)
     worker.image_embedder.embed_missing()
     assert worker.name_guesser.publish_if_due(all_embedded=True)
@@ -220,7 +220,7 @@ def test_name_guesser_scores_images_before_patches_and_adds_new_images(db, drawi
     )
 
 
-def test_name_guesser_stays_off_after_removal_and_keeps_its_source_for_another_backbone(db, annotator):
+def test_class_name_predictions_stay_off_after_removal_and_survive_a_change_of_backbone(db, annotator):
     annotator("names", "project", "--now")
     annotator("predictions", "project", "--remove", CLASS_NAMES_SOURCE)
     assert not name_texts.is_on(db) and "Switched off" in name_texts.describe_state(db)
@@ -288,7 +288,7 @@ def hidden(db, told):
     return hidden_average_precision(scores, told.astype(np.int8), TRUTH).cells
 
 
-def test_methods_using_class_names_beat_em_and_refuse_training_without_name_scores(db, annotator):
+def test_methods_using_class_names_outperform_em_and_refuse_training_without_name_scores(db, annotator):
     told, found = told_one_label_an_image(db), {}
     for name in ("em", "vlpl", "gr+names"):
         annotator("train", "project", "--method", name)
@@ -339,7 +339,7 @@ def test_bench_names_reports_accuracy_and_refuses_a_backbone_without_texts(drawi
     assert "knows no texts" in refused
 
 
-def test_load_refuses_a_pickle_that_open_clip_would_read_before_safetensors(tmp_path):
+def test_load_refuses_a_local_open_clip_model_whose_pickle_takes_precedence(tmp_path):
     for name in ("open_clip_config.json", "mine.safetensors", "open_clip_pytorch_model.bin"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ValueError, match=r"open_clip_pytorch_model.bin beside mine.safetensors.*Rename mine"):

@@ -61,7 +61,7 @@ def same(parts, others):
     return torch.equal(parts.codes, others.codes) and torch.equal(parts.lengths, others.lengths)
 
 
-def test_region_cache_reads_only_new_images(cache):
+def test_region_cache_compresses_only_the_regions_of_new_images(cache):
     memory, told = RegionCache(), []
     first = memory.get_codes(cache, lambda: told.append(None))
     assert len(first) == 20 and told
@@ -80,7 +80,7 @@ def test_region_cache_reads_only_new_images(cache):
     assert torch.allclose(second.lengths, from_scratch.lengths, rtol=1e-5)
 
 
-def test_region_basis_is_learned_again_when_the_images_more_than_double(cache):
+def test_region_compression_basis_is_learned_again_after_the_images_more_than_double(cache):
     memory = RegionCache()
     first = memory.get_codes(cache)
     grown(cache.folder, 21, 21)
@@ -90,7 +90,7 @@ def test_region_basis_is_learned_again_when_the_images_more_than_double(cache):
     assert same(second, RegionCache().get_codes(cache))
 
 
-def test_region_basis_stays_fixed_after_a_thousand_images_and_raw_regions_are_deleted(tmp_path):
+def test_region_compression_basis_is_fixed_and_raw_regions_deleted_from_1000_images_on(tmp_path):
     grown(tmp_path, 1, 1000)
     cache, memory = read_made(tmp_path), RegionCache()
     first = memory.get_codes(cache)
@@ -113,7 +113,7 @@ def test_region_basis_stays_fixed_after_a_thousand_images_and_raw_regions_are_de
     assert np.array_equal(again.features[rows], cache.features[some])
 
 
-def test_region_cache_restarts_for_another_feature_cache(cache, tmp_path):
+def test_region_cache_learns_a_new_compression_basis_for_another_feature_cache(cache, tmp_path):
     memory = RegionCache()
     first = memory.get_codes(cache)
     grown(tmp_path / "other", 1, 20, seed=1)
@@ -122,7 +122,7 @@ def test_region_cache_restarts_for_another_feature_cache(cache, tmp_path):
     assert len(second) == 20 and second.basis is not first.basis and not same(first, second)
 
 
-def test_region_codes_follow_the_cache_order_and_not_the_image_ids(tmp_path):
+def test_compressed_regions_are_in_feature_cache_order_instead_of_image_id_order(tmp_path):
     for first in (7, 1, 4):
         grown(tmp_path, first, 3)
     cache = read_made(tmp_path)
@@ -153,7 +153,7 @@ def read(db):
     return open_features(db, DEFAULT_BACKBONE)
 
 
-def test_training_publishes_probabilities_and_a_head_that_approximates_them(labelled):
+def test_training_publishes_probabilities_and_a_linear_head_that_approximates_them(labelled):
     told, cache = [], read(labelled)
     run = train(labelled, cache, "auto", {}, DEFAULT_BACKBONE, on_step=lambda *one: told.append(one))
     found = read_predictions(labelled)
@@ -180,7 +180,7 @@ def test_class_without_a_positive_has_no_predictions_and_no_heat_map_weights(lab
     assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modeled_classes.tolist() == [True] * 3 + [False]
 
 
-def test_region_codes_are_kept_between_trainings_with_different_parameters(labelled):
+def test_compressed_regions_are_kept_between_trainings_with_different_parameters(labelled):
     memory, cache = RegionCache(), read(labelled)
     say(labelled, 1, 2, UNSURE)
     first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, DEFAULT_BACKBONE, regions=memory)
@@ -205,7 +205,7 @@ def test_stop_interrupts_a_training_and_nothing_is_published(labelled):
     assert runs.load_current_run(labelled) is None
 
 
-def test_worker_trains_again_with_the_kept_region_codes(labelled):
+def test_worker_reuses_compressed_regions_in_its_next_training(labelled):
     worker = Worker(labelled.paths.project)
     try:
         first = worker.train()
@@ -224,7 +224,7 @@ def test_unknown_method_parameter_is_reported_with_a_suggestion(labelled):
 
 
 @pytest.mark.process
-def test_commands_train_on_real_images_and_draw_a_heat_map(db, project, annotator):
+def test_train_and_worker_commands_train_on_image_files_and_a_heat_map_is_drawn(db, project, annotator):
     for image_id in range(1, 13):
         if shown(image_id):
             say(db, image_id, shown(image_id)[0])
@@ -241,7 +241,7 @@ def test_commands_train_on_real_images_and_draw_a_heat_map(db, project, annotato
     assert (status["method"], status["run"]["method"], status["last_error"]) == ("auto", "auto", None)
 
 
-def test_export_recognizes_trainings_that_calibrated_themselves(db):
+def test_export_reports_predictions_as_calibrated_after_a_training_with_enough_answers(db):
     regions = drawn(1, 24)
     add_features(db, configuration.get_backbone(db), np.arange(1, 25), regions.mean(1), regions)
     found = open_features(db, configuration.get_backbone(db))

@@ -67,7 +67,7 @@ def test_training_is_calibrated_once_enough_logged_predictions_are_answered(db, 
     )
 
 
-def test_calibration_ignores_answers_on_events_with_images_known_to_the_training(db, cache):
+def test_calibration_ignores_answers_to_images_of_events_with_training_images(db, cache):
     for image_id in range(1, 8):
         label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)

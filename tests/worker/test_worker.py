@@ -128,7 +128,7 @@ def test_damaged_embedding_shard_is_deleted_and_the_others_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("images", [(5, 2), (2, 5)])
-def test_cache_uses_the_embedding_size_of_most_images_until_a_new_shard_has_another(tmp_path, images):
+def test_feature_cache_uses_the_embedding_size_of_most_images_until_a_new_shard_differs(tmp_path, images):
     first = 1
     for count, numbers in zip(images, (4, 6), strict=True):
         ids = np.arange(first, first + count)
@@ -148,7 +148,7 @@ def test_inconsistent_embedding_shard_is_deleted(tmp_path):
     assert len(cache.image_ids) == 0 and not list(tmp_path.iterdir()) and "of another type" in cache.left_out[0]
 
 
-def test_images_of_shards_without_regions_and_of_damaged_ones_are_embedded_again(db):
+def test_images_of_damaged_embedding_shards_and_shards_without_regions_are_embedded_again(db):
     network = "efficientnet_lite2"
     configuration.set_backbone(db, network)
     folder = db.paths.features(network)
@@ -263,7 +263,7 @@ print(torch.get_num_threads())
 
 
 @pytest.mark.process
-def test_update_thread_takes_no_cores_from_trainings(project):
+def test_model_update_thread_leaves_the_core_count_of_trainings_unchanged(project):
     words = [sys.executable, "-c", CORES_WHILE_UPDATES_RUN, str(project)]
     done = subprocess.run(words, env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True, text=True, check=True)
     without, beside = done.stdout.split()
