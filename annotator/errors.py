@@ -9,7 +9,7 @@ class AnnotatorError(Exception):
 
 
 class DiskFull(AnnotatorError):
-    """The disk is full, without partial files."""
+    """The disk is full. No partial files were left."""
 
 
 class ProjectMoved(AnnotatorError):
@@ -17,7 +17,7 @@ class ProjectMoved(AnnotatorError):
 
 
 class UnsupportedVersion(AnnotatorError):
-    """The project was made by a version of the program whose projects this one cannot open."""
+    """The project was created by a program version that this one cannot open."""
 
 
 class Forbidden(AnnotatorError):
@@ -25,7 +25,7 @@ class Forbidden(AnnotatorError):
 
 
 class NothingToLearn(AnnotatorError):
-    """No image with features is labeled present."""
+    """Training is impossible: no image with embeddings is labeled present."""
 
 
 class StorageTimeout(AnnotatorError):
@@ -33,11 +33,11 @@ class StorageTimeout(AnnotatorError):
 
 
 class RequestSkipped(StorageTimeout):
-    """A URL was skipped after unanswered requests."""
+    """A URL was not requested, because earlier requests to its server got no response."""
 
 
 class AlreadyRunning(AnnotatorError):
-    """Another process holds the lock."""
+    """Another process is already doing this and holds the lock."""
 
 
 def combine_problems(headline: str, problems: Sequence[str], max_listed: int = 50) -> AnnotatorError:
@@ -46,7 +46,7 @@ def combine_problems(headline: str, problems: Sequence[str], max_listed: int = 5
     Args:
         headline: First line.
         problems: One sentence each.
-        max_listed: Others are counted.
+        max_listed: Maximum to list. Further ones are only counted.
 
     Returns:
         The error, not raised.
@@ -58,12 +58,12 @@ def combine_problems(headline: str, problems: Sequence[str], max_listed: int = 5
 
 
 def did_you_mean(word: str, known: Iterable[str], max_listed: int = 20) -> str:
-    """Return a hint: similar names, then all.
+    """Return a hint for an unknown name: similar names, then all existing ones.
 
     Args:
         word: The unknown name.
         known: Existing names.
-        max_listed: Others are counted.
+        max_listed: Maximum to list. Further ones are only counted.
 
     Returns:
         Such as "Did you mean 'fox'? There is: fox, heron, deer."

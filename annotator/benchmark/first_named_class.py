@@ -41,7 +41,7 @@ RANDOM_NAMING = Naming()
 
 
 def draw_class_salience(classes: int, strength: float, chance: np.random.Generator) -> np.ndarray:
-    """Draw one log-normal salience factor per class, (C,). `strength` is the standard deviation of its log."""
+    """Draw log-normal salience factors (C,). `strength` is the standard deviation of their log."""
     return np.exp(strength * chance.normal(size=classes))
 
 
@@ -79,7 +79,7 @@ def choose_first_classes(truth: np.ndarray, uniform: np.ndarray, log_weights: np
 
 
 def compute_naming_rates(truth: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return per class the share of its labeled images on which it is the label, (C,), nan without images."""
+    """Return the share of clicked images with a class whose click names it, (C,), nan without images."""
     clicked = (labels == 1).any(1)
     shown = truth[clicked].sum(0)
     return np.where(shown, (labels[clicked] == 1).sum(0) / np.maximum(shown, 1), np.nan)

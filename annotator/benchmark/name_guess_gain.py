@@ -1,4 +1,4 @@
-"""The gain of predictions from class names alone: average precision on unlabeled cells, and human effort."""
+"""The gain of predictions from class names: average precision on unlabeled cells, and human effort."""
 
 import shutil
 import uuid

@@ -1,4 +1,4 @@
-"""The results of benchmarks as pictures that can be read on a white and on a black page."""
+"""Plots of benchmark results, readable on white and on black pages."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,7 +41,7 @@ def check_ending(path: Path) -> None:
 
 
 def draw_comparison(result: dict, path: Path) -> None:
-    """Draw hidden AP and test mAP per method, over shares or namings.
+    """Draw hidden AP (on unlabeled training cells) and test mAP per method, over shares or click models.
 
     The suffix of `path` selects the format.
     """
@@ -127,9 +127,9 @@ def draw_curves(result: dict, path: Path) -> None:
 
 
 def draw_recall_curves(result: dict, path: Path) -> None:
-    """Draw one panel per set and person of the first seed.
+    """Draw recall against a person's time, one panel per set and person of the first seed.
 
-    A dot marks a correct claim, a cross a premature one.
+    A dot marks the time of a correct claim to be finished, a cross that of a premature one.
     """
     rows = [row for row in result["rows"] if row["seed"] == 0]
     panels = list(dict.fromkeys((row["set"], row["person"]) for row in rows))
@@ -189,7 +189,7 @@ def _style_axes(axes: "Axes") -> None:
 
 
 def _style_percent_axes(axes: "Axes") -> None:
-    """Style the axes of a percentage by its cost."""
+    """Style axes that show a percentage against its cost."""
     axes.set_ylim(0, 101)
     axes.tick_params(colors=INK_COLOR)
     axes.patch.set_alpha(0)
@@ -202,7 +202,7 @@ def _fade_frame(axes: "Axes") -> None:
 
 
 def _draw_clicks(rows: list[dict], names: list[str], shares: list[float], ways: list[str], path: Path) -> None:
-    """Draw one panel per figure and share, one line per method."""
+    """Draw one panel per figure and share, with one line per method over click models."""
     figure = _create_figure(max(3.2 * len(shares), 0.27 * len(names) + 1.0))
     by_cell = {(row["method"], row["share"], row["clicks"]): row for row in rows}
     grid = figure.subplots(len(shares), len(FIGURE_HEADINGS), squeeze=False)

@@ -38,15 +38,15 @@ class Person:
 
     @classmethod
     def build(cls, truth: np.ndarray, *, noisy: bool, seed: int) -> "Person":
-        """Create an annotator, whose seed selects small objects and salient classes."""
+        """Create an annotator. The seed selects which objects are small and which classes salient."""
         chance = np.random.default_rng([seed, 1])
         small = truth & (chance.random(truth.shape) < SMALL_SHARE)
         return cls(truth, noisy, chance, small, draw_class_salience(truth.shape[1], SALIENCE_SPREAD, chance))
 
     def answer(self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return the answers (n,) bool to cells shown together, and the presses without Enter.
+        """Return the answers (n,) bool to cells shown together, and the number of presses without Enter.
 
-        `rows`, `columns` and preset answers `start` are (n,).
+        `rows`, `columns` and the preset answers `start` are (n,).
         """
         seen = self.truth[rows, columns]
         if not self.noisy:
@@ -60,7 +60,7 @@ class Person:
         return start ^ pressed, int(pressed.sum())
 
     def name_one(self, row: int, open_: np.ndarray) -> int | None:
-        """Return the column of the first named open class, or None if none is seen."""
+        """Return the column of the class named first among `open_` ones, or None if the person sees none."""
         seen = np.flatnonzero(self.truth[row] & open_)
         if self.noisy:
             seen = seen[~(self.small[row, seen] & (self.chance.random(len(seen)) < MISSED_SHARE))]
@@ -75,7 +75,7 @@ class Person:
 
 
 def draw_person_times(rng: np.random.Generator) -> TimeModel:
-    """Draw a person's times from the prior around the defaults."""
+    """Draw a person's answer times from the prior distribution around the default times."""
     factors = np.exp(rng.multivariate_normal(np.zeros(len(TIME_PARTS)), prior_covariance(len(TIME_PARTS))))
     return TimeModel(
         *(getattr(DEFAULT_TIMES, part) * factor for part, factor in zip(TIME_PARTS, factors.tolist(), strict=True))

@@ -52,7 +52,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
 
 
 def find_content_conflicts(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
-    """Return a sentence per conflict between duplicate images, by `ids`."""
+    """Return a sentence per conflict between labels of duplicate images. `ids` are image ids by name."""
     first: dict[tuple[int, str], TrueLabel] = {}
     problems: list[str] = []
     for label in labels:

@@ -1,7 +1,7 @@
-"""The command line, one file per kind of command: parse, call one function, print.
+"""The command line: parse, call one function, print. Each file holds one kind of command.
 
-options.py and printing.py hold what the commands share. Only the commands that train, measure, or show a method in full
-load torch. Begin with project.py.
+options.py and printing.py hold what commands share. Only commands that train, measure, or show a method in
+full load torch. Start with project.py.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The command that turns auto-accept on or rules out a class, shows what was accepted, and takes it back."""
+"""The command for auto-accept: turn it on, list or undo acceptances, mark a class absent everywhere."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -88,7 +88,7 @@ def accept(
 
 
 def _rule_out_class(db, name: str, by: str | None, as_json: bool) -> None:
-    """Rule out a class by its name, and print what that did."""
+    """Mark a class absent on all its unanswered images, and print the result."""
     from annotator.quality import rule_out
     from annotator.store.classes import classes
 
@@ -105,7 +105,7 @@ def _rule_out_class(db, name: str, by: str | None, as_json: bool) -> None:
 
 
 def build_auto_accept_status(db, outcomes: list) -> dict:
-    """Return the guarantee, the outcomes of this check, and every acceptance so far, newest first, as JSON values."""
+    """Return guarantee, counts, this check's outcomes and all acceptances, newest first, as JSON values."""
     from annotator.quality import guarantee
     from annotator.store.classes import classes
     from annotator.store.labels import auto_accepted

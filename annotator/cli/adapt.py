@@ -1,4 +1,4 @@
-"""The commands that adapt a network to the answers of a project, list and take home what came of it, and measure it."""
+"""The commands that adapt a backbone to a project's answers, and list, copy and measure the results."""
 
 import sys
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The command that shows how well people agree."""
+"""The command that shows the agreement between annotators."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The commands that say who is asked what: fixed shares, answers of several people, known answers."""
+"""The commands for assignments: fixed ones, images for several annotators, and reference images."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The commands that list networks, fetch and measure them, and compare them on the answers of a project."""
+"""The commands that list, download and measure backbones, and compare them on a project's answers."""
 
 import sys
 from collections.abc import Callable
@@ -23,7 +23,7 @@ AcceptLicense = Annotated[
 
 
 def make_license_prompt(accept: bool) -> Callable[[License], bool]:
-    """Return a function that shows a licence and returns whether it is accepted: by the option, or at the terminal."""
+    """Return a function that shows a license and returns whether `accept` or the terminal user accepts it."""
 
     def accepts(licence: License) -> bool:
         print(escape_unprintable(f"{licence.title}: {licence.sentence} {licence.url}"), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The commands that back a project up and bring it back."""
+"""The commands that back up and restore a project."""
 
 from pathlib import Path
 from typing import Annotated

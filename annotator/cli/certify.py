@@ -1,4 +1,4 @@
-"""The commands that measure the quality of the labels: the certificate, and the audits it rests on."""
+"""The commands that measure label quality: the quality report and its audits of random samples."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -161,5 +161,5 @@ def audit(
 
 
 def shorten_figure(figure: str) -> str:
-    """Return a figure for the table, without the reason why it was not measured, which is printed below."""
+    """Return a figure for the table, without the reason why it was not measured (printed below)."""
     return figure.partition(" (")[0] if figure.startswith("not measured") else figure

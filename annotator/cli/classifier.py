@@ -1,4 +1,4 @@
-"""The commands that take a classifier home, and run one on a folder of images."""
+"""The commands that export a classifier, and run one on a folder of images."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command that examines a project and derives again what follows from decisions."""
+"""The command that checks a project and recomputes everything derived from decisions."""
 
 from dataclasses import asdict
 from typing import Annotated

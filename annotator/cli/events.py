@@ -1,4 +1,4 @@
-"""The command that finds events, shows them in numbers, and changes them."""
+"""The command that finds events (bursts of images), counts them, and changes them."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -63,7 +63,7 @@ def events(
 
 
 def _apply_change(db: Any, wanted: dict[str, Any], by: str | None) -> tuple[Any, list[str]]:
-    """Make the one change that is wanted, or none; return the events after it, and what was done in words."""
+    """Apply the requested change, at most one, and return the new events and a description."""
     from annotator.store.events import project_events
     from annotator.store.images import images
 

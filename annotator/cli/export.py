@@ -1,4 +1,4 @@
-"""The commands that write the data set out, and compare what was written."""
+"""The commands that export the data set, list export versions and compare them."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 def add_export_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter **values of a command by one parameter for each row of OPTIONS, after --format."""
+    """Replace the **values parameter of a command by one parameter per row of OPTIONS, after --format."""
     own = signature(command)
     *names, _ = own.parameters.values()
     place = list(own.parameters).index("kind") + 1

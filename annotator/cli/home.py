@@ -1,4 +1,4 @@
-"""The commands that open the start page: of several projects behind one address, and with the sample images."""
+"""The commands that open the start page of several projects, or a demo with the sample images."""
 
 import contextlib
 from pathlib import Path
@@ -150,7 +150,7 @@ def demo(
 
 
 def _choose_folders(paths: list[Path] | None) -> list[Path]:
-    """Return the folders to open, which are remembered where they were named; without any, those opened last."""
+    """Return the named folders and remember them, or else those opened last."""
     from annotator.store.networks import machine_settings
 
     if paths:
@@ -165,7 +165,7 @@ def _choose_folders(paths: list[Path] | None) -> list[Path]:
 
 
 def _parse_roots(text: str) -> list[Path]:
-    """Return the folders in which images may be looked for. Raises AnnotatorError for those that are missing."""
+    """Return the folders in which users may browse for images. Raises AnnotatorError for missing ones."""
     roots = [Path(part.strip()).expanduser() for part in text.split(",") if part.strip()]
     if missing := [str(root) for root in roots if not root.is_dir()]:
         raise AnnotatorError(f"--roots: {', '.join(missing)} is no folder. Is the path spelled right?")

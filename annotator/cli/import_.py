@@ -1,4 +1,4 @@
-"""The commands that bring data in, list what was brought in, and take it back."""
+"""The commands that import data, list imports and undo them."""
 
 import json
 import sys
@@ -61,7 +61,7 @@ MAX_CLASSES_SHOWN = 12  # classes that are not named alike
 
 
 class Conflicts(StrEnum):
-    """Values of --conflicts: answers that differ from the source stay, or are replaced."""
+    """Values of --conflicts: keep or replace answers that differ from the source."""
 
     KEEP = "keep"
     REPLACE = "replace"
@@ -208,7 +208,7 @@ def _add_scores(
 
 
 def _register_in_place(project: Path, source: "Address | Path", unused: Sequence[str], as_json: bool) -> None:
-    """Add the images at an address without copying them; there is no preview and no question."""
+    """Add the images at a URL or path without copying them, preview or questions."""
     from annotator.exchange.imports.import_messages import describe_registration
     from annotator.exchange.project_setup import set_up_project
 
@@ -237,7 +237,7 @@ def _build_interrupted_error(project: Path, plan: "ImportPlan | None") -> Annota
 
 
 def _ask_about_doubts(plan: "ImportPlan", choices: "ImportOptions") -> "ImportOptions":
-    """Ask the person what the source means, question after question, and return the choices that settle it."""
+    """Ask the user each open question about the source's meaning, and return the completed choices."""
     from dataclasses import replace
 
     from annotator.exchange.reading.interpretation_messages import format_value
@@ -259,7 +259,7 @@ def _ask_about_doubts(plan: "ImportPlan", choices: "ImportOptions") -> "ImportOp
 
 
 def _confirm_import() -> bool:
-    """Ask the person whether to import, and return the answer. Raises AnnotatorError where nobody can be asked."""
+    """Ask the user whether to import, and return the answer. Raises AnnotatorError without a terminal."""
     if not sys.stdin.isatty():
         raise AnnotatorError(
             "Nothing was imported: there is no terminal to ask on. Add --yes to import without asking."

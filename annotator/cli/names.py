@@ -1,4 +1,4 @@
-"""The commands about guesses from the names of classes: on or off, texts of classes, and what the guesses bring."""
+"""The commands for predictions from class names: on or off, class texts, and their measured gain."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -101,7 +101,7 @@ def bench_names(
 
 
 def _parse_texts(db: Any, words: list[str]) -> dict[int, list[str]]:
-    """Return class id -> texts from the words of `--text`. Raises AnnotatorError listing all that is wrong."""
+    """Return texts by class id from `--text` values. Raises AnnotatorError listing all problems."""
     from annotator.store.classes import classes
 
     changes: dict[int, list[str]] = {}
@@ -121,7 +121,7 @@ def _parse_texts(db: Any, words: list[str]) -> dict[int, list[str]]:
 
 
 def _build_facts(db: Any) -> dict[str, Any]:
-    """Return the texts and guesses of all classes, and the settings of guessing, as JSON values."""
+    """Return the settings of class name predictions, and texts and weight per class, as JSON values."""
     from annotator.exchange.predictions.known_sources import load_known_sources
     from annotator.store.classes import classes, name_texts
     from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that they read alike."""
+"""Arguments and options that several commands share, so that they behave alike."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ MethodName = Annotated[
 
 
 class Commas(StrEnum):
-    """Values of --commas: a name with commas is split into several classes, or stays one."""
+    """Values of --commas: split a name with commas into several classes, or keep it as one."""
 
     SPLIT = "split"
     KEEP = "keep"
@@ -38,7 +38,7 @@ CommasOption = Annotated[
 
 
 class DefaultListGroup(TyperGroup):
-    """`annotator classes PROJECT` is `annotator classes list PROJECT`."""
+    """A command group whose default command is `list`, as in `annotator classes PROJECT`."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -89,13 +89,13 @@ SaveReading = Annotated[Path | None, _build_option("Write how the source is read
 
 
 def build_reading(options: Mapping[str, Any]) -> "ReadingOptions":
-    """Return the reading that the options of a command give; those of a file count where no option is given.
+    """Return how to interpret a source, from command options, or else from the file named by --reading.
 
     Args:
         options: The arguments of the command by name.
 
     Raises:
-        AnnotatorError: The file cannot be read, or an option has a value that it cannot have; lists all.
+        AnnotatorError: An unreadable file or invalid options, all listed.
     """
     from annotator.exchange.reading.reading_file import check_reading, load_reading, parse_option
     from annotator.exchange.reading.reading_options import ReadingOptions
@@ -110,7 +110,7 @@ def build_reading(options: Mapping[str, Any]) -> "ReadingOptions":
 
 
 def format_options(decided: "Sequence[Interpretation]", reading: "ReadingOptions") -> str:
-    """Return the options that repeat a reading, as a person types them."""
+    """Format the command-line options that repeat this interpretation of a source."""
     from annotator.exchange.reading.reading_file import format_reading_options
 
     return " ".join(shlex.quote(word) for word in format_reading_options(decided, reading))

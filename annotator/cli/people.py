@@ -1,4 +1,4 @@
-"""The commands that show how each person answers, and how fast."""
+"""The commands that show each annotator's answers and speed."""
 
 import math
 from pathlib import Path
@@ -99,7 +99,7 @@ def _print_by_class(measured: "list[AnnotatorFigures]") -> None:
 
 
 def _format_figures(figures: "AnswerFigures") -> tuple[str, str, str]:
-    """Return three cells: seconds an answer, the share of answers that agree with others, what others changed."""
+    """Return table cells: seconds per answer, agreement with others, and answers changed by others."""
     seconds = "too few answers" if math.isnan(figures.seconds.low) else _format_number(figures.seconds)
     return (
         seconds if figures.timed else "-",

@@ -1,4 +1,4 @@
-"""The commands for predictions of other models, and for the tokens by which programs send them."""
+"""The commands for predictions of other models, and for the access tokens of programs that send them."""
 
 import json
 import time
@@ -28,7 +28,7 @@ MAX_CLASSES_SHOWN = 12  # classes that are named alike
 
 
 class Scale(StrEnum):
-    """Values of --scale."""
+    """Values of --scale: predictions are probabilities or uncalibrated scores."""
 
     PROBABILITY = "probability"
     SCORE = "score"
@@ -182,7 +182,7 @@ def _print_stored(source: Any) -> None:
 
 
 def _print_sources(db: Any, as_json: bool) -> None:
-    """Print the sources, the share of the project that each covers, and its weight in the current run."""
+    """Print each prediction source with its project coverage and its weight in the current run."""
     from annotator.exchange.predictions.known_sources import load_known_sources
 
     known = load_known_sources(db)

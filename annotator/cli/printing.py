@@ -1,7 +1,7 @@
-"""How results look on a terminal, and through a pipe.
+"""Output of results on a terminal, or through a pipe.
 
-Tables and progress bars are drawn by rich, which is given text and never markup. Through a pipe there are no colours
-and no progress bars, and a line is as long as its content.
+Tables and progress bars are drawn by rich, from text and never markup. Through a pipe there are no colors or
+progress bars, and lines are not wrapped.
 """
 
 import json
@@ -36,9 +36,9 @@ MAX_REASONS, MAX_EXAMPLES = 20, 5  # groups of kept-out files that are printed, 
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:
-    r"""Return the text with characters escaped (\x1b, \u202e, \udce9) that would do more than show themselves.
+    r"""Escape characters that could control a terminal or are unprintable, such as \x1b, \u202e and \udce9.
 
-    Such a character may move the cursor, colour the line, hide letters or break the output.
+    Such a character may move the cursor, color the line, hide characters or break the output.
 
     Args:
         text: The text.
@@ -55,10 +55,10 @@ def _escape_letter(letter: str) -> str:
 
 
 class EscapingStream:
-    """A text stream that never passes on what `printable` escapes, whoever writes to it.
+    """A text stream that applies `escape_unprintable` to everything written to it.
 
     Attributes:
-        stream: What it writes to; only rich, which is given escaped text, may write there itself.
+        stream: The stream below. Only rich, which receives escaped text, may write to it directly.
     """
 
     def __init__(self, stream: TextIO, keep: str):
@@ -79,13 +79,13 @@ class EscapingStream:
 
 
 def guard_terminal() -> None:
-    """Escape all that is printed from now on, so that names which come from others are no control sequences."""
+    """Escape everything printed from now on, so that untrusted names cannot send control sequences."""
     sys.stdout = EscapingStream(sys.stdout, "\n\t")
     sys.stderr = EscapingStream(sys.stderr, "\n\t\r")
 
 
 def install_notice_printer() -> None:
-    """Show warnings for people as one line each, without the place in the code that others have."""
+    """Print each Notice as one warning line, without the code location that other warnings have."""
     before = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
@@ -121,7 +121,7 @@ def _unwrap_stream(stream: TextIO | EscapingStream) -> TextIO:
 
 
 def print_by_reason(bad: Iterable[BadFile], description: str) -> None:
-    """Print the number of files with each reason, and the names of a few of them; `what` says what they are."""
+    """Print the number of files per reason and a few names. `description` is a word such as "skipped"."""
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {}
     for file in bad:
@@ -139,9 +139,9 @@ def print_by_reason(bad: Iterable[BadFile], description: str) -> None:
 
 @contextmanager
 def show_progress(title: str) -> Iterator[Callable[..., None]]:
-    """Show a bar with the time remaining for the block, on a terminal only.
+    """Show a progress bar with the remaining time during the block, on a terminal only.
 
-    Yields the function that updates it: (done, of, title); `of` is 0 where it is not known, `title` may be left out.
+    Yields the function that updates it: (done, of, title). `of` is 0 if unknown, `title` is optional.
     """
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -166,16 +166,16 @@ def show_progress(title: str) -> Iterator[Callable[..., None]]:
 
 
 def make_step_callback(show: Callable[..., None]) -> StepCallback:
-    """Return a function (step, done, of) that shows the steps of a work on one bar.
+    """Return a function (step, done, of) that shows the steps of one job on a single progress bar.
 
     Args:
-        show: Updates the bar: what `progress` yields.
+        show: Updates the bar, as yielded by `show_progress`.
     """
     return lambda what, done, of: show(done, of, what)
 
 
 def print_result(value: object, as_json: bool, text: Callable[[], None]) -> None:
-    """Print the result of a command: the value as one line of JSON where that was asked for, else call `text`."""
+    """Print a command's result: one line of JSON if `as_json`, else by calling `text`."""
     # Escaped beyond ASCII: what the guard of the terminal would escape, in its own way, would be no JSON any more.
     if as_json:
         print(json.dumps(value))
@@ -184,7 +184,7 @@ def print_result(value: object, as_json: bool, text: Callable[[], None]) -> None
 
 
 def print_json(value: dict, **lists: Iterable[object]) -> None:
-    """Print a JSON object on one line: `value`, and `lists`, whose items are made and printed one after the other."""
+    """Print a JSON object on one line: `value`, then `lists`, whose items are generated one by one."""
     sys.stdout.write(json.dumps(value)[:-1])
     for name, items in lists.items():
         sys.stdout.write(f", {json.dumps(name)}: [")
@@ -195,7 +195,7 @@ def print_json(value: dict, **lists: Iterable[object]) -> None:
 
 
 def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[BadFile]) -> None:
-    """Print the state of a project (snapshot/project_status.py), and its files and images with a problem."""
+    """Print a project's state (snapshot/project_status.py), its rejected files and missing images."""
 
     def format_counts(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
@@ -273,7 +273,7 @@ def _describe_source(source: str) -> str:
 
 
 def _describe_origin(event: DecisionRecord) -> str:
-    """Return who decided it in the source of the import, in words; "" for a decision made here."""
+    """Describe who gave an imported answer in its source, or return "" for answers given here."""
     if event.origin is None:
         return ""
     who, how, at = event.origin
@@ -310,7 +310,7 @@ def format_parameters(parameters: dict) -> str:
 
 
 def print_methods(methods: list[dict], default: str) -> None:
-    """Print all methods: what each assumes of a cell that nobody answered, its parameters, its source."""
+    """Print all methods: what each assumes about unanswered cells, its parameters and its source."""
     width = max(len(method["name"]) for method in methods)
     indent = " " * (width + 2)
     page = min(LINE_CHARACTERS, max(shutil.get_terminal_size((LINE_CHARACTERS, 24)).columns - 1, width + 42))
@@ -328,7 +328,7 @@ def print_methods(methods: list[dict], default: str) -> None:
 
 
 def print_method(method: dict) -> None:
-    """Print one method in full (show.with_details)."""
+    """Print one method in full, as built by `show.build_method_details`."""
     print(f"{method['name']}: {method['title']}")
     print(f"  {describe_method_source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")

@@ -1,4 +1,4 @@
-"""The commands that make a project and open it."""
+"""The commands that create and open a project."""
 
 from enum import StrEnum
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command that lists, declares, previews and takes back relations of classes."""
+"""The command that lists, declares, previews and undoes class relations."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -161,7 +161,7 @@ def relations(
 
 
 def _ensure_classes(db: Any, pairs: list[tuple[str, str]], add: bool, by: str | None) -> None:
-    """Add the classes of these pairs that the project lacks, or refuse them."""
+    """Add the classes of these pairs that the project lacks if `add`, else raise AnnotatorError."""
     from annotator.store.classes import classes
 
     known = classes.load_classes_by_name(db)

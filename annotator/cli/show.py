@@ -1,4 +1,4 @@
-"""The commands that list: suggestions, the state of a project, the methods."""
+"""The commands that list suggestions, project state, image history, methods and formats."""
 
 import inspect
 import sys
@@ -140,7 +140,7 @@ def formats(as_json: AsJson = False) -> None:
 
 
 def build_method_json(entry: MethodEntry) -> dict:
-    """Return what the table of methods says of one as JSON values."""
+    """Return a method's entry in the method table as JSON values."""
     keys = ("name", "title", "paper", "year", "url", "assumes", "full_labels", "reproduced")
     return {key: getattr(entry, key) for key in keys} | {
         "needs": list(entry.all_needs),
@@ -151,7 +151,7 @@ def build_method_json(entry: MethodEntry) -> dict:
 
 
 def build_method_details(entry: MethodEntry) -> dict:
-    """Return a method as JSON values, with everything that its class declares; loads torch."""
+    """Return a method's table entry and everything that its class declares, as JSON values. Loads torch."""
     from spmll.methods import METHODS
 
     method = METHODS[entry.name]
@@ -169,7 +169,7 @@ def build_method_details(entry: MethodEntry) -> dict:
 
 
 def read_parameter_docs(method: type) -> str:
-    """Return what the class says of its parameters in `__init__`, or in the dataclass above it that declares them."""
+    """Return the docstring that describes a method's parameters: of `__init__`, or of its base dataclass."""
     if "__dataclass_fields__" not in dir(method):
         return inspect.getdoc(method.__init__) or ""
     declares = next(base for base in method.__mro__ if "__dataclass_fields__" in vars(base))

@@ -1,4 +1,4 @@
-"""The command that asks a vision-language model on a server about all images."""
+"""The command that prelabels all images with a vision-language model on a server."""
 
 import os
 import signal
@@ -125,7 +125,7 @@ def tag(
 
 
 def _confirm_sending(url: str, watched: bool) -> bool:
-    """Ask on a terminal whether images may leave this machine; False where nobody can be asked."""
+    """Ask on a terminal whether images may leave this machine. Returns False without a terminal."""
     if watched or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     host = urlsplit(url).hostname or url

@@ -1,4 +1,4 @@
-"""The commands that do in a script what people and the worker do in the app: embed, train, decide, undo."""
+"""The commands that script the work of annotators and the worker: embed, train, decide, undo."""
 
 import sys
 import uuid

@@ -30,7 +30,7 @@ OBJECT_STORE_BYTES = 512 << 20  # shared memory of a cluster that is started her
 
 @dataclass(frozen=True)
 class ClusterUse:
-    """A command's use of a cluster, for messages.
+    """What error messages say about a command that uses a cluster.
 
     Attributes:
         cluster: Value of --on.
@@ -114,7 +114,7 @@ def _connect(address: str, is_own: bool, use: ClusterUse) -> Iterator[Any]:
 
 
 def _init_ray(ray: Any, options: dict[str, Any]) -> None:
-    """Connect, retrying once because gRPC forks sometimes die (GRPC_ENABLE_FORK_SUPPORT=0 helps)."""
+    """Connect to Ray, retrying once because gRPC forks sometimes die (GRPC_ENABLE_FORK_SUPPORT=0 helps)."""
     try:
         ray.init(**options)
     except ConnectionError as error:
@@ -137,7 +137,7 @@ def _restore_sigterm_handler() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _set_ray_environment(is_own: bool) -> Iterator[None]:
-    """Set Ray's environment variables, with a token for an own cluster."""
+    """Set Ray's environment variables within the block, with a token if this command owns the cluster."""
     wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     wanted |= {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # else it waits at SIGTERM, for its own processes to end
     if is_own and "RAY_AUTH_MODE" not in os.environ:
@@ -155,7 +155,7 @@ def _set_ray_environment(is_own: bool) -> Iterator[None]:
 
 
 def build_missing_program_error(use: ClusterUse, error: Exception) -> AnnotatorError:
-    """Return the error of a head without a complete annotator."""
+    """Return the error for a cluster head that lacks a complete installation of annotator."""
     return AnnotatorError(
         f"The head of the Ray cluster ({use.cluster}) has no complete annotator ({_first_line(error)}).\n"
         "    Install the same version there as here: pip install 'multilabel-annotator[cluster]'"
@@ -163,7 +163,7 @@ def build_missing_program_error(use: ClusterUse, error: Exception) -> AnnotatorE
 
 
 def build_cluster_lost_error(use: ClusterUse, error: Exception) -> AnnotatorError:
-    """Return the error of a cluster lost during work."""
+    """Return the error for a cluster lost during work."""
     return AnnotatorError(
         f"The Ray cluster ({use.cluster}) does not answer any more: {_first_line(error)}.\n    {use.recovery_advice}"
     )
@@ -223,7 +223,7 @@ def _translate_error(address: str, error: Exception, use: ClusterUse) -> Annotat
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error's first line, joined with the last after a colon."""
+    """Return an error's first line, with the last line appended if the first ends with a colon."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]).rstrip(".")
 

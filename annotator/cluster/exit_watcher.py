@@ -27,7 +27,7 @@ except OSError:
 
 @contextlib.contextmanager
 def report_sudden_exit(text: str) -> Iterator[None]:
-    """Write `text` to standard error if the process ends inside."""
+    """Write `text` to standard error if the process dies within the block."""
     # It inherits no pipe of other processes; without -S and -I the folder or the environment could bring code in.
     watch = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _WATCHER_SCRIPT, str(os.getpid()), text],

@@ -1,4 +1,4 @@
-"""A machine of a Ray cluster: its name, why it is left out, and the errors when no machine can be used."""
+"""The machines of a Ray cluster: names, reasons for exclusion, and the error if none is usable."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from annotator.errors import AnnotatorError
 
 @dataclass
 class Machine:
-    """A machine of the cluster; subclasses add the work that it has.
+    """A machine of the cluster. Subclasses add its work.
 
     Attributes:
-        exclusion_reason: The reason why it is left out; "" if it is not.
+        exclusion_reason: Why the machine is not used, or "".
     """
 
     node_id: str
@@ -27,12 +27,12 @@ def choose_machine_name(node: Mapping[str, Any], machines: Iterable[Machine]) ->
 
 
 def describe_excluded_machines(machines: Iterable[Machine]) -> list[str]:
-    """Return one sentence for each machine that is left out, with the reason."""
+    """Return one sentence per excluded machine, with the reason."""
     return [f"{one.name} is left out: {one.exclusion_reason}" for one in machines if one.exclusion_reason]
 
 
 def build_no_cores_error(cluster: str) -> AnnotatorError:
-    """Return the error for a cluster none of whose machines has a core."""
+    """Return the error for a cluster whose machines have no cores."""
     return AnnotatorError(
         f"The cluster ({cluster}) offers no cores to work with. Machines join it with: ray start "
         "--address=HEAD:6379 --num-cpus=8"

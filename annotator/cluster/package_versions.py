@@ -9,10 +9,10 @@ OPEN_CLIP_PACKAGE = "open_clip_torch"  # where a network of it is used
 
 
 def get_package_versions(*extra_packages: str) -> dict[str, str]:
-    """Return the versions that must match: Python's minor, packages without build.
+    """Return the versions that must match: Python major.minor, and packages without build suffix.
 
     Args:
-        extra_packages: Packages that machines must have.
+        extra_packages: Further packages to compare.
     """
     return {"Python": ".".join(platform.python_version_tuple()[:2])} | {
         name: _get_version(name) for name in COMPARED_PACKAGES + extra_packages
@@ -25,7 +25,7 @@ def list_extra_packages(backbone: str) -> tuple[str, ...]:
 
 
 def find_version_mismatch(wanted: dict[str, str]) -> str:
-    """Return why this machine's versions do not match, or ""."""
+    """Return why this machine's versions differ from the `wanted` ones, or ""."""
     here = {"Python": get_package_versions()["Python"]}
     differing: list[str] = []
     for name, version in wanted.items():

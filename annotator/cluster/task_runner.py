@@ -1,7 +1,7 @@
 """Calls of one function on the machines of a Ray cluster.
 
-Lost calls are resent, with Ray's retries off because they would reach unfit machines. CALLS_PER_CORE bounds
-memory. A very slow call is sent twice when idle, and the first result counts.
+Lost calls are resent here, because Ray's own retries would reach excluded machines. CALLS_PER_CORE bounds
+memory. A very slow call is sent to a second, idle machine, and the first result counts.
 """
 
 import math
@@ -42,14 +42,14 @@ class CallResult:
 
 @dataclass
 class TaskMachine(Machine):
-    """A machine of the cluster, with its calls.
+    """A machine of the cluster, with its running calls.
 
     Attributes:
-        cores: The number of calls at once; each is counted as `share` of one of Ray's cores.
-        pending_check: A reference to its answer whether it can do the work; None once it has answered.
-        sees_files: Whether it can read the files of Tasks.files.
-        calls: The number of calls that it has.
-        failures: The number of calls in a row that it could not do; until `rests_until` it gets no other for that.
+        cores: Number of parallel calls. Each reserves `cores_per_call` of Ray's cores.
+        pending_check: Reference to the running check of the machine, None once it has finished.
+        sees_files: Whether it can read TaskRunner.files.
+        calls: Number of calls sent and not finished.
+        failures: Number of calls lost in a row. The machine gets none until `rests_until` (monotonic seconds).
     """
 
     cores: int
@@ -67,7 +67,7 @@ class TaskMachine(Machine):
         return is_ready and self.calls < CALLS_PER_CORE * self.cores
 
     def record_failure(self, reason: str) -> None:
-        """Count a call lost by the machine, excluding it after MAX_LOSSES in a row."""
+        """Count a call that the machine lost, and exclude it after MAX_LOSSES in a row."""
         self.failures += 1
         self.rests_until = time.monotonic() + MACHINE_CHECK_SECONDS
         if self.failures >= MAX_LOSSES:
@@ -85,13 +85,13 @@ class _Call:
 
 @dataclass
 class TaskRunner:
-    """The calls of `function(shared, argument)` on the machines of a cluster.
+    """A runner of `function(shared, argument)` calls on the machines of a cluster.
 
     Attributes:
-        use: The use of the cluster, for messages.
-        function: A function of a module that every machine has.
-        shared: The first argument of all calls; it is sent to the cluster once.
-        files: (path, bytes) that each machine is asked to look for, for `TaskMachine.sees_files`.
+        use: Command and cluster, for error messages.
+        function: A module-level function that every machine has.
+        shared: The first argument of all calls, sent to the cluster once.
+        files: (path, bytes) that each machine checks for, see `TaskMachine.sees_files`.
     """
 
     ray: Any
@@ -208,7 +208,7 @@ class TaskRunner:
         return function.options(num_cpus=share, max_retries=0, scheduling_strategy=here)
 
     def _find_straggler(self) -> _Call | None:
-        """Return the oldest call if its machine may hang, else None."""
+        """Return the oldest running call if it takes so long that its machine may hang, else None."""
         patience = max(MIN_STRAGGLER_SECONDS, STRAGGLER_FACTOR * CALLS_PER_CORE * self.mean_seconds)
         calls = [call for call, _ in self._pending.values() if call.copies_out == 1 and not call.is_over]
         oldest = min(calls, key=lambda call: call.sent_at, default=None)
@@ -216,7 +216,7 @@ class TaskRunner:
         return oldest if slow else None
 
     def _wait_for_results(self) -> list[Any]:
-        """Return finished references, waiting at most WAIT_SECONDS."""
+        """Return the references of finished calls, waiting at most WAIT_SECONDS."""
         waiting = [machine.pending_check for machine in self.machines.values() if machine.pending_check is not None]
         waiting += self._pending
         if not waiting:
@@ -284,7 +284,7 @@ _NO_MORE = object()
 
 
 def _check_machine(wanted: dict[str, str], files: list[tuple[Path, int]]) -> tuple[str, bool]:
-    """Return this machine's mismatch ("" if usable) and whether it sees the files."""
+    """Return this machine's version mismatch ("" if none), and whether it can read the files."""
     return find_version_mismatch(wanted), bool(files) and all(_has_file(path, size) for path, size in files)
 
 

@@ -1,4 +1,4 @@
-"""Selection of the bands shown of multi-band images."""
+"""Selection of the three bands that are displayed of multi-band images."""
 
 import time
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ class BandChoiceResult:
     """The result of a band selection.
 
     Attributes:
-        changed: Ids of registered images whose shown bands changed.
+        changed: Number of registered images whose displayed bands changed.
         added: Number of new images.
-        bad: Files still left out.
+        bad: Files still not registered.
         seconds: Estimated analysis time.
     """
 
@@ -46,9 +46,9 @@ class BandChoiceResult:
 def choose_bands(
     db: Database, three: BandTriple, count: int | None = None, progress: ProgressCallback | None = None
 ) -> BandChoiceResult:
-    """Show these bands from now on, and register the files that waited for the choice.
+    """Display these bands from now on, and register the image files that waited for the choice.
 
-    Derived pictures and features are computed again, labels stay. The call is idempotent.
+    Thumbnails and embeddings are computed again, labels stay. The call is idempotent.
 
     Args:
         three: Red, green and blue band, from 1.

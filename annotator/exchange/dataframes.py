@@ -123,7 +123,7 @@ def load_suggestions(db: Database, class_: str | None = None, n: int = 100) -> "
     The table is empty before the first training.
 
     Args:
-        class_: Name of the only class, or None for all.
+        class_: Name of the class to restrict to, or None for all.
     """
     import pandas as pd
 

@@ -39,7 +39,9 @@ run_app(build_page_app(access=how), how)
 """,
 )
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([page_alone.__name__])
+# A module that is found without the paths of this process, which the fork server does not have: it skips a module that it
+# cannot import, and each server then loads Streamlit anew.
+_FORKS.set_forkserver_preload(["annotator.ui.server"])
 # Below the ports that the system gives to connections, and others for every run of the tests on this machine.
 FIRST_PORT = random.randrange(10_000, 30_000)
 

@@ -14,7 +14,7 @@ Tasks = dict[tuple[float, Naming], list[Task]]
 
 @dataclass(frozen=True)
 class Cell:
-    """The parameters of one training: a "trial" to choose settings by validation mAP, or a "result" to report."""
+    """One training's parameters: a "trial" to choose settings by validation mAP, or a "result" to report."""
 
     kind: str
     method: str

@@ -50,7 +50,7 @@ class Network:
 
 
 def make_network_recipe(name: str, choice: Choice, network: Network) -> TrainingRecipe:
-    """Return the paper's training settings (or shared ones without a paper), changed by `choice` and `network`."""
+    """Return the paper's training settings, or else shared ones, changed by `choice` and `network`."""
     published = (METHODS[name].published or shared_protocol())[network.published_set]
     of_paper = "fp32" if torch.device(network.device).type == "cpu" else published.precision
     return replace(

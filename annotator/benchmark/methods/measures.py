@@ -46,14 +46,14 @@ def compute_at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.nd
 
 
 def compute_separation(probabilities: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> float:
-    """Return the Wasserstein distance between probabilities of unseen positives and of negatives, in [0, 1].
+    """Return the Wasserstein distance of unseen positives' probabilities to negatives', in [0, 1] or nan.
 
     Args:
         probabilities: (n, C), nan columns are ignored.
         truth: (n, C) bool.
         observed: (n, C) bool, positives visible in training.
 
-    It is nan if there are none. Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"),
+    Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"),
     fig. 3.
     """
     unseen = ~observed & np.isfinite(probabilities)

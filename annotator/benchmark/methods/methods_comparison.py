@@ -260,7 +260,7 @@ def _make_row(name: str, share: float, naming: Naming, results: Sequence[dict]) 
 
 
 def add_differences(rows: list[dict]) -> list[dict]:
-    """Return the rows, with differences to the same method trained on random clicks (`_over_random`) added."""
+    """Return the rows, with gains over the same method on random clicks (`_over_random`) added."""
     random = {(row["method"], row["share"]): row for row in rows if row["clicks"] == RANDOM_NAMING.label}
     return [
         row

@@ -134,7 +134,7 @@ class Task:
         return compute_separation(probabilities, self.truth[self.val], self.val_observed)
 
     def compute_chance(self) -> float:
-        """Return the share of positives among unlabeled training cells, the average precision of a random order."""
+        """Return the share of positives among unlabeled cells, the average precision of a random order."""
         hidden = self.truth[self.train][self.labels == UNSEEN]
         return float(hidden.mean()) if len(hidden) else 0.0
 

@@ -35,7 +35,7 @@ class Pace:
 
 
 class Duration:
-    """The expected seconds of comparisons on one data set, timing each network once."""
+    """An estimator of the seconds that comparisons on one data set take. It times each network once."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ def measure_pace(dataset: DataSet, name: str, choice: Choice, network: Network) 
     """Train and predict a few batches and return their pace.
 
     Args:
-        network: Has a batch size and two epochs, the first as warm-up.
+        network: Must have a batch size and two epochs. The first epoch is a warm-up.
 
     Raises:
         ValueError: From training.
@@ -122,7 +122,7 @@ def measure_pace(dataset: DataSet, name: str, choice: Choice, network: Network) 
 def measure_step_seconds(dataset: DataSet, options: Options) -> float:
     """Return the seconds of one linear training step.
 
-    Features are zeros. Labels are the whole set's, because some methods learn a number for each.
+    Features are zeros. Labels are those of the whole set, because some methods learn a parameter per label.
     """
     (name,) = options.methods
     method, batch = make_method(name, **options.parameters.get(name, {})), max(cole.BATCH_SIZES)

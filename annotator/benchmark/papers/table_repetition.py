@@ -87,7 +87,7 @@ def _resolve_options(cell: PaperCell, changes: dict[str, Any]) -> Options | None
 
 @dataclass(frozen=True)
 class RowMark:
-    """The mark of a finished row, used only for duration estimates."""
+    """A stored mark that a table row is finished, used only for duration estimates."""
 
     work: Work
     parameters: dict[str, Any]
@@ -197,7 +197,7 @@ def format_rows(result: dict) -> list[list[str]]:
 
 
 def list_remarks(result: dict) -> list[str]:
-    """Return sentences on open, failed and annotated rows."""
+    """Return notes on rows, and why rows failed or cannot be repeated."""
     said = []
     for row in result["rows"]:
         for word in ("open", "failed"):

@@ -1,6 +1,6 @@
-"""The printed tables of papers, and the comparison for each figure (tables.json).
+"""The printed tables of papers, and the comparison that repeats each figure (tables.json).
 
-Figures without one are open.
+Figures without such a comparison are called open.
 """
 
 import json
@@ -24,13 +24,13 @@ OPTION_NAMES = {"changed": "--set", "shares": "--share", "strengths": "--salienc
 
 @dataclass(frozen=True)
 class PaperCell:
-    """One figure of a table.
+    """One figure of a paper's table, and the options that repeat it.
 
     Attributes:
         regime: "linear", "finetune", or "lem" (LAGC's network).
-        paper: Printed percent, None if missing or only drawn.
-        changes: Fields of Options that repeat it, if possible.
-        open: Why not, or "".
+        paper: Printed percent, None if missing or only shown in a plot.
+        changes: Fields of Options that repeat it, None if it cannot be repeated.
+        open: The reason why it cannot be repeated, or "".
     """
 
     table: str
@@ -44,10 +44,10 @@ class PaperCell:
     note: str
 
     def make_options(self, **others: Any) -> Options:
-        """Return the comparison's options, overridden by `others`.
+        """Return the options of the comparison that repeats this figure, overridden by `others`.
 
         Raises:
-            ValueError: If it is open.
+            ValueError: If it cannot be repeated.
         """
         if self.changes is None:
             raise ValueError(f"{self.table}, {self.row}, {self.regime}: {self.open}")
@@ -58,7 +58,7 @@ class PaperCell:
 class PaperTable:
     """One table of a paper.
 
-    `figure` is its key in comparison rows, `seeds` the runs per mean.
+    `figure` is the key of its figures in comparison rows, `seeds` the number of runs per mean.
     """
 
     name: str

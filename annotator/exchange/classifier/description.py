@@ -1,4 +1,4 @@
-"""JSON description in a classifier's file. It is untrusted and checked before use."""
+"""The JSON description stored in a classifier file. It is untrusted and checked before use."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Arrays of answered, auto-accepted and filled-in cells per block of images."""
+"""Reading of an export in blocks of images: answered, auto-accepted and filled-in cells as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class FillRule:
 
 @dataclass(eq=False)
 class CellArrays:
-    """Cells of n images as (n, C) arrays. See Block."""
+    """The cells of n images as (n, C) arrays, with the fields of Block."""
 
     states: np.ndarray
     values: np.ndarray
@@ -77,7 +77,7 @@ class CellArrays:
 
     @classmethod
     def empty(cls, images: int, classes: int) -> "CellArrays":
-        """Return unanswered cells."""
+        """Return arrays in which all cells are unanswered."""
         shape = images, classes
         return cls(
             np.zeros(shape, np.int8),
@@ -93,8 +93,8 @@ class BlockReader:
     """A reader of the blocks of one export, used within its transaction.
 
     Attributes:
-        filled: None keeps cells unanswered.
-        excluded_answers: Answers removed by the choices so far.
+        filled: The rule that fills in unanswered cells. None leaves them unanswered.
+        excluded_answers: Number of answers left out by the choices so far.
     """
 
     def __init__(self, db: Database, choices: Choices, classes: list[Class], people: list[str]):
@@ -160,7 +160,7 @@ class BlockReader:
         ]
 
     def read_answers(self, ids: np.ndarray) -> CellArrays:
-        """Return the selected answers and auto-accepted cells."""
+        """Return the answers that the choices select, and auto-accepted cells."""
         cells = CellArrays.empty(len(ids), len(self.classes))
         self._read_people_answers(cells, ids)
         if self._differing:
@@ -172,7 +172,7 @@ class BlockReader:
         return cells
 
     def _fill_from_events(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Fill unanswered cells with event labels, if chosen."""
+        """Mark unanswered cells present where the image's event has that label."""
         column_of = {class_.name: column for column, class_ in enumerate(self.classes)}
         labels = event_labels.load_by_image(self.db, ids.tolist())
         for row, image_id in enumerate(ids.tolist()):
@@ -227,7 +227,7 @@ class BlockReader:
             }
 
     def _replace_disputed_cells(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Replace disagreements by the chosen resolution, except cells already left out."""
+        """Replace cells where annotators disagree by the chosen resolution, except unanswered ones."""
         source = self._source[
             FILLED_BY_MAJORITY if self.choices.differing == disagreement_resolution.BY_MAJORITY else FILLED_BY_ESTIMATE
         ]
@@ -248,7 +248,7 @@ class BlockReader:
                     cells.sources[cell] = source
 
     def _fill_implied_cells(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Fill in implied labels with annotator and time of the implying answer, if it is selected."""
+        """Fill in implied labels, with annotator and time of the answer that implies them, if it is selected."""
         found = export_reads.load_implied_cells(self.db, ids)
         columns, known = find_positions(found.class_ids, self._class_ids, self._class_order)
         rows, _ = find_positions(found.image_ids, ids)

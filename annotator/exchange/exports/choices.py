@@ -21,11 +21,11 @@ SPLIT_BY_SIMILARITY = "similar"
 
 @dataclass(frozen=True)
 class Choices(OptionValues):
-    """The choices of a person for an export: OptionValues has the fields."""
+    """The options chosen for one export, with the fields of OptionValues."""
 
     @property
     def takes_accepted(self) -> bool:
-        """Return whether auto-accepted cells count."""
+        """Return whether auto-accepted cells are exported."""
         return self.auto_accepted and not (self.annotators or self.sources)
 
     def problems(self) -> list[str]:
@@ -75,7 +75,7 @@ class Choices(OptionValues):
         return sentences
 
     def list_chosen(self) -> list[ExportOption]:
-        """Return the options whose values are not the defaults."""
+        """Return the options whose values differ from the defaults."""
         usual = OptionValues()
         return [
             option
@@ -84,13 +84,13 @@ class Choices(OptionValues):
         ]
 
     def keep_effects(self, *effects: Effect) -> "Choices":
-        """Return the choices with the defaults for all options that have other effects."""
+        """Return the choices with only options of these effects, all others reset to their defaults."""
         return build_choices(
             {option.field: self.get_value(option.field) for option in self.list_chosen() if option.effect in effects}
         )
 
     def list_format_values(self) -> dict[str, Any]:
-        """Return field -> value of the options that only some formats take, for View.options."""
+        """Return the values by field of the options that only some formats accept, for View.options."""
         return {option.field: self.get_value(option.field) for option in OPTIONS if option.formats}
 
     def as_json(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Choices(OptionValues):
 
 
 def build_choices(values: Mapping[str, Any]) -> Choices:
-    """Return the choices with these values by the field of their option; the defaults for all others."""
+    """Return choices from values by option field. Missing fields get their defaults."""
     records: dict[str, dict[str, Any]] = {"limits": {}, "columns": {}}
     plain: dict[str, Any] = {}
     for field, value in values.items():

@@ -56,10 +56,10 @@ NO_SAMPLE_SENTENCE = (
 
 @dataclass(frozen=True)
 class QualityFacts:
-    """Quality and model facts of a card, read in the data set's transaction.
+    """Inputs of a data card about quality and model, read in the data set's transaction.
 
     Attributes:
-        examples: Sha256 of example images by image id.
+        examples: Sha256 of the classes' example images, by image id.
     """
 
     certificate: Certificate
@@ -71,7 +71,7 @@ class QualityFacts:
 
 
 def load_quality(db: Database) -> QualityFacts:
-    """Load quality report, current run, configuration and example images."""
+    """Load the inputs of a data card: quality report, current run, configuration and example images."""
     return QualityFacts(
         compute_certificate(db),
         runs.load_current_run(db),

@@ -35,7 +35,7 @@ class DataSet:
     """The labels and images that an export writes.
 
     Attributes:
-        view: For formats, with an empty card.
+        view: The data as formats receive it, with an empty data card.
         splits: Per split: name, images, present (images per class).
         sentences: Effects of the choices to show.
         image_ids: (N,) int64.
@@ -58,7 +58,7 @@ def open_data_set(
     Raises AnnotatorError that lists all impossible choices.
 
     Args:
-        names_files: Name image files (Block.files).
+        names_files: Fill Block.files with portable image file names.
     """
     choices = choices or Choices()
     if problems := choices.problems():

@@ -23,7 +23,7 @@ MAX_CARD_BYTES = 64 * 1024 * 1024  # bytes; a larger file is not from an export
 
 
 class FileDigest:
-    """Count and order-independent digest of file names, sizes and times."""
+    """A counter and order-independent hash of file names, sizes and times."""
 
     def __init__(self, count: int = 0, digest: int = 0):
         self.count, self._digest = count, digest
@@ -131,12 +131,12 @@ def is_download_folder(paths: Paths, folder: Path) -> bool:
 def seal_card(
     card: dict[str, Any], path: Path, written: dict[str, str], others: FileDigest | None = None
 ) -> dict[str, Any]:
-    """Return the card with its seal and the sha256 of written files.
+    """Return the data card with the sha256 of written files and a seal, a hash that shows later changes.
 
     Files of an earlier export with the same card stay listed.
 
     Args:
-        others: Unlisted files of a folder. None for an export to files.
+        others: Digest of files of a folder that are not in `written`. None for an export to files.
     """
     if others is None:
         complete = card | {"written": _read_written_files(path) | written}
@@ -164,13 +164,13 @@ def _folder_problems(folder: Path) -> list[str]:
 
 
 def _read_written_files(card: Path) -> dict[str, str]:
-    """Return sha256 by file name from an unchanged JSON card, else {}."""
+    """Return sha256 by file name from an export's JSON card, or {} if the card was changed."""
     content = _read_sealed_card(card)
     return content["written"] if content else {}
 
 
 def _read_sealed_card(card: Path) -> dict[str, Any]:
-    """Return an unchanged JSON card without its seal, else {}."""
+    """Return a JSON card without its seal, or {} if it was changed."""
     try:
         if not stat.S_ISREG(card.lstat().st_mode) or card.lstat().st_size > MAX_CARD_BYTES:
             return {}

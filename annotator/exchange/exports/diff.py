@@ -24,7 +24,7 @@ Change = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class ClassChange:
-    """Labels of one class that changed between two states, with examples."""
+    """A count of labels of one class that changed from one state to another, with example images."""
 
     name: str
     before: str

@@ -1,7 +1,8 @@
-"""The options of an export: each is one field of OptionValues and one row of OPTIONS.
+"""The options of an export: each is a field of OptionValues and a row of OPTIONS.
 
-From its row follow the flag of `annotator export`, the widget of the Export page, the command that the page shows, the
-checks of its value, and whether the page counts again. This module loads no format: the command line reads it at start.
+The row determines the flag of `annotator export`, the widget and command on the Export page, the checks of
+its value, and whether the page counts again. This module loads no format, because the command line reads it
+at start.
 """
 
 from collections.abc import Mapping
@@ -59,33 +60,33 @@ class Limits:
 
 @dataclass(frozen=True)
 class OptionValues:
-    """The cells and images that an export holds, and their form. () and "" are no restriction.
+    """The values of all export options: what is exported, and how. () and "" restrict nothing.
 
     Attributes:
-        unknown: Unknown cells stay unknown (keep), become absent (absent, marked "assumed"), or are filled in where the
-            current run is sure enough (model, marked "model").
-        limits: Thresholds for model, or the expected error from which they are derived.
-        only_complete: Only images without an unknown cell, before `unknown` fills any in.
+        unknown: Unanswered cells stay so ("keep"), become absent ("absent", marked "assumed"), or are filled in
+            where the current run is certain enough ("model", marked "model").
+        limits: Thresholds for "model", or the expected error from which they are derived.
+        only_complete: Only images without an unanswered cell, before `unknown` fills any in.
         only_labeled: Only images with a present class, before `unknown` fills any in.
         classes: Only these classes, in this order.
-        states: Only answers with these states; others become unknown.
-        annotators: Only answers of these people; others become unknown.
-        sources: Only answers of these sources; others become unknown.
-        differing: The value of unresolved disagreements: RESOLUTIONS of quality/disagreement_resolution.py.
-        auto_accepted: Auto-accepted cells count, unless annotators or sources are chosen.
+        states: Only answers with these states. Others become unanswered.
+        annotators: Only answers of these annotators. Others become unanswered.
+        sources: Only answers of these sources. Others become unanswered.
+        differing: How to export unresolved disagreements: RESOLUTIONS of quality/disagreement_resolution.py.
+        auto_accepted: Include auto-accepted cells, unless annotators or sources are chosen.
         accepted_precision: Minimum guaranteed precision of auto-accepted cells, a share.
         accepted_confidence: Minimum confidence of that guarantee, a share.
-        splits: "train=0.8,val=0.1,test=0.1", or "existing:NAME" for an attribute.
-        split_by: Images of one split: "folder", "similar" (near-duplicates), or the name of an attribute.
+        splits: "train=0.8,val=0.1,test=0.1", or "existing:NAME" for a field.
+        split_by: Keep these images in one split: "folder", "similar" (near-duplicates), or the name of a field.
         seed: The seed of the splits.
-        images: Image files: none, link, copy or resize; "" as the format needs.
+        images: Image files: none, link, copy or resize. "" selects what the format needs.
         pixels: Maximum of the longer side of a resized image.
-        raw: Write text unescaped, even where a spreadsheet takes it for a formula.
+        raw: Do not escape text that a spreadsheet would run as a formula.
         columns: The columns of tables.
-        pseudonyms: Write "annotator 1", "annotator 2", ... for people.
+        pseudonyms: Write "annotator 1", "annotator 2", ... instead of names.
         license: The license in the data card.
         cite: The citation in the data card.
-        event_labels: Images of an event get its labels where they have no answer.
+        event_labels: Give images their event's labels where they have no answer.
         deployments: Path of a table with deploymentID, latitude and longitude (camtrap-dp).
         set_aside: Include excluded images.
     """

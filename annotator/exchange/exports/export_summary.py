@@ -20,11 +20,11 @@ PREVIEW_ROWS = 10  # images in the preview, and answers of the long form
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Counts of an export, in constant memory.
+    """Counts and first rows of an export, in constant memory.
 
     Attributes:
         head: View of the first PREVIEW_ROWS images.
-        tallies: Without positives per image.
+        tallies: Counts of cells, without the lists of present classes per image.
     """
 
     images: int
@@ -36,7 +36,7 @@ class Summary:
 
 
 def drop_uncounted_choices(choices: Choices) -> Choices:
-    """Reset choices that change no count, so that equal results share a summary."""
+    """Reset options that do not change the counts, so that such choices share one summary."""
     return choices.keep_effects(Effect.COUNTS)
 
 

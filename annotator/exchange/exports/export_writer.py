@@ -1,4 +1,4 @@
-"""Export of a data set and its card in one transaction, all files or none."""
+"""Export of a data set and its data card in one transaction, all files or none."""
 
 import glob
 import json
@@ -33,12 +33,12 @@ from annotator.store.labels.tagged_exports import Tag
 
 @dataclass(frozen=True)
 class ExportTag:
-    """The tag that an export gets once it is written.
+    """The version name (tag) to store for an export once it is written.
 
     Attributes:
         name: The name of the tag.
-        by: The person who gives it.
-        place: Location of the export that the tag records; "": the target.
+        by: Name of the user who tags it.
+        place: Location of the export that the tag records. "" records the target.
     """
 
     name: str
@@ -48,13 +48,13 @@ class ExportTag:
 
 @dataclass(frozen=True)
 class ExportJob:
-    """How the process that writes an export follows and ends it.
+    """Callbacks by which the process that writes an export shows progress and cancels it.
 
     Attributes:
-        progress: Called with (images counted, images in all), and by `write_export` with (images written, images in
-            all); an exception raised by it ends the export, of which nothing is left.
-        check: Called before each image file is written; an exception raised by it ends the export in the same way.
-        will_be_zipped: The folder will be packed at once and then deleted: its images may be links.
+        progress: Called with (images counted, all images), and by `write_export` with (images written, all
+            images). An exception cancels the export without leaving files.
+        check: Called before each image file is written. An exception cancels the export likewise.
+        will_be_zipped: The folder will be zipped and deleted at once, so its images may be links.
     """
 
     progress: ProgressCallback | None = None
@@ -64,13 +64,13 @@ class ExportJob:
 
 @dataclass(frozen=True, eq=False)
 class PreparedExport:
-    """An export that is read and can be written while its transaction is open.
+    """An export that has been checked, and can be written while its transaction is open.
 
     Attributes:
         card: The data card.
-        sentences: Sentences that a person should read before the export is written.
-        tag_files: Paths of the files with the cells for its tag; filled when the export is written.
-        linked: Image files that got a hard link, which changes the state by which a file counts as unchanged.
+        sentences: Sentences to show the user before writing.
+        tag_files: Paths of the files with the cells for its tag, filled in by `write_export`.
+        linked: Hard-linked image files. Linking changes the file state by which they count as unchanged.
     """
 
     db: Database
@@ -104,18 +104,20 @@ def prepare_export(
     tag: ExportTag | None = None,
     job: ExportJob = ExportJob(),
 ) -> Generator[PreparedExport]:
-    """Check whether an export can be written, and read the content of its card. Call `write` within the `with` block.
+    """Check whether an export can be written, and yield it for `write_export` within the `with` block.
 
-    Nothing is written here; but an earlier export to `target` that was killed while renaming its files is finished.
+    Writes nothing, except that it completes an earlier export to `target` that was killed while renaming its
+    files.
 
     Args:
-        overwrite: Also replace files that no export has written; folders are replaced only if an export wrote them.
-        lossy: Write the export even if the format cannot hold all of it.
+        overwrite: Also replace files that no export has written. Folders are replaced only if an export wrote
+            them.
+        lossy: Write the export even if the format cannot hold all labels.
         tag: The tag that the export gets once the block has ended.
 
     Raises:
-        AnnotatorError: The format is unknown, the target or the choices are wrong (lists all problems at once), or the
-            format would lose labels (with the counts).
+        AnnotatorError: The format is unknown, target or choices are invalid (lists all problems), or the format
+            would lose labels (with the counts).
     """
     format_, choices = find_format(format_name, "write"), choices or Choices()
     choices = replace(choices, images=choices.images or format_.images)
@@ -198,7 +200,7 @@ def export_data_set(
 def build_current_card(
     db: Database, files: list[str], choices: Choices | None = None, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
-    """Return the data card of the current state."""
+    """Return the data card that an export of the current labels would have."""
     choices = choices or Choices()
     with open_data_set(db, choices, progress=progress) as data:
         return data_card.build_card(data, data_card.load_quality(db), files, choices)
@@ -237,7 +239,7 @@ def _write_format(export: PreparedExport, out: FileOutput | FolderOutput, sideca
 
 
 def _report_blocks(view: View, progress: ProgressCallback) -> Iterator[Block]:
-    """Yield the blocks, and report each as written when the next is requested."""
+    """Yield the blocks, and report progress on each when the next is requested."""
     done = 0
     for block in view.blocks():
         yield block

@@ -1,4 +1,4 @@
-"""The form of a row of OPTIONS (export_options.py): an option of an export, and its widget on the Export page."""
+"""The type of a row in OPTIONS (export_options.py): an export option, with its Export page widget."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class PageSection(StrEnum):
 
 
 class WidgetKind(Enum):
-    """How the page draws an option; PART: together with others, by a function of its own."""
+    """The kinds of widgets on the Export page. PART is drawn by a function for several options."""
 
     CHECKBOX, MULTISELECT, SELECT, PERCENT, TEXT, PATH, PART = range(7)
 
@@ -43,9 +43,10 @@ class PageWidget:
 
     Attributes:
         key: Key in the session state.
-        label: {count} is the number of `shown_for`, {pairs} that number of pairs.
-        help: Tip; "" for none.
-        shown_for: Name in PROJECT_COUNTS (ui/pages/export/choices_section.py): drawn if the project has any; "" always.
+        label: {count} is replaced by the number of `shown_for`, {pairs} by that number of labels.
+        help: Tooltip, "" for none.
+        shown_for: Name in PROJECT_COUNTS (ui/pages/export/choices_section.py). Shown if its count is not 0. ""
+            always.
     """
 
     kind: WidgetKind
@@ -62,20 +63,20 @@ def _is_always_used(values: Any) -> bool:
 
 @dataclass(frozen=True)
 class ExportOption:
-    """One option of an export.
+    """One option of an export, as flag of `annotator export` and widget of the Export page.
 
     Attributes:
         field: Field of OptionValues, or of a record in it: "limits.expected_error".
         flag, help, type, metavar: As on the command line.
-        widget: None for an abbreviation.
+        widget: None for an abbreviation of other options.
         is_inverted: The flag sets False.
         parse, format: Convert the text of the command line to the value and back.
-        list_words: Possible values and their titles.
-        formats: The only formats that take it, by View.options; () for all.
-        void: A value for all formats.
+        list_words: Function that returns possible values and their titles.
+        formats: The only formats that accept it, by View.options. () means all.
+        void: The value that other formats accept, too.
         refusal: Error for other formats, with {flag}, {value} and {format}.
-        is_used: Whether it matters with these OptionValues.
-        abbreviates: Fields that it sets together; it has none of its own.
+        is_used: Function of OptionValues: whether the option has an effect.
+        abbreviates: Fields that it sets together, without a field of its own.
     """
 
     field: str
@@ -101,7 +102,7 @@ class ExportOption:
 
     @property
     def parameter(self) -> str:
-        """Return the name of the option among the parameters of the command."""
+        """Return the option's parameter name in the export command."""
         return self.field.rpartition(".")[2]
 
     def parse_argument(self, given: Any) -> Any:

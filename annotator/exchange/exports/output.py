@@ -45,7 +45,7 @@ class FileOutput(_Output):
         self.target, self._files, self._overwrite = target, files, overwrite
 
     def path(self, name: str = "") -> Path:
-        """Return the temporary path of the export (""), or of an ending."""
+        """Return the temporary path of the exported file (""), or of one next to it with this ending."""
         final = path_beside(self.target, name)
         if final not in self._files.parts:
             if final.parent != self.target.parent:
@@ -123,5 +123,5 @@ class FolderOutput(_Output):
 
 
 def path_beside(target: Path, name: str) -> Path:
-    """Return `target` with `name` as its ending, if any."""
+    """Return `target`, with its ending replaced by `name` unless that is ""."""
     return target.with_name(target.stem + name) if name else target

@@ -28,13 +28,13 @@ MAX_EXISTING_SPLITS = 100  # values of an attribute that names splits; an attrib
 def assign(
     db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies, progress: ProgressCallback
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the split names and each image's split index, (N,) int16 with -1 for none.
+    """Assign images to splits: return the split names and each image's index, (N,) int16 with -1 for none.
 
     Both are empty without splits. A field with too many values raises AnnotatorError.
 
     Args:
         ids: (N,) int64, ascending.
-        tallies: With positives for new splits.
+        tallies: Must have positives for new splits.
     """
     if attribute := find_split_attribute(choices.splits):
         return _read_existing_splits(db, attribute, ids)
@@ -52,7 +52,7 @@ def assign(
 
 
 def _merge_groups(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
-    """Merge two groupings, (N,) from 0."""
+    """Merge two groupings (N,) so that images sharing a group in either are in one group."""
     if second is None or not len(first):
         return first
     many = int(first.max()) + 1
@@ -96,13 +96,13 @@ def describe_splits(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
 def stratify(
     starts: np.ndarray, classes: np.ndarray, wanted: list[float], seed: int, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the split of each image, (N,) int16.
+    """Assign each image to a split so that class shares agree, and return the split indices (N,) int16.
 
     Args:
         starts: (N + 1,) offsets into `classes`.
         classes: Present classes, image by image.
         wanted: Share of each split, sum 1.
-        groups: (N,) int64 from 0, kept together.
+        groups: (N,) int64 group of each image. A group stays in one split.
     """
     images = len(starts) - 1
     if groups is None:
@@ -145,7 +145,7 @@ def stratify(
 
 
 class _SplitQuotas:
-    """Images, and positives per class, that each split lacks."""
+    """A counter of the images, and positives per class, that each split still needs."""
 
     def __init__(self, wanted: list[float], positives: np.ndarray, images: int, ties: np.ndarray):
         self._of_class = [[share * count for share in wanted] for count in positives.tolist()]

@@ -17,12 +17,12 @@ PAIRS_SHOWN = 20
 
 
 class Tallies:
-    """Counts of cells, co-occurring classes and monthly answers.
+    """Counts of an export's cells, of classes that occur together, and of answers per month.
 
     Attributes:
         cells: (C, states, sources) int64.
-        months: Cells by (annotator, source, month since 1970).
-        origins: Cells by (annotator, source) before import.
+        months: Number of cells by (annotator, source, month since 1970).
+        origins: Number of imported cells by (annotator, source) in their file.
         missing: (name, reason) of unreadable images.
     """
 
@@ -116,7 +116,7 @@ class Tallies:
         return np.cumsum(counts), np.concatenate([np.zeros(0, np.int32), *self._columns])
 
     def pairs(self) -> list[tuple[int, int, int]]:
-        """Return the most frequent class pairs as (class, class, images)."""
+        """Return the class pairs that occur together most often, as (class, class, images)."""
         from scipy.sparse import triu
 
         upper: Any = triu(self._together, k=1).tocoo()

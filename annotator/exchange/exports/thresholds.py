@@ -18,17 +18,17 @@ PROBABILITY_STEPS = 10**PROBABILITY_DIGITS  # a probability is one of 0, 1/STEPS
 
 @dataclass(frozen=True)
 class ClassFill:
-    """The filled-in cells of one class.
+    """Counts and expected errors of the cells filled in for one class.
 
     Attributes:
         name: Class name.
         present_from: Lowest probability of present, if any.
         absent_to: Highest probability of absent, if any.
-        present: New present cells.
+        present: Number of cells filled in as present.
         wrong_present: Expected errors among them.
-        absent: New absent cells.
+        absent: Number of cells filled in as absent.
         wrong_absent: Expected errors among them.
-        unknown: Cells left unanswered.
+        unknown: Number of cells left unanswered.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ClassFill:
 
 @dataclass(frozen=True)
 class Fill:
-    """The filled-in cells of all classes.
+    """Counts and expected errors of the cells filled in, for all classes.
 
     Attributes:
         limits: Requested limits.
@@ -97,7 +97,7 @@ def max_cell_error(limits: Limits, calibrated: bool) -> float:
 
 
 class OpenCells:
-    """Probability histograms of unanswered cells, in constant memory.
+    """An accumulator of probability histograms of unanswered cells, in constant memory.
 
     Attributes:
         counts: (C, PROBABILITY_STEPS + 1) int64, cells per rounded probability.

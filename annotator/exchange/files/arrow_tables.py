@@ -121,7 +121,7 @@ def read_arrow_batches(
 
 
 class _UnpackLimit:
-    """Row and byte counters of one table, with limits."""
+    """A counter of one table's rows and unpacked bytes that raises TableTooLargeError above its limits."""
 
     def __init__(self, path: Path):
         self._path, self._size = path, path.stat().st_size

@@ -35,7 +35,7 @@ def decode_name(cell: str, known: Collection[str] | None) -> str:
 
 
 class CsvField:
-    """A function that escapes and quotes one CSV value, to encode repeated values once."""
+    """A function object that escapes and quotes one value, so that repeated values are encoded once."""
 
     def __init__(self, raw: bool = False):
         self._line = ""
@@ -47,7 +47,7 @@ class CsvField:
         return self._line.removesuffix("\n").removesuffix(",")
 
     def write(self, line: str) -> None:
-        """Keep one line, as a file for CsvWriter."""
+        """Store one line. CsvWriter calls this as if it were a file."""
         self._line = line
 
 
@@ -66,7 +66,7 @@ class CsvWriter:
         )
 
     def write(self, line: str) -> None:
-        """Write one line, for the csv module."""
+        """Write one line. The csv module calls this as if it were a file."""
         self._file.write(line.removesuffix("\r\n") + "\n")
 
 

@@ -1,8 +1,8 @@
-"""Entries of large JSON arrays, read in chunks of about 1 MB with flat memory.
+"""Entries of large JSON arrays, read in chunks of about 1 MB with constant memory.
 
-The document is cut at commas by strings and nesting only: msgspec checks the entries, `json` the text around
-arrays. Deep nesting and endless entries are rejected first (in ijson, 30 KB of "[" take 2 GB). NaN and
-Infinity are errors (RFC 8259).
+The document is cut at commas, looking only at strings and nesting. msgspec then checks the entries, `json`
+the text around arrays. Deep nesting and endless entries are rejected first (in ijson, 30 KB of "[" take 2
+GB). NaN and Infinity are errors (RFC 8259).
 """
 
 import json
@@ -40,10 +40,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive entries of one array.
+    """Consecutive entries of one JSON array, as undecoded text.
 
     Attributes:
-        key: "" if the document is the array.
+        key: Key of the array, "" if the document is the array.
         first: Index of the first entry.
         cuts: Offsets of commas between entries.
     """
@@ -86,7 +86,7 @@ def _format_reason(error: Exception) -> str:
 def read_pieces(
     path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK_BYTES
 ) -> Iterator[Piece]:
-    """Yield the entries of wanted arrays in file order, with an empty piece per empty array.
+    """Yield the entries of arrays with a `wanted` key, in file order, and an empty piece per empty array.
 
     Raises AnnotatorError when it reaches invalid JSON, more than 200 levels or an entry over 64 MB.
     """
@@ -136,7 +136,7 @@ def read_start(path: Path, max_bytes: int = 1 << 16) -> bytes:
 
 
 class _ArrayCutter:
-    """The state of cutting one document across chunks."""
+    """A parser that cuts one document's arrays into pieces, keeping its state between chunks."""
 
     def __init__(
         self, path: Path, wanted: Callable[[str], bool], wanted_objects: Callable[[str], bool] = lambda key: False
@@ -239,7 +239,7 @@ class _ArrayCutter:
             self._object = self.objects[key] = bytearray(b"{")
 
     def _cut_entries(self, chunk: bytes, start: int, stop: int, commas: np.ndarray, last: bool) -> Iterator[Piece]:
-        """Yield complete entries of chunk[start:stop], and hold the rest."""
+        """Yield the complete entries of chunk[start:stop], and keep the rest for the next chunk."""
         assert self._key is not None
         cuts = commas[np.searchsorted(commas, start) : np.searchsorted(commas, stop)]
         if not self._held:

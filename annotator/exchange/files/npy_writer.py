@@ -15,7 +15,7 @@ TEXTS_PER_WRITE = 10_000  # names
 
 
 class NpyWriter:
-    """A growing .npy array on disk, with one number per row if `width` is None."""
+    """A writer of a growing .npy array: rows of `width` numbers, or of one number if `width` is None."""
 
     def __init__(self, file: BinaryIO, dtype: np.dtype | type, width: int | None = None):
         self._file, self.dtype, self._width = file, np.dtype(dtype), width
@@ -40,7 +40,7 @@ class NpyWriter:
 
 
 class NpyTextWriter:
-    """Texts kept as UTF-8, because numpy needs the longest first."""
+    """A collector of texts for one .npy array, kept as UTF-8 until the longest is known."""
 
     def __init__(self) -> None:
         self._blocks: list[bytes] = []

@@ -17,10 +17,10 @@ class Page(NamedTuple):
     """The header of one Parquet page.
 
     Attributes:
-        start: Content offset.
+        start: File offset of the content.
         packed, unpacked: Bytes in the file and decompressed.
-        values: Values of a data page with nulls, else 0.
-        entries: Entries of a dictionary page, else 0.
+        values: Number of values of a data page, including nulls, else 0.
+        entries: Number of entries of a dictionary page, else 0.
     """
 
     start: int

@@ -6,7 +6,7 @@ MAX_PROBLEMS_SHOWN = 50
 
 
 class Problems:
-    """The first fifty problems of a source, and their count."""
+    """A collector of a source's problems: the first fifty, and the count of all."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -27,7 +27,7 @@ def is_device_name(name: str) -> bool:
 
 
 def safe_names(texts: Sequence[str]) -> list[str]:
-    """Return portable names, distinct regardless of case by appended ~2, ~3."""
+    """Return portable names in order, made unique regardless of case by appending ~2, ~3."""
     used: Counter[str] = Counter()
     names: list[str] = []
     for text in texts:

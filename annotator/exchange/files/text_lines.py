@@ -54,8 +54,8 @@ def read_csv_rows(
     """Yield (first line number, cells) per non-empty CSV row. Invalid CSV raises AnnotatorError.
 
     Args:
-        problems: Collects rows of other lengths.
-        columns: Cells per row. None selects that of the first row.
+        problems: Collects rows with another number of cells.
+        columns: Expected cells per row. None expects as many as in the first row.
     """
     reader, first = csv.reader(read_lines(path), strict=True, delimiter=delimiter), 1
     try:

@@ -30,7 +30,7 @@ def parse_yaml(text: str, *, only_texts: bool = False) -> Any:
 
 
 class _ExpansionCounter:
-    """A PyYAML loader mix-in that counts the expanded size."""
+    """A PyYAML loader mix-in that counts the size with all aliases expanded, and limits it to `most`."""
 
     most: int
     _count = 0

@@ -1,7 +1,7 @@
 """Camtrap DP 1.0: a data package of camera trap observations (https://camtrap-dp.tdwg.org).
 
-Observations of media become present labels, those of events event labels, machine classifications scores.
-Counts, sex, life stage, behavior and deployment data become fields.
+Observations of media become present labels, observations of events become event labels, and machine
+classifications become scores. Counts, sex, life stage, behavior and deployment data become fields.
 """
 
 import os
@@ -65,7 +65,7 @@ def _is_package_description(path: Path) -> bool:
 
 
 def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
-    """Return the labels of a package, by a temporary file for its tables."""
+    """Return the labels of a package, whose tables are first loaded into a temporary database."""
     package = open_package(path)
     usual = f"{VERNACULAR_NAMES}.{OWN_LANGUAGE_CODE}" if package.is_own else SCIENTIFIC_NAME
     columns = (reading or ReadingOptions()).label_columns or (usual,)
@@ -97,7 +97,7 @@ def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) 
 
 
 class _ClassNamer:
-    """Class names, scientific or vernacular in one language."""
+    """A lookup of class names: scientific, or vernacular in one language."""
 
     def __init__(self, package: Package, column: str):
         self._names, self._column, self._is_own = package.names, column, package.is_own
@@ -173,7 +173,7 @@ def _describe_left_out(sql: Connection) -> Iterator[str]:
 
 
 def _read_items(sql: Connection, package: Package, names: _ClassNamer, said: list[str]) -> Iterator[Item]:
-    """Yield one item per image medium, then add remarks on unused data to `said`."""
+    """Yield one item per image, then append sentences on unused data to `said`."""
     wanted = ", ".join(f'd."{name}" AS "of_{name}"' for name in DEPLOYMENT_FACTS)
     query = f"""SELECT m.id AS number, m.line AS place, m.filePath, m.fileName, m.fileMediatype, m.mediaID AS medium,
         m.deploymentID AS deployment, m.timestamp, m.captureMethod, {wanted}, e.event, o.* FROM media m
@@ -233,7 +233,7 @@ def _build_item(sql: Connection, package: Package, names: _ClassNamer, rows: lis
 
 
 class _MediumLabels:
-    """Labels, scores and fields of one medium or event."""
+    """A collector of the labels, scores and fields of one medium (image) or event."""
 
     def __init__(self, names: _ClassNamer, has_origins: bool = False):
         self._names, self._has_origins = names, has_origins

@@ -69,7 +69,7 @@ _ALLOWED_PATH = re.compile(r"[^./~](?:(?!\.\.).)*", re.DOTALL)
 
 @dataclass
 class _Deployment:
-    """Fields of a deployment, and times of its media."""
+    """The collected fields of a camera deployment, and the times of its first and last medium."""
 
     facts: dict[str, str] = field(default_factory=dict[str, str])
     first: float = math.inf

@@ -121,13 +121,13 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 
 
 class CocoIndex:
-    """The categories and images of a file.
+    """An index of the categories and images of one COCO file.
 
     Attributes:
         classes: (name, description) in file order.
-        columns: Column by category id.
+        columns: Class index by category id.
         scored: Number of annotations with a score.
-        is_own: Whether it is an own export.
+        is_own: Whether this program exported the file.
     """
 
     def __init__(self, path: Path, problems: Problems):
@@ -173,7 +173,7 @@ class CocoIndex:
 
 
 def find_image_name(image: CocoImage) -> str:
-    """Return the image's path, or two URL parts in LVIS 1.0."""
+    """Return an image's file name, or in LVIS 1.0 the last two parts of its URL."""
     return image.file_name or "/".join(image.coco_url.split("/")[-2:])
 
 

@@ -50,7 +50,7 @@ class TrapAnnotation(msgspec.Struct, gc=False, kw_only=True):
 
 
 class CameraTraps:
-    """The events, empty images and fields of one file.
+    """A collector of the events, empty images and camera trap fields of one file.
 
     Attributes:
         is_known: Images have COCO Camera Traps fields.
@@ -78,11 +78,11 @@ class CameraTraps:
     def decide_empty_categories(
         self, names: Sequence[str], columns: dict[Any, int], reading: ReadingOptions, is_own: bool
     ) -> tuple[list[int], list[Interpretation]]:
-        """Return the indices of remaining classes, and the decision about empty categories.
+        """Return the indices of categories that are classes, and the decision which ones mean "empty".
 
         Args:
             columns: Index into `names` by category id, updated without empty categories.
-            is_own: All categories of own exports are classes.
+            is_own: The file is an export of this program, in which all categories are classes.
         """
         if reading.empty_label is not None:
             words = {word.casefold() for word in reading.empty_label if word != NONE_VALUE}
@@ -125,7 +125,7 @@ class CameraTraps:
 
 
 class AnnotationDivider:
-    """One pass that separates image labels from other annotations."""
+    """A filter, for one pass, that separates image labels from event labels, empty images and fields."""
 
     def __init__(
         self,

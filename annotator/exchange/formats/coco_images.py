@@ -35,7 +35,7 @@ def normalize_ids(written: Sequence[Id]) -> Sequence[int | str]:
 
 
 class CocoImages:
-    """The images of a file by row, in file order."""
+    """A compact table of a file's images by row, in file order."""
 
     def __init__(self) -> None:
         self._ids, self._ends, self._names = array("q"), array("q", [0]), bytearray()

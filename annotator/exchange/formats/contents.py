@@ -33,7 +33,7 @@ class ImportedLabel(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A model's rectangle for a class: evidence for a score, never a label.
+    """A model's bounding box for a class. It supports a score and is never a label.
 
     Attributes:
         class_name: Class name in the source.
@@ -69,7 +69,7 @@ class Remark(NamedTuple):
 
 
 class ScoresOverLow(Mapping[str, float]):
-    """Scores of a model that looked for all its classes, low for unnamed ones.
+    """Scores by class name: those that a model listed for an image, and low default scores for the others.
 
     Items share `low`, as thousands of species have few scores per image.
 
@@ -134,13 +134,13 @@ class Item:
 
 @dataclass
 class Contents:
-    """The result of a reader.
+    """The result of reading a source: its classes, items and interpretation.
 
     Attributes:
         classes: (name, description) if the source lists classes.
         items: Items, read on demand, once.
         folder: Base of item files. None if the source has no images.
-        place: Noun for messages, such as "line".
+        place: Noun for the place of an item in messages, such as "line".
         sentences: Remarks on the interpretation.
         interpretations: Decisions about meaning, to confirm or change.
         dispensable: Classes to omit if the project lacks them ("empty" and unused ones), complete after all

@@ -1,6 +1,6 @@
 """CSV tables (RFC 4180), wide (one row per image) or long (one row per cell).
 
-Sources and unsure cells are in sidecars.py's files.
+Label provenance and unsure cells are in separate files (sidecars.py).
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ CELL_COLUMNS = ("class", "state", "value", "source", "annotator", "decided_at", 
 
 
 def write_csv(view: View, out: Output) -> None:
-    """Write a header and a row per image, or per cell with a source."""
+    """Write a header, and a row per image (wide) or per answered or filled cell (long)."""
     names = select_columns(view)
     field = CsvField(view.raw)
     with out.open_text() as file:

@@ -72,14 +72,14 @@ def _open_xml(path: Path, stack: ExitStack) -> BinaryIO:
 
 
 class _LabelMeaning(NamedTuple):
-    """The class and state of a label."""
+    """The class and state that a CVAT label stands for."""
 
     class_name: str
     state: int = PRESENT
 
 
 class _BoundedReader:
-    """A file that limits the bytes per XML element with AnnotatorError."""
+    """A file reader that raises AnnotatorError for XML elements with too many bytes."""
 
     def __init__(self, file: BinaryIO, path: Path):
         self._file, self._path, self._count = file, path, 0
@@ -233,7 +233,7 @@ class _Reader:
 
 
 def _parse_meaning(label: str, facts: dict[Any, Any], otherwise: _LabelMeaning) -> _LabelMeaning:
-    """Return a label's class and state by its attributes, or `otherwise` without a known `state`."""
+    """Return the class and state in a label's attributes, or `otherwise` without a known `state`."""
     state = STATES.get(facts.get("state") or "")
     if state is None:
         return otherwise

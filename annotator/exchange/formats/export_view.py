@@ -1,4 +1,4 @@
-"""The contents of an export, in blocks of (images, classes) arrays for flat memory."""
+"""What a format receives to write an export: blocks of (images, classes) arrays, in constant memory."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -40,7 +40,7 @@ class Note:
 
 @dataclass(frozen=True)
 class CellAcceptance:
-    """The acceptance of an auto-accepted cell.
+    """The record of a cell that was auto-accepted.
 
     Attributes:
         state: 1 present, -1 absent.
@@ -60,7 +60,7 @@ class CellAcceptance:
 
 
 class LabelOrigin(NamedTuple):
-    """The origin of an imported answer in its file.
+    """How an imported answer was originally given, according to the imported file.
 
     Attributes:
         source: How it was given, or "".
@@ -74,7 +74,7 @@ class LabelOrigin(NamedTuple):
 
 
 class ImageEvent(NamedTuple):
-    """The event of an image.
+    """The event (burst) that an image belongs to, and its position in it.
 
     Attributes:
         id: Event id.
@@ -159,12 +159,12 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Captures:
-    """Capture times and events of images.
+    """Capture times of images, their events, and the labels of these events.
 
     Attributes:
         at: Unix seconds by image id, if known.
         events: Event by image id.
-        labels: Labels by event, not answers for its images.
+        labels: Labels by event. They are not answers for its images.
     """
 
     at: Mapping[int, float] = field(default_factory=dict[int, float])
@@ -174,26 +174,26 @@ class Captures:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The data set as an export with some choices holds it, as of one moment; readable while its transaction is open.
+    """The data set as a format receives it, as of one moment. Readable while its transaction is open.
 
     Attributes:
-        classes: The classes, in the order of the columns of blocks.
+        classes: The classes, in the order of block columns.
         images: The number of images.
         sources: records.SOURCES and records.FILLED, index 0 is "".
-        annotators: Everybody who decided, index 0 is ""; pseudonyms where a person chose them.
+        annotators: Names of all annotators with decisions, or pseudonyms. Index 0 is "".
         splits: Names of the splits, () without.
-        attributes: Names of the attributes that any image has.
-        blocks: Reads the images block by block; every call starts again and yields the same.
+        attributes: Names of the fields that any image has.
+        blocks: Function that reads the images in blocks. Every call starts again and yields the same.
         card: The data card (data_card.py).
-        raw: Text in a CSV is written unescaped, even where a spreadsheet takes it for a formula.
+        raw: Do not escape CSV text that a spreadsheet would run as a formula.
         columns: The columns of tables.
-        image_mode: What becomes of image files: none, link, copy or resize.
-        has: The facts that any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", "events",
-            and "unknown" where a cell has no value.
-        load_captures: Reads when some images, named by their ids, were taken and in what events.
-        deployments: Deployment -> facts of it (place, start, end), as a person gave them for this export.
-        options: Values of the export options that name the formats that take them, by field.
-        sentences: Sentences for the person that a format adds while it writes.
+        image_mode: How image files are exported: none, link, copy or resize.
+        has: What any cell or image has, of "accepted", "origins", "missing", "notes", "attributes", "events", and
+            "unknown" for cells without a value.
+        load_captures: Function from image ids to their capture times and events.
+        deployments: Fields (place, start, end) by deployment, as given for this export.
+        options: Values by field of the export options that only some formats accept.
+        sentences: Sentences for the user that a format adds while it writes.
     """
 
     classes: list[Class]
@@ -215,7 +215,7 @@ class View:
 
 
 class Output(Protocol):
-    """The files that a format writes, which appear together or not at all.
+    """The interface by which a format writes files. All of them appear at the end, or none.
 
     Names are relative to the folder, with "/". In one-file formats, a name replaces the ending: "" for the file,
     ".provenance.csv" for one next to it.
@@ -230,7 +230,7 @@ class Output(Protocol):
         ...
 
     def path(self, name: str = "") -> Path:
-        """Return a path for libraries that open files themselves."""
+        """Return a path to write to, for libraries that open files themselves."""
         ...
 
     def write_image(self, image: Image, name: str) -> bool:
