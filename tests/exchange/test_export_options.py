@@ -203,7 +203,7 @@ def test_export_page_shows_the_command_with_the_flags_set_by_its_widgets(rich, t
     for option in options:
         state |= get_page_state(option, tmp_path)
     test = page(rich, format=kind, **state)
-    drawn = {one.key for one in test.main if getattr(one, "key", None)} | set(test.session_state["export_kept"])
+    drawn = {one.key for one in test.main if getattr(one, "key", None)} | set(test.session_state["kept_values"])
     [line] = [one.value for one in test.code if one.value.startswith("annotator export")]
     flags = {word.partition("=")[0] for word in shlex.split(line)}
     for option in options:
@@ -323,7 +323,7 @@ def extended(project, tmp_path) -> Path:
 
 
 def run(folder: Path, *words: str, code: int = 0) -> str:
-    paths = os.pathsep.join([str(folder), str(ROOT / "tests")])
+    paths = os.pathsep.join([str(folder), str(folder / "models"), *sys.path])  # those of test modules, too
     done = subprocess.run(
         [sys.executable, "-P", *words],
         cwd=folder,

@@ -39,8 +39,8 @@ run_app(build_page_app(access=how), how)
 """,
 )
 _FORKS = multiprocessing.get_context("forkserver")
-# A module that is found without the paths of this process, which the fork server does not have: it skips a module that it
-# cannot import, and each server then loads Streamlit anew.
+# A module that is found without the paths of this process, which the fork server does not have: it skips what it cannot
+# import, and each server then loads Streamlit anew.
 _FORKS.set_forkserver_preload(["annotator.ui.server"])
 # Below the ports that the system gives to connections, and others for every run of the tests on this machine.
 FIRST_PORT = random.randrange(10_000, 30_000)

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import uuid
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,7 +246,7 @@ def test_classes_command_lists_and_changes_classes(db, annotator, tmp_path):
 def test_concurrent_answers_and_class_changes_keep_the_store_consistent(db):
     script = f"""
 import random, sys
-sys.path.insert(0, {str(Path(__file__).resolve().parent)!r})
+sys.path[:0] = {sys.path!r}
 from test_class_changes import change_at_random
 from annotator.store.database.database import Database
 db, rng = Database({str(db.paths.project)!r}), random.Random(int(sys.argv[1]))
