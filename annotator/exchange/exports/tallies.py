@@ -41,7 +41,7 @@ class Tallies:
         self._counts: list[np.ndarray] = []
 
     def forget_positives(self) -> None:
-        """Free the positives, which grow with the images."""
+        """Release the memory of the present labels, which grows with the number of images."""
         self._columns, self._counts = [], []
 
     def add(self, block: Block) -> None:

@@ -30,7 +30,7 @@ class RelationEffect:
     Attributes:
         present, absent: Implied cells.
         contradicted: Answers that conflict with implications.
-        reopened: "Nothing else here" cells now implied or unanswered.
+        reopened: Cells answered by "nothing else here" that lose this answer to the change.
     """
 
     present: int

@@ -13,10 +13,10 @@ class WorkList:
     """Images to embed, labeled ones first, then in display order."""
 
     def __init__(self, db: Database, with_features: np.ndarray):
-        """Read the image order.
+        """Read the order in which images are embedded.
 
         Args:
-            with_features: Embedded image ids.
+            with_features: Ids of images that have an embedding, which are skipped.
         """
         began = time.monotonic()
         self._db = db

@@ -43,10 +43,10 @@ def score_unseen(
     probabilities: np.ndarray,
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Score labels that the backbone was trained on with heads that were not trained on their images.
+    """Replace the probabilities of images that trained the backbone by those of heads that have not seen them.
 
     Args:
-        fitted: (n,) bool, labeled images trained on.
+        fitted: (n,) bool, the labeled images that the backbone was trained on.
         probabilities: (N, C) in cache order, changed in place.
         tell: Called regularly.
     """

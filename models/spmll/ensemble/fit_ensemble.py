@@ -65,11 +65,11 @@ class Ensemble:
         middle: (D,), mean training row.
         level: (C,), ridge prediction at `middle`.
         marked: (C,), share of labeled images with each class.
-        gains: Two (C,), mean score advantage of the best region.
+        gains: Mean score advantage of the best region, (C,) each for the head and the ridge model.
         head_share: Weight of the head's logits.
         raised: (C,), added to logits of rarely named classes.
-        doubt: In [0, 1], factor of the second model's weight.
-        second: Corrects the order within each class, or None.
+        doubt: Factor in [0, 1] of the weight of `second`, 0 ignores it.
+        second: A model that ranks the images within each class again, or None.
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):

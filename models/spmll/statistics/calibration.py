@@ -175,7 +175,7 @@ CALIBRATIONS = {"platt": _fit_platt, "temperature": _fit_temperature, "isotonic"
 
 
 def _rescale_weights(classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
-    """Scale weights per class to the equivalent number of answers."""
+    """Scale the weights of each class to sum to its effective sample size, (sum w)^2 / sum w^2."""
     total, squares = np.bincount(classes, weights, n_classes), np.bincount(classes, weights**2, n_classes)
     return weights * (total / np.maximum(squares, 1e-300))[classes]
 

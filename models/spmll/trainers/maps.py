@@ -27,7 +27,7 @@ PROGRESS_INTERVAL_SECONDS = 0.2  # between two calls of progress, whose caller h
 
 
 class MapTrainer(NetworkTrainer):
-    """A trainer on feature maps by `fit_network`, without unreadable images."""
+    """A trainer that fits a network to feature maps and skips unreadable images."""
 
     comparison_batch = MAX_BATCH_IMAGES
 
