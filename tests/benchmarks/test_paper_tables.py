@@ -21,7 +21,7 @@ from annotator.errors import AnnotatorError
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
 
 SMALL = "efficientnet_lite0"
-PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "papers.md"
 MAKERS = {"voc": make_voc, "coco": make_coco, "nus": make_nus, "cub": make_cub}
 
 
