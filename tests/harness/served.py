@@ -18,6 +18,7 @@ from pathlib import Path
 
 from annotator.ui.access.access_keys import build_request_headers
 from harness import page_alone
+from harness.child_processes import build_environment
 
 APP = ("-P", "-m", "annotator", "serve")
 PAGES_ALONE = ()  # without a worker, and without the second that Python takes to load Streamlit: see Forked
@@ -120,6 +121,8 @@ class Served:
         options: of Popen."""
         assert python or not options, "a forked process takes no options of Popen"
         self.project, self.processes, self.port = project, processes, free_port()
+        if python != APP:  # code of a test, which may import what tests share
+            options.setdefault("env", build_environment())
         self.logs, self.python, self.options = log or project, python, options
         self.address = f"http://127.0.0.1:{self.port}"
         self.start()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from harness.child_processes import build_environment
 from harness.feature_shards import add_features
 from harness.power_cut import Disk, record, replay
 from safetensors.numpy import load_file
@@ -61,8 +62,7 @@ def recording(tmp_path_factory):
     db.sql.conn.close()
     shutil.copytree(disk, folder / "before")
     words = [sys.executable, "-P", str(SESSION), str(disk / "project"), str(folder / "marks")]
-    tests = os.pathsep.join([str(SESSION.parents[1]), os.environ.get("PYTHONPATH", "")])
-    record(words, folder / "trace", env=os.environ | {"PYTHONPATH": tests}, timeout=600)
+    record(words, folder / "trace", env=build_environment(), timeout=600)
     return folder
 
 

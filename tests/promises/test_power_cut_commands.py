@@ -1,7 +1,6 @@
 """Power cuts while a project is merged, backed up, restored, upgraded and exported: nothing of it, or all."""
 
 import json
-import os
 import random
 import shutil
 import sys
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.faults.scenes.scene import SCENE_IMAGES, make_project, read_database_copy
 from harness.adaptable import pretend_adapted
+from harness.child_processes import build_environment
 from harness.later_step import add_later_step
 from harness.power_cut import Disk, record, replay
 from test_power_cut import SHARE, WHY_NOT
@@ -44,8 +44,8 @@ def recording(tmp_path_factory):
     Database(disk / "project").close()
     shutil.copytree(disk, folder / "before")
     words = [sys.executable, "-P", str(COMMANDS), str(disk), str(folder / "marks")]
-    tests = os.pathsep.join([str(COMMANDS.parents[1]), os.environ.get("PYTHONPATH", "")])
-    record(words, folder / "trace", env=os.environ | {"PYTHONPATH": tests, "PYTHONDONTWRITEBYTECODE": "1"}, timeout=600)
+    environment = build_environment({"PYTHONDONTWRITEBYTECODE": "1"})
+    record(words, folder / "trace", env=environment, timeout=600)
     return folder
 
 

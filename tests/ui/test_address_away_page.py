@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from harness.child_processes import TESTS_FOLDER
 from harness.person import open_page
 from harness.served import serving
 from playwright.sync_api import expect
@@ -26,13 +25,12 @@ pytestmark = pytest.mark.browser
 IMAGES = 60
 PAGES = """
 import sys
-sys.path.insert(0, TESTS_FOLDER)
 from pathlib import Path
 from harness.page_alone import serve_pages
 from annotator.store.locations import remote_files as objects
 objects.READ_TIMEOUT_SECONDS, objects.AWAY_SECONDS = 0.5, 600
 serve_pages(Path(sys.argv[1]), int(sys.argv[3]))
-""".replace("TESTS_FOLDER", repr(str(TESTS_FOLDER)))
+"""
 
 
 class Web(http.server.SimpleHTTPRequestHandler):

@@ -106,21 +106,16 @@ def _draw_section(page: _Page, section: PageSection) -> None:
         (option, option.widget)
         for option in OPTIONS
         if option.widget and option.widget.section == section and option.suits_format(page.format)
-    ]
-    drawn = [
-        (option, widget)
-        for option, widget in drawn
-        if page.count_for(widget) and (widget.kind != WidgetKind.PART or option.field in PARTS)
+        if page.count_for(option.widget) and (option.widget.kind != WidgetKind.PART or option.field in PARTS)
     ]
     if not drawn:
         return
     if section in (PageSection.UNKNOWN, PageSection.IMAGES):
         st.subheader(section)
-    with (
-        nullcontext()
-        if section in (PageSection.UNKNOWN, PageSection.IMAGES)
-        else st.expander(section, expanded=section in (PageSection.FILES, PageSection.CAMERAS))
-    ):
+        place = nullcontext()
+    else:
+        place = st.expander(section, expanded=section in (PageSection.FILES, PageSection.CAMERAS))
+    with place:
         if section == PageSection.ANSWERS:
             st.caption("Empty: all of them. Answers not chosen count as unanswered.")
         for kind, group in groupby(drawn, lambda pair: pair[1].kind):
