@@ -43,7 +43,9 @@ def read_steps(database: Path) -> list[str]:
 
 
 def test_sql_comment_of_each_table_and_view_describes_its_rows():
-    texts = "".join(path.read_text() for path in sorted(SCHEMA_FOLDER.glob("*_tables.py")))
+    texts = "".join(
+        path.read_text() for path in sorted([*SCHEMA_FOLDER.glob("*_tables.py"), *SCHEMA_FOLDER.glob("step_*.py")])
+    )
     created = re.findall(r"((?:^-- .*\n)*)^CREATE (?:TABLE|VIEW) (\w+)", texts, re.MULTILINE)
     with closing(sqlite3.connect(":memory:")) as sql:
         schema.MIGRATIONS.apply(sqlite_utils.Database(sql))

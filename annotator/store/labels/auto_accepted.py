@@ -1,8 +1,8 @@
 """Cells (image, class) accepted without an answer, stored apart from the labels.
 
 A model accepts cells under a precision guarantee, or an annotator marks a class absent everywhere, which a
-model never replaces. A trigger removes cells once they are answered. After an undo of the answer they stay
-open until the guarantee is checked again.
+model never replaces. Triggers move a cell to `displaced_acceptance` once it is answered or implied, and back
+when that is undone.
 """
 
 import time
@@ -16,6 +16,11 @@ from annotator.records import ABSENT, PRESENT
 from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.database.invalid_rows import VALID_ACCEPTED_STATES_SQL
+
+OPEN_DISPLACED_CELLS_SQL = """SELECT d.image_id, d.class_id FROM displaced_acceptance d
+    WHERE NOT EXISTS (SELECT 1 FROM label l WHERE l.image_id = d.image_id AND l.class_id = d.class_id)
+    AND NOT EXISTS (SELECT 1 FROM accepted a WHERE a.image_id = d.image_id AND a.class_id = d.class_id)"""
+"""Displaced cells that nothing displaces. There are none, unless the file was changed by another program."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,30 @@ def withdraw_batch(db: Database, batch: str, reason: str) -> int:
     return len(rows)
 
 
+def displace_answered_cells(sql: sqlite_utils.Database, images: str) -> None:
+    """Displace accepted cells that have a label, after labels were stored without triggers.
+
+    Args:
+        images: SQL condition on `image_id` that selects the images to check.
+    """
+    sql.execute(
+        f"""DELETE FROM accepted WHERE {images} AND EXISTS (SELECT 1 FROM label l
+        WHERE l.image_id = accepted.image_id AND l.class_id = accepted.class_id)"""
+    )
+
+
+def return_displaced_cells(sql: sqlite_utils.Database) -> None:
+    """Return displaced cells that nothing displaces, in a repair."""
+    for cell in sql.execute(OPEN_DISPLACED_CELLS_SQL).fetchall():
+        sql.execute(
+            """INSERT INTO accepted (image_id, class_id, acceptance_id, state, score)
+            SELECT image_id, class_id, acceptance_id, state, score FROM displaced_acceptance
+            WHERE image_id = ? AND class_id = ?""",
+            cell,
+        )
+        sql.execute("DELETE FROM displaced_acceptance WHERE image_id = ? AND class_id = ?", cell)
+
+
 def load_acceptances(db: Database) -> list[Acceptance]:
     """Return all acceptances, newest first, including withdrawn ones."""
     rows = db.rows(
@@ -218,5 +247,7 @@ def _find_current_acceptances(sql: sqlite_utils.Database, class_id: int, state: 
 
 def _withdraw_acceptances(sql: sqlite_utils.Database, ids: list[int], reason: str, moment: float) -> None:
     for acceptance in ids:
-        sql.execute("DELETE FROM accepted WHERE acceptance_id = ?", [acceptance])
+        # First, because the cells of an acceptance that holds are displaced and not deleted.
         sql.execute("UPDATE acceptance SET withdrawn = ?, withdrawn_at = ? WHERE id = ?", [reason, moment, acceptance])
+        for table in ("accepted", "displaced_acceptance"):
+            sql.execute(f"DELETE FROM {table} WHERE acceptance_id = ?", [acceptance])

@@ -89,8 +89,7 @@ CREATE TRIGGER decision_undone AFTER INSERT ON decision WHEN new.undoes IS NOT N
     ON CONFLICT (kind, one, two) DO UPDATE SET n = n - 1;
 END;
 
--- Cells that a model answers: a label takes the cell from the model, and after its undo the cell stays open until
--- guarantees are checked again.
+-- Cells that a model answers: a label takes the cell from the model, and its undo returns it (step_002.py)
 
 CREATE TRIGGER accepted_answered AFTER INSERT ON label BEGIN
     DELETE FROM accepted WHERE image_id = new.image_id AND class_id = new.class_id;

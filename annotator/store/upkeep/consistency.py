@@ -14,7 +14,7 @@ from annotator.store.database.database import Database
 from annotator.store.database.decision_sql import build_not_undone_sql
 from annotator.store.events import project_events
 from annotator.store.images import near_duplicate_groups
-from annotator.store.labels import blind_visibility, derivation, implied_cells
+from annotator.store.labels import auto_accepted, blind_visibility, derivation, implied_cells
 
 COPY_CACHE_KB = 200_000  # cache of the temporary copy
 MAX_LISTED_DIFFERENCES = 1000  # largest number of differences listed of one kind
@@ -84,6 +84,12 @@ def find_differences(db: Database, progress: ProgressCallback | None = None) -> 
             f"SELECT * FROM ({_ARCHIVED_REMAINS_SQL}) WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
         )
         found.derived += [f"archived class: {row} is still there" for row in copy.execute(archived).fetchall()]
+        found.derived += [
+            f"displaced: image {image_id}, class {class_id} is neither answered nor implied"
+            for image_id, class_id in copy.execute(
+                f"{auto_accepted.OPEN_DISPLACED_CELLS_SQL} LIMIT ?", [MAX_LISTED_DIFFERENCES]
+            )
+        ]
         for name, statement in _DERIVED_TABLES.items():
             copy.execute(f"CREATE TEMP TABLE stored_{name} AS {statement}")
         _rebuild_copy(copy, progress)
@@ -115,6 +121,7 @@ def repair(db: Database, image_ids: set[int], progress: ProgressCallback | None 
             if progress and done % IMAGES_PER_PROGRESS == 0:
                 progress(done, len(image_ids))
         implied_cells.derive(sql)
+        auto_accepted.return_displaced_cells(sql)
         for table in ("accepted", "lease"):
             sql.execute(f"DELETE FROM {table} WHERE class_id IN (SELECT id FROM class WHERE archived = 1)")
         sql.execute("DELETE FROM tally")
