@@ -18,6 +18,7 @@ from annotator.store.classes import class_labels
 from annotator.store.database.database import Database, get_inserted_id, get_newest_decision_id
 from annotator.store.images.stages import COMPLETE, LABELED
 from annotator.store.labels.archived_classes import ClassArchive
+from annotator.store.labels.bulk_derivation import rebuild_images
 from annotator.store.relations import declared_relations
 
 ClassState = dict[str, Any]
@@ -291,7 +292,7 @@ def _update_labels(
         image_ids = class_labels.find_merged_images(sql, archive, moved) | class_labels.find_merged_images(
             sql, ClassArchive(sql), moved
         )
-        class_labels.rebuild_images(sql, image_ids)
+        rebuild_images(sql, image_ids)
         class_labels.update_stages(sql)
         declared_relations.update_after_class_change(sql)
     if after.keys() != before.keys():
@@ -345,7 +346,7 @@ def follow_merges(states: dict[int, ClassState], class_id: int) -> list[int]:
 def _free_keys(states: dict[int, ClassState], given: dict[int, ClassState]) -> None:
     keys = {state["key"] for state in given.values() if state.get("key")}
     for class_id, state in states.items():
-        if class_id not in given and state["key"] in keys:
+        if "key" not in given.get(class_id, {}) and state["key"] in keys:
             state["key"] = ""
 
 

@@ -5,17 +5,17 @@ Results equal the derivation per image.
 
 import json
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import sqlite_utils
 
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store.database.database import get_newest_decision_id
 from annotator.store.database.decision_sql import NOT_UNDONE_SQL, build_not_undone_sql
 from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED
 from annotator.store.labels import auto_accepted
 from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL, ClassArchive
-from annotator.store.labels.derivation import rebuild_image, update_disagreements
+from annotator.store.labels.bulk_derivation import build_replayed_sql, insert_newest_answers, rebuild_images
+from annotator.store.labels.derivation import update_disagreements
 
 MAX_IMAGES_REBUILT_SINGLY = 2_000  # images that are rebuilt one by one rather than all of a class at once
 
@@ -33,6 +33,9 @@ _COVERED_CELLS_SQL = f"""SELECT d.image_id, :class, {ABSENT}, min(d.id) FROM dec
         WHERE o.image_id = d.image_id AND o.class_id = :class AND o.action IN ('label', 'clear') AND o.id < d.id
         AND (u.id IS NULL OR u.id > d.id) ORDER BY o.id DESC LIMIT 1) IS NOT 'label'
     GROUP BY d.image_id"""
+
+_REPLAYED_IMAGES_SQL = f"""SELECT DISTINCT d.image_id FROM decision d
+    WHERE d.class_id = :class AND d.action IN ('label', 'clear') AND {build_replayed_sql("d")} AND {NOT_UNDONE_SQL}"""
 
 # The images on which annotators may disagree about a class: one person said present, and another said absent, either
 # of the class or, earlier, of all open classes ("nothing else here").
@@ -83,16 +86,14 @@ def restore_labels(sql: sqlite_utils.Database, class_id: int) -> None:
     sql.execute("DROP TABLE IF EXISTS temp.explicit")
     sql.execute(f"CREATE TEMP TABLE explicit AS {_EXPLICIT_ANSWERS_SQL}", {"class": class_id})
     sql.execute("CREATE UNIQUE INDEX temp.explicit_image ON explicit (image_id)")
-    sql.execute(
-        """INSERT INTO label (image_id, class_id, state, decision_id)
-        SELECT d.image_id, d.class_id, d.state, d.id FROM explicit e JOIN decision d ON d.id = e.id
-        WHERE d.action = 'label' ON CONFLICT DO NOTHING"""
-    )
+    insert_newest_answers(sql, "FROM decision d WHERE d.class_id = :class", {"class": class_id})
     sql.execute(
         f"INSERT INTO label (image_id, class_id, state, decision_id) {_COVERED_CELLS_SQL} ON CONFLICT DO NOTHING",
         {"class": class_id},
     )
     sql.execute("DROP TABLE temp.explicit")
+    replayed = [row[0] for row in sql.execute(_REPLAYED_IMAGES_SQL, {"class": class_id}).fetchall()]
+    rebuild_images(sql, replayed)
     for (image_id,) in sql.execute(_DISPUTED_IMAGES_SQL, {"class": class_id}).fetchall():
         update_disagreements(sql, image_id)
 
@@ -135,13 +136,6 @@ def undo_merged_answers(sql: sqlite_utils.Database, into_id: int, batch: str, na
         restore_labels(sql, into_id)
         image_ids = [(image_id,) for image_id in find_merged_images(sql, ClassArchive(sql), [into_id])]
     rebuild_images(sql, (image_id for (image_id,) in image_ids))
-
-
-def rebuild_images(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
-    """Rebuild all data derived from decisions about these images."""
-    newest = get_newest_decision_id(sql)
-    for image_id in image_ids:
-        rebuild_image(sql, image_id, newest)
 
 
 def update_stages(sql: sqlite_utils.Database) -> None:

@@ -27,8 +27,9 @@ from annotator.store.imports import import_changes
 from annotator.store.imports.import_changes import ImportChanges
 from annotator.store.imports.staged_cells import IS_BY_PERSON_SQL, IS_KNOWN_REMARK_SQL
 from annotator.store.imports.staging import Staging
-from annotator.store.labels import blind_visibility, implied_cells
+from annotator.store.labels import auto_accepted, blind_visibility, implied_cells
 from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL
+from annotator.store.labels.bulk_derivation import rebuild_images
 from annotator.store.labels.event_labels import import_events
 
 UUID_NUMBER_BASE = 10_000_000_000
@@ -135,6 +136,7 @@ def _store_changes(
         with suspend_triggers(sql, changes.answers + changes.completed * _count_active(sql)):
             _append_decisions(sql, first, f"import-{import_id}-{secrets.token_hex(3)}")
             _update_derived_tables(sql, first, changes)
+        rebuild_images(sql, _find_images_finished_before(sql, first))
         implied_cells.derive(sql)
         attributes = import_attributes(sql, import_id, replace)
         events = import_events(sql, import_id)
@@ -263,14 +265,22 @@ def _update_derived_tables(sql: sqlite_utils.Database, first: int, changes: Impo
     if changes.completed:
         _insert_completed_labels(sql, first, changes, labels)
     add_to_tallies(sql, (("label", class_id, state, cells) for (class_id, state), cells in labels.items()))
-    sql.execute(
-        """DELETE FROM accepted WHERE EXISTS (SELECT 1 FROM label l WHERE l.image_id = accepted.image_id
-        AND l.class_id = accepted.class_id AND l.decision_id > ?)""",
-        [first],
-    )
+    auto_accepted.displace_answered_cells(sql, "image_id IN (SELECT image_id FROM staged.change)")
     _update_stages(sql, first)
     decided = changes.answers + changes.completed
     add_to_tallies(sql, [("annotator", IMPORT_ANNOTATOR, "", decided), ("source", "import", "", decided)])
+
+
+def _find_images_finished_before(sql: sqlite_utils.Database, first: int) -> list[int]:
+    """Return imported images whose earlier "nothing else here" may cover other classes now, by class relations."""
+    if not implied_cells.has_implications(sql):
+        return []
+    rows = sql.execute(
+        f"""SELECT DISTINCT d.image_id FROM decision d WHERE d.action = 'done' AND d.id <= ? AND {NOT_UNDONE_SQL}
+        AND d.image_id IN (SELECT image_id FROM decision WHERE id > ?)""",
+        [first, first],
+    )
+    return [image_id for (image_id,) in rows.fetchall()]
 
 
 def _insert_completed_labels(

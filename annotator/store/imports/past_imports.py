@@ -23,8 +23,9 @@ from annotator.store.imports.commit import (
     suspend_triggers,
     write_stages,
 )
-from annotator.store.labels import implied_cells
+from annotator.store.labels import auto_accepted, implied_cells
 from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL, IS_ACTIVE_CLASS_SQL
+from annotator.store.labels.bulk_derivation import build_replayed_sql, insert_newest_answers
 from annotator.store.labels.derivation import rebuild_image
 from annotator.store.labels.event_labels import remove_events
 from annotator.store.pictures.files import escape_path
@@ -195,9 +196,10 @@ def _append_undos(sql: sqlite_utils.Database, by: str, low: int, high: int, name
 def _update_derived_tables(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list[tuple[int, int]]:
     """Update derived tables after undos. Return (image id, newest undo) of images still to rebuild."""
     sql.execute(
-        """CREATE TEMP TABLE touched AS SELECT d.image_id, max(u.id) AS newest, EXISTS (
+        f"""CREATE TEMP TABLE touched AS SELECT d.image_id, max(u.id) AS newest, EXISTS (
             SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.id NOT BETWEEN :low AND :high
-            AND (o.action IN ('clear', 'done') OR o.class_id IN (SELECT id FROM class WHERE merged_into NOT NULL))
+            AND (o.action IN ('clear', 'done') OR o.class_id IN (SELECT id FROM class WHERE merged_into NOT NULL)
+                OR {build_replayed_sql("o")})
         ) AS is_alone FROM decision u JOIN decision d ON d.id = u.undoes
         WHERE u.id > :first AND d.action IN ('label', 'done') GROUP BY d.image_id""",
         {"low": low, "high": high, "first": first},
@@ -239,14 +241,14 @@ def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
         AND image_id IN (SELECT image_id FROM temp.touched WHERE NOT is_alone)""",
         [low, high],
     )
-    sql.execute(
-        f"""INSERT INTO label (image_id, class_id, state, decision_id)
-        SELECT d.image_id, d.class_id, d.state, max(d.id) FROM temp.touched t JOIN decision d ON d.image_id = t.image_id
-        WHERE NOT t.is_alone AND d.action = 'label' AND d.id NOT BETWEEN ? AND ? AND {NOT_UNDONE_SQL}
-        AND d.class_id IN (SELECT id FROM class WHERE {IS_ACTIVE_CLASS_SQL})
-        GROUP BY d.image_id, d.class_id ON CONFLICT DO NOTHING""",
-        [low, high],
+    insert_newest_answers(
+        sql,
+        f"""FROM temp.touched t CROSS JOIN decision d ON d.image_id = t.image_id
+        WHERE NOT t.is_alone AND d.id NOT BETWEEN :low AND :high
+        AND d.class_id IN (SELECT id FROM class WHERE {IS_ACTIVE_CLASS_SQL})""",
+        {"low": low, "high": high},
     )
+    auto_accepted.displace_answered_cells(sql, "image_id IN (SELECT image_id FROM temp.touched)")
 
 
 def _withdraw_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:

@@ -234,7 +234,7 @@ class _Replay:
                     yield row, effect[0].class_id, effect[1]
             elif row["action"] == "done":
                 for class_id in self.find_covered_classes(row):
-                    self.cells.setdefault(class_id, _CellLabel(ABSENT, row["id"], row["annotator"]))
+                    self.cells.setdefault(class_id, _CellLabel(ABSENT, row["id"], _find_giver(row)))
                     yield row, class_id, ABSENT
 
     def _find_spared_classes(self, sql: sqlite_utils.Database) -> set[int]:
@@ -292,8 +292,12 @@ def _apply_answer(cells: dict[int, _CellLabel], row: dict[str, Any], target: Dec
         cells.pop(target.class_id, None)
     else:
         is_merged = target.is_other or row["source"] == "merge"
-        giver = "" if row["source"] == "import" else row["annotator"]
-        cells[target.class_id] = _CellLabel(state, row["id"], giver, is_merged)
+        cells[target.class_id] = _CellLabel(state, row["id"], _find_giver(row), is_merged)
+
+
+def _find_giver(row: dict[str, Any]) -> str:
+    """Return the annotator whose label a vote does not replace, "" for an import."""
+    return "" if row["source"] == "import" else row["annotator"]
 
 
 def _is_vote_row(row: dict[str, Any]) -> bool:

@@ -11,10 +11,12 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.humanize import format_count
+from annotator.records import PRESENT
 from annotator.roles import Right
 from annotator.store.database.database import Database
-from annotator.store.database.decision_sql import NOT_UNDONE_SQL
+from annotator.store.database.decision_sql import NOT_UNDONE_SQL, build_not_undone_sql
 from annotator.store.labels import implied_cells
+from annotator.store.labels.bulk_derivation import build_replayed_sql
 from annotator.store.labels.derivation import rebuild_image
 from annotator.store.relations import relation_edits
 from annotator.store.relations.implication import Implication, Relations, find_problems
@@ -220,11 +222,17 @@ def _write_implications(
 
 
 def _find_reopenable_images(sql: sqlite_utils.Database) -> list[tuple[int, int]]:
+    """Return (image, "nothing else here") whose labels or disagreements may change with the relations."""
     return sql.execute(
         f"""SELECT d.image_id, max(d.id) FROM decision d WHERE d.action = 'done'
         AND {NOT_UNDONE_SQL}
-        AND (SELECT count(*) FROM label l WHERE l.image_id = d.image_id)
-            < (SELECT count(*) FROM class WHERE archived = 0) GROUP BY d.image_id"""
+        AND ((SELECT count(*) FROM label l WHERE l.image_id = d.image_id)
+            < (SELECT count(*) FROM class WHERE archived = 0)
+            OR EXISTS (SELECT 1 FROM contradiction c WHERE c.image_id = d.image_id)
+            OR EXISTS (SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.annotator != d.annotator
+                AND o.action = 'label' AND o.source != 'import' AND {build_not_undone_sql("o.id")}
+                AND (o.state = {PRESENT} OR {build_replayed_sql("o")})))
+        GROUP BY d.image_id"""
     ).fetchall()
 
 
