@@ -116,11 +116,11 @@ def _draw_label_preview(db: Database, work: ImportRunner, state: ImportState, pl
     assert order and isinstance(order.choices, import_plan.ImportOptions)
     _draw_sentences(order, import_messages.describe_format(plan), plan.sentences)
     known = classes.load_ordered_classes(db)
-    read_as = import_reading.draw_reading(order, plan, order.choices.reading, state.since)
+    reading = import_reading.draw_reading(order, plan, order.choices.reading, state.since)
     left, right = st.columns(2, gap="medium")
     with left:
         _draw_counts(import_messages.list_preview_lines(preview, order.choices.conflicts))
-        choices = replace(_draw_choices(order, state, preview), reading=read_as)
+        choices = replace(_draw_choices(order, state, preview), reading=reading)
     with right:
         becomes = _draw_class_table(preview.classes, known, state, True, preview.unclear, _get_class_map(order))
         if chosen := build_class_map(preview.classes, becomes, known):
