@@ -54,6 +54,7 @@ KNOWN = {
     ): "an error of the start page, which is no Streamlit page",
     ("shared/page_access.py", "label"): ELSEWHERE,
     ("shared/page_access.py", "help"): ELSEWHERE,
+    ("shared/page_access.py", "other.title"): "titles of navigation.PAGES",
     (
         "pages/settings/networks_section.py",
         "escape_markdown(licenses.get_license(row.licence).sentence) + link",
