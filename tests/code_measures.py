@@ -36,6 +36,8 @@ ALLOWED_PARTICIPLES = frozenset(
         "annotator/ui/shared/guard.py: guard_program_route.answered",
     )
 )
+MAX_PARAMETERS = 10
+COMMAND_DECORATOR = "commands.command("  # typer makes an option of each parameter: there is no record to pass
 CONSTANT_PATTERN = re.compile(r"_?[A-Z][A-Z0-9_]*")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -100,6 +102,16 @@ class CodeBase:
         named = (f"{path}: {name}" for path, name in self.iterate_functions() if _is_participle(name))
         return [one for one in named if one not in ALLOWED_PARTICIPLES]
 
+    def list_long_signatures(self) -> list[str]:
+        """Return the functions with more than MAX_PARAMETERS parameters, as "path: name (count)", commands left out."""
+        return [
+            f"{path}: {name} ({count})"
+            for path, tree in self.trees.items()
+            for name, node in _iterate_definitions(tree)
+            if not isinstance(node, ast.ClassDef) and not _is_command(node)
+            if (count := _count_parameters(node)) > MAX_PARAMETERS
+        ]
+
     @property
     def modules(self) -> set[str]:
         """The dotted names of all modules and packages."""
@@ -136,6 +148,7 @@ def measure_code(code: CodeBase, others: CodeBase) -> list[Measure]:
     return [
         Measure("functions with one-word names, %", _percent_of_one_word(functions), 17.5, 40),
         Measure("functions named by a past participle", len(code.list_participles()), 0, 20),
+        Measure("functions with more than 10 parameters", len(code.list_long_signatures()), 0, 0),
         Measure("functions named *_of", sum(name.endswith("_of") for name in functions), 8, 10),
         Measure("module constants of one word, %", _percent_of_one_word(constants), 9, 15),
         Measure(
@@ -163,6 +176,16 @@ def _iterate_definitions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str,
 def _is_participle(dotted: str) -> bool:
     word = dotted.rpartition(".")[2].strip("_")
     return word in IRREGULAR_PARTICIPLES or (word.endswith("ed") and "_" not in word and word not in VERBS_IN_ED)
+
+
+def _is_command(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(decorator).startswith(COMMAND_DECORATOR) for decorator in node.decorator_list)
+
+
+def _count_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the parameters that a caller passes: neither self nor cls."""
+    names = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
 def _get_full_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.shared.label_table import read_table
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import STATE_NAMES
 from annotator.store.classes.classes import find_name_problem
 
@@ -29,7 +30,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
         AnnotatorError: Listing every problem with its line.
     """
     problems = Problems()
-    contents = read_table(path, problems)
+    contents = read_table(path, problems, ReadingOptions())
     classes = [name for name, _ in contents.classes]
     first: dict[tuple[str, str], TrueLabel] = {}
     for item in contents.items:

@@ -9,6 +9,7 @@ from harness.adaptable import IMAGES, draw_all, make_network, shown
 from annotator.benchmark.effort import curves, effort_measurement
 from annotator.benchmark.effort.changed_constants import iterate_changes, replace_constant
 from annotator.benchmark.effort.comparison import choose_settings, compare_policies, find_goal_level
+from annotator.benchmark.effort.effort_measurement import EffortOptions
 from annotator.benchmark.effort.play import Play, play_all
 from annotator.benchmark.effort.policies import SETTING_POLICIES, shift_to_total
 from annotator.benchmark.effort.session import Session
@@ -114,7 +115,7 @@ def test_annotation_seconds_are_computed_from_logged_actions_for_any_time_model(
 
 def test_unknown_policy_error_lists_the_available_policies():
     with pytest.raises(AnnotatorError, match="autopilot"):
-        effort_measurement.measure_effort(policies=["autopilt"])
+        effort_measurement.measure_effort(options=EffortOptions(["autopilt"]))
 
 
 def test_simulated_expert_scores_sum_to_the_remaining_positives_in_model_order():
@@ -224,9 +225,9 @@ def test_every_policy_labels_a_small_dataset_and_the_form_needs_the_expected_act
     result = effort_measurement.measure_effort(
         photos,
         truth,
-        policies=["form", "random", "expert-grids", "autopilot"],
-        work=tmp_path / "work",
-        backbone="efficientnet_lite0",
+        EffortOptions(
+            ["form", "random", "expert-grids", "autopilot"], work=tmp_path / "work", backbone="efficientnet_lite0"
+        ),
     )
     json.dumps(result)
     assert result["backbone"] == "efficientnet_lite0"

@@ -7,6 +7,7 @@ import pytest
 
 from annotator.benchmark import simulated_people
 from annotator.benchmark.effort import by_times, curves
+from annotator.benchmark.effort.effort_measurement import EffortOptions
 from annotator.benchmark.effort.play import Play
 from annotator.benchmark.effort.time_sets import SHIPPED_TIME_SETS, read_time_sets
 from annotator.errors import AnnotatorError
@@ -128,9 +129,11 @@ def test_every_policy_is_timed_with_each_set_of_action_times(tmp_path, photos):
         read_time_sets(str(path)),
         photos,
         small_set(tmp_path, photos),
-        policies=["form", "grid-only", "autopilot", "autopilot-known"],
-        work=tmp_path / "work",
-        backbone="efficientnet_lite0",
+        EffortOptions(
+            ["form", "grid-only", "autopilot", "autopilot-known"],
+            work=tmp_path / "work",
+            backbone="efficientnet_lite0",
+        ),
     )
     json.dumps(result)
     at = {(row["set"], row["policy"]): row for row in result["costs"] if row["goal"] == 0.95}

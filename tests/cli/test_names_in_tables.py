@@ -17,6 +17,7 @@ from annotator.benchmark import datasets
 from annotator.benchmark.collections import collections_comparison
 from annotator.benchmark.collections.recipes import COLLECTION_NAMES
 from annotator.benchmark.effort import effort_measurement
+from annotator.benchmark.effort.effort_measurement import EffortOptions
 from annotator.benchmark.effort.policies import POLICIES
 from annotator.benchmark.finish import finish_measurement
 from annotator.benchmark.finish.sets import SET_DESCRIPTIONS
@@ -85,7 +86,7 @@ LOOKED_UP: dict[str, tuple[Callable[[], Any], Iterable[str]]] = {
     "row of bench interface": (lambda: interface.measure(rows=[WRONG]), interface.ROW_MEASUREMENTS),
     "step of bench scale": (lambda: scale_measurement.measure(steps=[WRONG]), scale_measurement.REPORTED_STEPS),
     "command of bench interrupted": (lambda: command_kills.measure(names=[WRONG]), SCENES),
-    "policy of bench effort": (lambda: effort_measurement.measure_effort(policies=[WRONG]), POLICIES),
+    "policy of bench effort": (lambda: effort_measurement.measure_effort(options=EffortOptions([WRONG])), POLICIES),
     "collection of bench collections": (
         lambda: collections_comparison.measure_collections(made=[WRONG]),
         COLLECTION_NAMES,

@@ -114,7 +114,7 @@ def test_unusable_plugin_is_reported_and_left_out(installed, annotator_process):
 def test_plugin_that_fails_to_recognize_a_file_does_not_stop_the_import(tmp_path, monkeypatch, project):
     (tmp_path / "confused_plugin.py").write_text(
         "from annotator.exchange.formats.format import Format\nFORMAT = Format('mine', 'confused', recognize=lambda "
-        "path: 1 / 0, read=lambda path, problems: None)\n"
+        "path: 1 / 0, read=lambda path, problems, options: None)\n"
     )
     declare(tmp_path, "confused", {"confused": "confused_plugin:FORMAT"})
     monkeypatch.syspath_prepend(tmp_path)

@@ -16,6 +16,7 @@ from annotator.exchange.formats import match_formats
 from annotator.exchange.imports import import_plan, label_files
 from annotator.exchange.predictions import prediction_import
 from annotator.exchange.predictions.prediction_import import PredictionOptions
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.queues import grid_queue, review_queue
 from annotator.records import Decision, SuggestionFilter, WantedGrids, WantedImages
 from annotator.store.classes import class_changes, classes
@@ -45,7 +46,7 @@ def read(path: Path):
     [(format_, _)] = match_formats(path)
     problems = Problems()
     assert format_.read
-    contents = format_.read(path, problems)
+    contents = format_.read(path, problems, ReadingOptions())
     items = {item.image: item for item in contents.items}
     return format_.name, items, " ".join(contents.sentences), problems.sentences
 

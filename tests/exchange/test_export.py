@@ -22,8 +22,9 @@ from annotator.exchange.exports.thresholds import Limits
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.csv_table import CSV
 from annotator.exchange.formats.export_view import Block, View
-from annotator.exchange.formats.shared.label_table import read_table as read_table
+from annotator.exchange.formats.shared.label_table import read_table
 from annotator.exchange.formats.shared.sidecars import SidecarWriter
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import FILL_SOURCES, SOURCES, Class, Image
 from spmll.statistics.metrics import find_confident_threshold
 
@@ -305,8 +306,8 @@ def test_image_and_class_names_survive_csv_export_and_reading(tmp_path_factory, 
     with SidecarWriter(view, out, "nasty.csv", "notes.csv") as beside:
         CSV.write(replace(view, blocks=beside.blocks), out)
     problems = Problems()
-    back = [(one.image, given.class_name, given.state) for one in read_table(folder / "nasty.csv", problems).items
-            for given in one.labels]  # fmt: skip
+    items = read_table(folder / "nasty.csv", problems, ReadingOptions()).items
+    back = [(one.image, given.class_name, given.state) for one in items for given in one.labels]
     assert back == [(name, "=cmd", 1) for name in names] and not problems.count
     rows = list(csv.reader((folder / "values.csv").open(newline="", encoding="utf-8"), strict=True))
     assert [len(row) for row in rows] == [2] * (len(names) + 1)

@@ -21,6 +21,7 @@ from annotator.exchange.formats.shared.label_table import read_table
 from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.exchange.imports.label_files import choose_format
 from annotator.exchange.project_setup import add_folder
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import Decision
 from annotator.store.classes import class_changes, classes
 from annotator.store.database import statement_progress
@@ -65,7 +66,7 @@ def test_table_reader_reads_exactly_the_labels_of_each_layout_and_encoding(tmp_p
     path = tmp_path_factory.mktemp("table") / "labels.csv"
     path.write_text(SHAPES[shape], encoding=encoding)
     problems, found = Problems(), set()
-    contents = read_table(path, problems)
+    contents = read_table(path, problems, ReadingOptions())
     for item in contents.items:
         said = {given.class_name: given.state for given in item.labels}
         said |= {name: -1 for name, _ in contents.classes if item.exhaustive and name not in said}

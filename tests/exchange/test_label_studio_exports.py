@@ -35,7 +35,7 @@ def minimal(*controls, **data):
 def answers(path, **told):
     """The answers of all items as (class, state), and the decisions that have to be settled."""
     problems = Problems()
-    contents = LABEL_STUDIO.read_as(path, problems, ReadingOptions(**told))
+    contents = LABEL_STUDIO.read(path, problems, ReadingOptions(**told))
     found = [[(given.class_name, given.state) for given in item.labels] for item in contents.items]
     assert not problems.sentences
     return found, [one.field for one in contents.interpretations if not one.is_sure]
@@ -60,7 +60,7 @@ def test_label_studio_classes_include_the_control_name_with_several_controls(tmp
     assert found == [[("size: large", PRESENT), ("damage: large", PRESENT)], [("damage: none at all", PRESENT)]]
     assert open_ == []
     assert answers(path, label_columns=("size",)) == ([[("large", PRESENT)], []], [])
-    contents = LABEL_STUDIO.read_as(path, Problems(), ReadingOptions(label_columns=("size",)))
+    contents = LABEL_STUDIO.read(path, Problems(), ReadingOptions(label_columns=("size",)))
     assert [dict(item.attributes) for item in contents.items] == [{"damage": "large"}, {"damage": "none at all"}]
     with pytest.raises(AnnotatorError, match="--label-column colour: there is no such control"):
         answers(path, label_columns=("colour",))
@@ -78,7 +78,7 @@ def test_label_studio_control_with_yes_and_no_choices_becomes_a_class(tmp_path):
 
 def test_label_studio_automatic_interpretation_passed_as_an_option_gives_the_same_labels(tmp_path):
     kinds = [choices("size", "large"), choices("damage", "none at all"), choices("blurry", "No")]
-    contents = LABEL_STUDIO.read_as(write_json(tmp_path, tasks_of(kinds)), Problems(), ReadingOptions())
+    contents = LABEL_STUDIO.read(write_json(tmp_path, tasks_of(kinds)), Problems(), ReadingOptions())
     (decided,) = [one for one in contents.interpretations if one.field in ("label_columns", "class_columns")]
     told = {decided.field: tuple(decided.value.split(","))}
     expected = [[("size: large", PRESENT), ("damage: none at all", PRESENT), ("blurry", ABSENT)]]
@@ -110,7 +110,7 @@ def test_label_studio_reader_asks_whether_the_choice_empty_is_a_class(tmp_path):
     path = write_json(tmp_path, tasks_of([choices("species", "fox")], [choices("species", "empty")]))
     assert answers(path)[1] == ["empty_label"]
     assert answers(path, empty_label=(NONE_VALUE,)) == ([[("fox", PRESENT)], [("empty", PRESENT)]], [])
-    contents = LABEL_STUDIO.read_as(path, Problems(), ReadingOptions(empty_label=("empty",)))
+    contents = LABEL_STUDIO.read(path, Problems(), ReadingOptions(empty_label=("empty",)))
     assert [(len(item.labels), item.exhaustive) for item in contents.items] == [(1, False), (0, True)]
 
 

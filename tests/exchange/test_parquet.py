@@ -6,6 +6,7 @@ import pytest
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import FORMATS
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 IMAGES = ["a.jpg", "b.jpg", "c.jpg"]
@@ -37,13 +38,13 @@ MEANT = {
 def read(path):
     problems = Problems()
     assert FORMATS["parquet"].recognize and FORMATS["parquet"].read and FORMATS["parquet"].recognize(path)
-    items = list(FORMATS["parquet"].read(path, problems).items)
+    items = list(FORMATS["parquet"].read(path, problems, ReadingOptions()).items)
     return items, problems
 
 
 def contents_of(path):
     assert FORMATS["parquet"].read
-    return FORMATS["parquet"].read(path, Problems())
+    return FORMATS["parquet"].read(path, Problems(), ReadingOptions())
 
 
 def test_parquet_reader_reads_exactly_the_labels_and_fields_of_each_layout(tmp_path):

@@ -30,6 +30,7 @@ from PIL import Image
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import webdataset
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.exchange.sources import fetch_source, unpack_limits, urls, zip_directory
 from annotator.exchange.sources.fetch_folder import safe_path
 from annotator.store.database.database import Database
@@ -229,7 +230,7 @@ def test_sparse_tar_is_refused_and_damaged_tar_headers_raise_no_unexpected_error
         with suppress(AnnotatorError):
             fetch_source(tmp_path / f"{number}.tar", tmp_path / "q")
         with suppress(AnnotatorError):
-            list(webdataset.read(tmp_path / f"{number}.tar", Problems()).items)
+            list(webdataset.read(tmp_path / f"{number}.tar", Problems(), ReadingOptions()).items)
 
 
 def test_archive_reimport_reports_new_changed_and_missing_members_and_preview_keeps_files(annotator, tmp_path):

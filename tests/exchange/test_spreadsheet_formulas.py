@@ -106,7 +106,7 @@ def test_exported_csv_files_contain_no_formula_cells(written):
     assert set(texts_in(cells(written / "csv.provenance.csv"))) >= {*CLASSES, *FILES, BEN}
     assert set(texts_in(cells(written / "csv.notes.csv"))) >= {NOTE, VALUE, BEN}
     assert set(texts_in(cells(written / "yolo-cls" / "classes.csv"))) >= {*CLASSES}
-    read = IMAGEFOLDER.read(written / "yolo-cls", Problems())
+    read = IMAGEFOLDER.read(written / "yolo-cls", Problems(), ReadingOptions())
     assert {label.class_name for item in read.items for label in item.labels} <= {*CLASSES}
 
 

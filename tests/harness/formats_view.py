@@ -18,6 +18,7 @@ from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.export_view import IMAGES_PER_BLOCK, STATE_WORDS, UNKNOWN_VALUE, Block, View
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.sidecars import SidecarWriter, read_sidecars
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, FILL_SOURCES, PRESENT, SOURCES, UNSURE, Class, Image
 from annotator.store.classes.classes import find_name_problem
 
@@ -148,7 +149,7 @@ def read(format_: Format, path: Path) -> tuple[Contents, Problems]:
     """What the format reads at the path; the items have not been read yet."""
     problems = Problems()
     assert format_.read
-    contents = format_.read(path, problems)
+    contents = format_.read(path, problems, ReadingOptions())
     contents.items = chain(contents.items, read_sidecars(path, problems))
     return contents, problems
 

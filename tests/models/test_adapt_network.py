@@ -9,7 +9,13 @@ from PIL import Image
 from spmll.backbones.frozen_backbone import Backbone, load_backbone
 from spmll.backbones.local_dir import save_network
 from spmll.backbones.pretrained import Pretrained
-from spmll.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from spmll.finetune.adapt import (
+    WEAK_VIEWS,
+    AdaptationLabels,
+    adapt_last_stages,
+    compute_stage_features,
+    make_adaptation_recipe,
+)
 from spmll.finetune.answer_method import AnswerMethod, choose_single_positive_method
 from spmll.finetune.last_stages import merge_last_stages, split_network
 from spmll.finetune.parallel_process import ParallelProcess
@@ -77,10 +83,10 @@ def training(source: Pretrained, checkpoint=None, epochs: int = 3):
     labels[::2][labels[::2] < 0] = 0  # every other image was only clicked on
     examples, last_stages = cached(source, images)
     whole = np.ones(labels.shape, bool)
+    given, recipe = AdaptationLabels(labels, whole, unbiased), make_adaptation_recipe(epochs)
     return last_stages, adapt_last_stages(
-        last_stages, examples, labels, whole, unbiased, make_method("auto"), make_adaptation_recipe(epochs), seed=1,
-        checkpoint=checkpoint,
-    )  # fmt: skip
+        last_stages, examples, given, make_method("auto"), recipe, seed=1, checkpoint=checkpoint
+    )
 
 
 @pytest.mark.parametrize("architecture", ["test_efficientnet", "test_vit"])

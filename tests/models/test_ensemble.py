@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from spmll.ensemble.fit_ensemble import IMAGES_PER_BLOCK, Ensemble, fit_ensemble
+from spmll.ensemble.fit_ensemble import IMAGES_PER_BLOCK, Ensemble, LabeledImages, fit_ensemble
 from spmll.ensemble.regions import encode_regions, learn_region_basis
-from spmll.linear.training import Epoch
+from spmll.linear.training import Epoch, TrainingSettings
 from spmll.methods import make_method
 from spmll.statistics.metrics import hidden_average_precision
 
@@ -32,9 +32,10 @@ def photos(images=160, share=0.5, seed=0):
     return features, encode_regions(learn_region_basis(features, regions), regions), rows, labels, truth
 
 
-def trained(features, region_codes, rows, labels, parameters=None, **options):
+def trained(features, region_codes, rows, labels, parameters=None, mask=None, seed=0, **settings):
     model = Ensemble(make_method("auto", **(parameters or {})), features.shape[1], labels.shape[1])
-    for _ in fit_ensemble(model, features, region_codes, rows, labels, **options):
+    images = LabeledImages(features, region_codes, rows, labels, mask)
+    for _ in fit_ensemble(model, images, TrainingSettings(**settings), seed=seed):
         pass
     return model.probabilities(features, region_codes)
 
@@ -172,7 +173,7 @@ def test_ensemble_is_complete_when_the_caller_stops_iterating_at_the_last_epoch(
     features, region_codes, rows, labels, _ = photos(images=60)
     exhausted = trained(features, region_codes, rows, labels, epochs=4)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
-    for epoch in fit_ensemble(model, features, region_codes, rows, labels, epochs=4):
+    for epoch in fit_ensemble(model, LabeledImages(features, region_codes, rows, labels), TrainingSettings(epochs=4)):
         assert isinstance(epoch, Epoch) and epoch.total == 4
         if epoch.number == 4:
             break
@@ -188,7 +189,8 @@ def test_stop_request_ends_training_within_a_batch_and_leaves_a_usable_model():
         return len(asked) > 4
 
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
-    training = fit_ensemble(model, features, region_codes, rows, labels, epochs=9, batch=40, should_stop=should_stop)
+    images, settings = LabeledImages(features, region_codes, rows, labels), TrainingSettings(epochs=9, batch=40)
+    training = fit_ensemble(model, images, settings, should_stop=should_stop)
     assert [epoch.number for epoch in training] == [1, 2]
     assert len(asked) == 5 and np.isfinite(model.probabilities(features, region_codes)).all()
 
@@ -196,7 +198,8 @@ def test_stop_request_ends_training_within_a_batch_and_leaves_a_usable_model():
 def test_training_and_scoring_report_progress_often():
     features, region_codes, rows, labels, _ = photos(images=1100)
     model, told = Ensemble(make_method("auto"), DIMENSIONS, CLASSES), []
-    for _ in fit_ensemble(model, features, region_codes, rows, labels, epochs=1, tell=lambda: told.append(None)):
+    images = LabeledImages(features, region_codes, rows, labels)
+    for _ in fit_ensemble(model, images, TrainingSettings(epochs=1), tell=lambda: told.append(None)):
         pass
     assert len(told) >= 4
     told.clear()
@@ -207,7 +210,7 @@ def test_training_and_scoring_report_progress_often():
 def test_probabilities_do_not_depend_on_the_number_of_images_scored_together():
     features, region_codes, rows, labels, _ = photos(images=1100)
     model = Ensemble(make_method("auto"), DIMENSIONS, CLASSES)
-    for _ in fit_ensemble(model, features, region_codes, rows, labels, epochs=1):
+    for _ in fit_ensemble(model, LabeledImages(features, region_codes, rows, labels), TrainingSettings(epochs=1)):
         pass
     some = np.array([1099, 3, 600, 511, 512])
     np.testing.assert_allclose(
@@ -253,11 +256,10 @@ def test_evened_of_head_parameter_removes_the_mean_logit_gain_of_the_best_region
 def test_training_refuses_mismatched_inputs_and_reports_their_values():
     features, region_codes, rows, labels, _ = photos(images=20)
 
-    def wrong(match, features=features, region_codes=region_codes, rows=rows, labels=labels, **options):
+    def wrong(match, features=features, region_codes=region_codes, rows=rows, labels=labels, mask=None, lr=None):
+        images, settings = LabeledImages(features, region_codes, rows, labels, mask), TrainingSettings(lr=lr)
         with pytest.raises(ValueError, match=match):
-            fit_ensemble(
-                Ensemble(make_method("auto"), DIMENSIONS, CLASSES), features, region_codes, rows, labels, **options
-            )
+            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), images, settings)
 
     wrong(r"to 20; there are 20", rows=np.append(rows[:-1], 20))
     wrong(r"Rows run from -1 to", rows=np.append(rows[:-1], -1))
@@ -279,7 +281,8 @@ def test_non_finite_embeddings_are_reported_with_their_rows(value):
         strange = features.copy()
         strange[row, 2] = value
         with pytest.raises(ValueError, match=rf"1 of 20 images are not finite \(rows {row}\)"):
-            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), strange, region_codes, rows, labels)
+            images = LabeledImages(strange, region_codes, rows, labels)
+            fit_ensemble(Ensemble(make_method("auto"), DIMENSIONS, CLASSES), images)
 
 
 @pytest.mark.parametrize("absent", [0.0, 0.5])

@@ -16,11 +16,13 @@ from spmll.finetune.best_epoch import BestEpoch
 from spmll.finetune.checkpoints import get_method_state, restore_method_state
 from spmll.finetune.fit_network import fit_linear_start, fit_network, predict
 from spmll.finetune.optimizers import compute_average_decay, create_optimizer, update_average
+from spmll.finetune.resume_point import ResumePoint
 from spmll.finetune.views import ImageExamples, MapExamples
 from spmll.finetune.whole_network import MapNetwork, WholeNetwork, build_whole_network
+from spmll.linear.training import TrainingSettings
 from spmll.methods import METHODS, make_method
 from spmll.methods.training_recipes import TrainingRecipe
-from spmll.trainers.base import ResumePoint, TrainingLabels
+from spmll.trainers.base import TrainingLabels
 from spmll.trainers.network import WholeNetworkTrainer
 
 pytestmark = [pytest.mark.training, pytest.mark.usefixtures("one_thread")]
@@ -109,11 +111,11 @@ def test_training_resumed_after_a_kill_equals_an_uninterrupted_one(problem, tmp_
     whole = begin(some, name, settings=settings)
     assert [epoch.number for epoch in whole] == [1, 2, 3, 4]
     for epochs in (2, 1):  # twice: in the middle, and just before the end
-        killed = begin(some, name, settings=settings, checkpoint=tmp_path / "training.state")
+        killed = begin(some, name, settings=settings, resume=ResumePoint(tmp_path / "training.state"))
         for _ in range(epochs):
             next(killed)
         del killed
-    resumed = begin(some, name, settings=settings, checkpoint=tmp_path / "training.state")
+    resumed = begin(some, name, settings=settings, resume=ResumePoint(tmp_path / "training.state"))
     assert [epoch.number for epoch in resumed] == [4]
     assert [epoch.loss for epoch in resumed.history] == [epoch.loss for epoch in whole.history]
     for which in whole.networks():
@@ -122,19 +124,19 @@ def test_training_resumed_after_a_kill_equals_an_uninterrupted_one(problem, tmp_
 
 def test_resumed_finished_training_runs_no_epoch_and_restores_its_weights(problem, tmp_path):
     settings = TrainingRecipe(lr=1e-3, batch=32, epochs=1)
-    first = begin(problem, "an", settings=settings, checkpoint=tmp_path / "a")
+    first = begin(problem, "an", settings=settings, resume=ResumePoint(tmp_path / "a"))
     assert len(list(first)) == 1
-    again = begin(problem, "an", settings=settings, checkpoint=tmp_path / "a")
+    again = begin(problem, "an", settings=settings, resume=ResumePoint(tmp_path / "a"))
     assert list(again) == []
     assert same(again.copy_weights(), first.copy_weights())
 
 
 def test_checkpoint_of_another_training_is_refused_with_the_difference(problem, tmp_path):
-    next(begin(problem, "an", checkpoint=tmp_path / "a"))
+    next(begin(problem, "an", resume=ResumePoint(tmp_path / "a")))
     with pytest.raises(ValueError, match=r"another training: method was 'an' and is 'gr'.*Delete it"):
-        begin(problem, "gr", checkpoint=tmp_path / "a")
+        begin(problem, "gr", resume=ResumePoint(tmp_path / "a"))
     with pytest.raises(ValueError, match="seed was 0 and is 1"):
-        begin(problem, "an", checkpoint=tmp_path / "a", seed=1)
+        begin(problem, "an", resume=ResumePoint(tmp_path / "a"), seed=1)
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
@@ -148,7 +150,7 @@ def test_damaged_checkpoint_is_refused_without_executing_its_content(problem, tm
     for content in (b"", b"not a checkpoint", pickle.dumps(Trap())):
         (tmp_path / "a").write_bytes(content)
         with pytest.raises(ValueError, match="not a checkpoint of ours, or it is damaged"):
-            begin(problem, "an", checkpoint=tmp_path / "a")
+            begin(problem, "an", resume=ResumePoint(tmp_path / "a"))
     assert not (tmp_path / "sprung").exists()
 
 
@@ -190,9 +192,9 @@ def test_stop_between_batches_ends_training_at_the_last_finished_epoch(problem, 
         asked.append(1)
         return len(asked) > 10
 
-    training = begin(problem, "an", checkpoint=tmp_path / "a", should_stop=after_ten_batches)
+    training = begin(problem, "an", resume=ResumePoint(tmp_path / "a"), should_stop=after_ten_batches)
     assert len(list(training)) == 1  # six batches an epoch
-    assert [epoch.number for epoch in begin(problem, "an", checkpoint=tmp_path / "a")] == list(range(2, 9))
+    assert [epoch.number for epoch in begin(problem, "an", resume=ResumePoint(tmp_path / "a"))] == list(range(2, 9))
 
 
 def test_classifier_and_learned_tensors_have_separate_learning_rates():
@@ -252,7 +254,7 @@ def test_published_recipes_of_cole_et_al_and_lagc_drop_the_incomplete_last_batch
 def test_training_of_the_whole_network_starts_from_the_best_epoch_of_the_frozen_stage(problem):
     """Of six frozen epochs the third is called the best, and the seventh trains the whole network."""
     kept, begun = [], []
-    training = begin(problem, "role+linear_init", best=lambda: kept[2])
+    training = begin(problem, "role+linear_init", resume=ResumePoint(best=lambda: kept[2]))
     begin_epoch = training.method.begin_epoch
 
     def look(epoch):
@@ -296,14 +298,17 @@ def test_best_epoch_of_two_stage_training_is_never_one_with_a_frozen_backbone(pr
 def test_linear_start_trains_only_the_classifier_and_passes_on_learned_estimates(problem):
     network = Small()
     body = network.body[0].weight.clone()
-    learned = fit_linear_start(network, problem.examples, problem.labels, make_method("role"), epochs=8)
+    learned = fit_linear_start(
+        network, problem.examples, problem.labels, make_method("role"), TrainingSettings(epochs=8)
+    )
     assert torch.equal(network.body[0].weight, body)
     assert problem.found(predict(network, problem.examples)) > 0.6
     assert [one.shape for one in learned] == [(IMAGES, CLASSES)]
-    training = fit_network(network, problem.examples, problem.labels, make_method("role"), LEARNING, learned=learned)
+    resume = ResumePoint(learned=learned)
+    training = fit_network(network, problem.examples, problem.labels, make_method("role"), LEARNING, resume=resume)
     assert torch.equal(training.method.phi, learned[0])
     with pytest.raises(ValueError, match="was handed"):
-        fit_network(network, problem.examples, problem.labels, make_method("an"), LEARNING, learned=learned)
+        fit_network(network, problem.examples, problem.labels, make_method("an"), LEARNING, resume=resume)
 
 
 def test_linear_start_uses_its_best_epoch(problem):
@@ -314,7 +319,9 @@ def test_linear_start_uses_its_best_epoch(problem):
         return -abs(len(heads) - 2)  # the second is the best
 
     network = Small()
-    fit_linear_start(network, problem.examples, problem.labels, make_method("an"), epochs=4, score=score)
+    fit_linear_start(
+        network, problem.examples, problem.labels, make_method("an"), TrainingSettings(epochs=4), score=score
+    )
     assert torch.equal(network.classifier.weight, heads[1][0])
 
 
@@ -322,7 +329,7 @@ def test_class_without_present_labels_keeps_its_initial_classifier_in_a_linear_s
     network = Small()
     before, labels = network.classifier.weight.clone(), problem.labels.copy()
     labels[:, 2] = 0
-    fit_linear_start(network, problem.examples, labels, make_method("an"), epochs=2)
+    fit_linear_start(network, problem.examples, labels, make_method("an"), TrainingSettings(epochs=2))
     assert torch.equal(network.classifier.weight[2], before[2])
     assert torch.isfinite(network.classifier.bias).all()
 

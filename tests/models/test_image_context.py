@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logit
 
-from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, fit_stacked
+from spmll.linear.training import TrainingSettings
 from spmll.methods.auto import Auto
 from spmll.statistics.image_context import DAY_SECONDS, MAX_INPUT, PARTS_OF_DAY, PRIOR_EVENTS, ImageContext
 
@@ -70,9 +71,15 @@ def probabilities(features, labels, context) -> np.ndarray:
     model = fit_stacked(
         Auto(),
         AnsweredImages(
-            features, None, rows, labels[:200], np.ones((200, 2), bool), groups=np.arange(400) // 4, context=context
+            features,
+            None,
+            rows,
+            labels[:200],
+            unbiased=np.ones((200, 2), bool),
+            groups=np.arange(400) // 4,
+            context=context,
         ),
-        FitSettings(epochs=2),
+        TrainingSettings(epochs=2),
     )
     for _ in model.epochs():
         pass

@@ -8,7 +8,7 @@ import torch
 from harness.tables import over
 from safetensors.torch import save_file
 
-from spmll.linear.training import ROWS_PER_CHUNK, Adam, Epoch, Head, fit
+from spmll.linear.training import ROWS_PER_CHUNK, Adam, Epoch, Head, TrainingSettings, fit
 from spmll.methods import METHODS, make_method
 from spmll.methods.published.loss_only import AN
 from spmll.statistics.metrics import hidden_average_precision
@@ -29,9 +29,9 @@ def photos(images=240, classes=4, dimensions=12, seed=0):
     return features, labels, truth
 
 
-def trained(features, labels, name="gr", **options):
+def trained(features, labels, name="gr", *, mask=None, seed=0, **settings):
     head = Head(features.shape[1], labels.shape[1])
-    for _ in fit(head, features, labels, make_method(name), **options):
+    for _ in fit(head, features, labels, make_method(name), TrainingSettings(**settings), mask=mask, seed=seed):
         pass
     return head
 
@@ -85,7 +85,8 @@ def test_training_restores_the_torch_threads_between_epochs():
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        threads = {torch.get_num_threads() for _ in fit(Head(12, 4), features, labels, make_method("an"), epochs=2)}
+        epochs = fit(Head(12, 4), features, labels, make_method("an"), TrainingSettings(epochs=2))
+        threads = {torch.get_num_threads() for _ in epochs}
     finally:
         torch.set_num_threads(before)
     assert threads == {2}
@@ -94,7 +95,7 @@ def test_training_restores_the_torch_threads_between_epochs():
 def test_epochs_are_numbered_and_timed_and_their_loss_decreases():
     features, labels, _ = photos()
     head = Head(features.shape[1], labels.shape[1])
-    epochs = list(fit(head, features, labels, make_method("an"), epochs=6, lr=0.01))
+    epochs = list(fit(head, features, labels, make_method("an"), TrainingSettings(epochs=6, lr=0.01)))
     assert all(isinstance(epoch, Epoch) for epoch in epochs)
     assert [(epoch.number, epoch.total) for epoch in epochs] == [(number, 6) for number in range(1, 7)]
     assert epochs[-1].loss < epochs[0].loss
@@ -104,7 +105,9 @@ def test_epochs_are_numbered_and_timed_and_their_loss_decreases():
 def test_head_can_be_used_after_every_epoch():
     features, labels, _ = photos()
     head = Head(features.shape[1], labels.shape[1])
-    seen = [head.probabilities(features) for _ in fit(head, features, labels, make_method("an"), epochs=3)]
+    seen = [
+        head.probabilities(features) for _ in fit(head, features, labels, make_method("an"), TrainingSettings(epochs=3))
+    ]
     assert not np.array_equal(seen[0], seen[2])
     assert np.isfinite(seen[0]).all()
 
@@ -112,7 +115,7 @@ def test_head_can_be_used_after_every_epoch():
 def test_training_reinitializes_a_trained_head():
     features, labels, _ = photos()
     head = trained(features, labels, epochs=2)
-    for _ in fit(head, features, labels, make_method("gr"), epochs=2):
+    for _ in fit(head, features, labels, make_method("gr"), TrainingSettings(epochs=2)):
         pass
     assert torch.equal(head.weight, trained(features, labels, epochs=2).weight)
 
@@ -126,7 +129,8 @@ def test_stop_request_ends_the_training_within_an_epoch():
         return len(asked) > 4
 
     head = Head(features.shape[1], labels.shape[1])
-    epochs = list(fit(head, features, labels, make_method("gr"), epochs=9, batch=80, should_stop=should_stop))
+    settings = TrainingSettings(epochs=9, batch=80)
+    epochs = list(fit(head, features, labels, make_method("gr"), settings, should_stop=should_stop))
     assert [epoch.number for epoch in epochs] == [1]
     assert len(asked) == 5
 
@@ -254,8 +258,10 @@ def test_non_finite_features_are_refused_with_their_rows(bad):
     ],
 )
 def test_mismatched_training_inputs_are_refused(features, labels, options, message):
+    settings = TrainingSettings(**{name: value for name, value in options.items() if name != "mask"})
+    mask = options.get("mask")
     with pytest.raises(ValueError, match=message):
-        fit(Head(3, 2), np.ones(features, np.float32), np.ones(labels, np.int8), make_method("an"), **options)
+        fit(Head(3, 2), np.ones(features, np.float32), np.ones(labels, np.int8), make_method("an"), settings, mask=mask)
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.reads != "features"])
@@ -268,7 +274,7 @@ def test_non_finite_loss_ends_the_training_and_leaves_the_head_untrained():
     features, labels, _ = photos(images=20)
     head = Head(12, 4)
     with pytest.raises(ValueError, match=r"loss of an in epoch . is (nan|inf)"):
-        list(fit(head, features, labels, make_method("an"), lr=1e36, batch=2))
+        list(fit(head, features, labels, make_method("an"), TrainingSettings(lr=1e36, batch=2)))
     assert not head.modeled_classes.any()
 
 
@@ -296,7 +302,7 @@ def test_training_updates_additional_learned_parameters_of_a_method():
 
     features, labels, _ = photos(images=40)
     method = Estimating()
-    for _ in fit(Head(12, 4), features, labels, method, epochs=5, lr=0.01):
+    for _ in fit(Head(12, 4), features, labels, method, TrainingSettings(epochs=5, lr=0.01)):
         pass
     assert (method.estimate > 0.2).all()
 

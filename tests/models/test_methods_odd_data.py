@@ -7,7 +7,7 @@ import pytest
 import torch
 from harness.tables import over
 
-from spmll.linear.training import Head, fit
+from spmll.linear.training import Head, TrainingSettings, fit
 from spmll.methods import METHODS, get_default_parameters, make_method
 
 pytestmark = pytest.mark.training
@@ -48,7 +48,7 @@ def test_every_method_trains_to_finite_values_on_unusual_labels(name, case, batc
     images, classes = labels.shape
     features = np.random.default_rng(1).normal(size=(images, 5)).astype(np.float32)
     method, head = make_method(name), Head(5, classes)
-    for epoch in fit(head, features, labels, method, mask=mask, epochs=4, batch=batch):
+    for epoch in fit(head, features, labels, method, TrainingSettings(epochs=4, batch=batch), mask=mask):
         assert np.isfinite(epoch.loss)
         assert torch.isfinite(method.targets).all()
         assert (method.targets.abs() <= 1).all()
@@ -79,7 +79,7 @@ def test_training_targets_keep_given_labels_in_every_epoch(name):
     labels[:10][labels[:10] == 0] = -1
     features = np.random.default_rng(2).normal(size=(30, 5)).astype(np.float32)
     before, method = labels.copy(), make_method(name)
-    for _ in fit(Head(5, 4), features, labels, method, epochs=6, lr=0.1):
+    for _ in fit(Head(5, 4), features, labels, method, TrainingSettings(epochs=6, lr=0.1)):
         said = labels != 0
         assert (method.targets.numpy()[said] == labels[said]).all()
     assert (labels == before).all()

@@ -6,7 +6,7 @@ import torch
 
 from annotator.benchmark.datasets import draw_clicks
 from annotator.benchmark.first_named_class import Naming, compute_naming_rates
-from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from spmll.ensemble.fit_ensemble import Ensemble, LabeledImages, fit_ensemble
 from spmll.ensemble.moments import Moments
 from spmll.ensemble.naming_rates import (
     EPSILON,
@@ -34,7 +34,7 @@ def things(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def trained(features: np.ndarray, labels: np.ndarray, overlooked: float) -> tuple[Ensemble, np.ndarray]:
     rows = np.flatnonzero(labels.any(1))
     model = Ensemble(make_method("auto", overlooked=overlooked), DIMENSIONS, CLASSES)
-    for _ in fit_ensemble(model, features, None, rows, labels[rows]):
+    for _ in fit_ensemble(model, LabeledImages(features, None, rows, labels[rows])):
         pass
     return model, model.probabilities(features, None)
 

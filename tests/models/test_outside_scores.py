@@ -47,7 +47,9 @@ def hidden_ap(world, answered: int, clicks: int, *names: str):
         labels[row, np.flatnonzero(truth[row])[0]] = 1
     rows = np.flatnonzero((labels != 0).any(1))
     outside = [sources[name] for name in names]
-    model = fit_stacked(Auto(), AnsweredImages(features, None, rows, labels[rows], unbiased[rows], outside=outside))
+    model = fit_stacked(
+        Auto(), AnsweredImages(features, None, rows, labels[rows], unbiased=unbiased[rows], outside=outside)
+    )
     for _ in model.epochs():
         pass
     assert model.probabilities is not None

@@ -8,8 +8,9 @@ from spmll.ensemble.basis import signed_sqrt, to_float_tensor
 from spmll.ensemble.fit_ensemble import fit_second_model
 from spmll.ensemble.portable import PortableEnsemble
 from spmll.ensemble.regions import encode_regions, learn_region_basis
-from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, fit_stacked
 from spmll.ensemble.training_subset import TrainingSubset
+from spmll.linear.training import TrainingSettings
 from spmll.methods.auto import Auto
 
 IMAGES, CLASSES, DIMENSIONS, REGIONS = 240, 5, 24, 9
@@ -42,7 +43,7 @@ def trained(answered: int, marked: int = 200):
     unbiased[:answered, :-1] = True
     rows = np.flatnonzero((labels != 0).any(1))
     model = fit_stacked(
-        Auto(), AnsweredImages(features, codes, rows, labels[rows], unbiased[rows]), FitSettings(epochs=3)
+        Auto(), AnsweredImages(features, codes, rows, labels[rows], unbiased=unbiased[rows]), TrainingSettings(epochs=3)
     )
     for _ in model.epochs():
         pass

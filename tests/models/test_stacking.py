@@ -9,7 +9,7 @@ import torch
 
 from spmll.ensemble import stacking
 from spmll.ensemble.collection_scoring import score_locally
-from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from spmll.ensemble.fit_ensemble import Ensemble, LabeledImages, fit_ensemble
 from spmll.ensemble.regions import RegionCodes, encode_regions, learn_region_basis
 from spmll.ensemble.stacking import MIN_UNBIASED_ANSWERS, AnsweredImages, fit_stacked
 from spmll.ensemble.training_subset import select_training_rows
@@ -38,7 +38,7 @@ def trained(features, labels, unbiased, mask=None, warm_start=None):
     rows = np.flatnonzero((labels != 0).any(1))
     some = None if mask is None else mask[rows]
     training = fit_stacked(
-        Auto(), AnsweredImages(features, None, rows, labels[rows], unbiased[rows], mask=some), warm_start=warm_start
+        Auto(), AnsweredImages(features, None, rows, labels[rows], some, unbiased=unbiased[rows]), warm_start=warm_start
     )
     for _ in training.epochs():
         pass
@@ -67,7 +67,7 @@ def test_auto_without_randomly_selected_answers_equals_the_plain_ensemble(world)
     labels, unbiased = answered(truth, 0)
     rows = np.flatnonzero((labels != 0).any(1))
     alone = Ensemble(Auto(), DIMENSIONS, CLASSES)
-    for _ in fit_ensemble(alone, features, None, rows, labels[rows]):
+    for _ in fit_ensemble(alone, LabeledImages(features, None, rows, labels[rows])):
         pass
     ours = trained(features, labels, unbiased)
     assert not ours.calibrated
@@ -117,7 +117,7 @@ def test_stacked_model_serialized_for_a_cluster_scores_images_as_locally(world, 
                 region_codes,
                 rows,
                 labels[rows],
-                unbiased[rows],
+                unbiased=unbiased[rows],
                 outside=[OutsideScores("other", truth * 0.5 + 0.2, "probability")],
             ),
             scoring=scoring,
@@ -224,7 +224,8 @@ def test_closing_a_training_stops_its_cross_fitting_thread(world, monkeypatch):
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        epochs = fit_stacked(Auto(), AnsweredImages(features, None, rows, labels[rows], unbiased[rows])).epochs()
+        images = AnsweredImages(features, None, rows, labels[rows], unbiased=unbiased[rows])
+        epochs = fit_stacked(Auto(), images).epochs()
         next(epochs)
         epochs.close()  # pyright: ignore[reportAttributeAccessIssue] - it is a generator
     finally:

@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from spmll.ensemble.answered_head import AnsweredHead
-from spmll.ensemble.fit_ensemble import Ensemble, fit_ensemble
+from spmll.ensemble.fit_ensemble import Ensemble, LabeledImages, fit_ensemble
 from spmll.ensemble.regions import encode_regions, learn_region_basis
 from spmll.ensemble.second_model import SecondModel, estimate_difficulty
-from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, fit_stacked
+from spmll.linear.training import TrainingSettings
 from spmll.methods.auto import Auto
 
 
@@ -75,7 +76,7 @@ def puzzle(share: float) -> tuple:
 def test_second_model_is_trained_only_if_enabled_and_most_images_have_labels(share, parameters, corrected):
     features, codes, rows, labels = puzzle(share)
     model = Ensemble(Auto(**parameters), 16, 3)
-    for _ in fit_ensemble(model, features, codes, rows, labels, epochs=2):
+    for _ in fit_ensemble(model, LabeledImages(features, codes, rows, labels), TrainingSettings(epochs=2)):
         pass
     after = model.probabilities(features, codes)
     assert (model.second is not None) == corrected and np.isfinite(after).all()
@@ -94,7 +95,7 @@ def test_second_model_enabled_explicitly_is_used_with_unbiased_answers():
     unbiased = np.zeros(labels.shape, bool)
     labels[:20], unbiased[:20] = np.where(np.random.default_rng(1).random((20, 3)) < 0.5, 1, -1), True
     training = fit_stacked(
-        Auto(second=0.6), AnsweredImages(features, codes, rows, labels, unbiased), FitSettings(epochs=2)
+        Auto(second=0.6), AnsweredImages(features, codes, rows, labels, unbiased=unbiased), TrainingSettings(epochs=2)
     )
     for _ in training.epochs():
         pass

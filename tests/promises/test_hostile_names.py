@@ -30,7 +30,7 @@ from test_roles import browser_cookie
 from annotator.store.database.database import Database
 from annotator.store.events import project_events
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import WORD_JOINER, escape_for_screen_reader, escape_markdown
 
 NAMES = (*MARKUP, ANN, BEN, SOURCE, TAG, NETWORK, LIST, ATTRIBUTE, VALUE, FOLDER, CLAIMS["name"], f"(www.{HOST})")
 PAGES = {
@@ -68,11 +68,11 @@ STREAMLITS = (
     "classes",
 )
 SCRIPT = """
-from annotator.ui.shared import frame
 from importlib import import_module
+from annotator.ui.shared.message_boxes import show_errors
 from annotator.ui.shared.navigation import find_page_module
 one = import_module(find_page_module("{name}"))
-with frame.show_errors():
+with show_errors():
     one.page()
 """
 
@@ -118,13 +118,13 @@ def markdown_of(test: AppTest) -> Iterator[str]:
 
 def test_escaped_markdown_unescapes_to_the_original_and_keeps_plain_text():
     for name in MARKUP:
-        assert name not in frame.escape_markdown(name)
-        assert frame.escape_markdown(name).replace("\\", "").replace(frame.WORD_JOINER, "") == name
-        assert frame.escape_for_screen_reader(name).replace(frame.WORD_JOINER, "") == name
-    lines = frame.escape_markdown("one\n    two\n\n# three\n===").split("\\\n")
+        assert name not in escape_markdown(name)
+        assert escape_markdown(name).replace("\\", "").replace(WORD_JOINER, "") == name
+        assert escape_for_screen_reader(name).replace(WORD_JOINER, "") == name
+    lines = escape_markdown("one\n    two\n\n# three\n===").split("\\\n")
     assert lines == ["one", "\u00a0" * 4 + "two", "", "\\# three", "\\=\\=\\="]
     for plain in ("fox", "it's 5 of 7, isn't it", "Größe; 100 %"):
-        assert frame.escape_markdown(plain) == plain
+        assert escape_markdown(plain) == plain
 
 
 @pytest.mark.parametrize("name", STREAMLITS)
@@ -141,7 +141,7 @@ def test_page_markdown_contains_no_unescaped_image_class_or_annotator_name(db, n
         if is_markdown:
             assert not any(name in text for name in NAMES), text
         else:
-            assert not any(frame.escape_markdown(name) in text for name in NAMES), f"shown with its escapes: {text}"
+            assert not any(escape_markdown(name) in text for name in NAMES), f"shown with its escapes: {text}"
 
 
 def test_error_message_shows_a_name_as_plain_text(db):
@@ -151,7 +151,7 @@ def test_error_message_shows_a_name_as_plain_text(db):
     test.run()
     test.text_area(key="class_lines").input(MARKUP[0] + 200 * "x")
     next(one for one in test.button if one.label == "Add classes").click().run()
-    assert frame.escape_markdown(MARKUP[0]) in test.error[0].value
+    assert escape_markdown(MARKUP[0]) in test.error[0].value
 
 
 FOUND = f"""() => {{
@@ -206,7 +206,7 @@ def test_hostile_names_on_pages_cause_no_requests_links_or_missing_text(browser:
         page.get_by_role("button", name="Add classes").click()
         box = page.locator("[data-testid=stAlert]")
         box.wait_for()
-        shown = box.inner_text().replace(frame.WORD_JOINER, "")
+        shown = box.inner_text().replace(WORD_JOINER, "")
         assert all(name[:40] in shown for name in (*MARKUP, ANN)), shown
         assert page.evaluate(FOUND) == [] and box.locator("a, img").count() == 0
         # Even a picture of another server that did get on a page would not be asked for; the proxy does count.

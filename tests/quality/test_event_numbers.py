@@ -119,10 +119,10 @@ def test_stacking_halves_keep_events_together_and_are_random_without_events():
     rows, none = np.arange(60), np.zeros((60, 1), bool)
     events = np.arange(60) // 4 * 4
     halves = fit_stacked(
-        Auto(), AnsweredImages(features, None, rows, labels, none, groups=events)
+        Auto(), AnsweredImages(features, None, rows, labels, unbiased=none, groups=events)
     )._halves_of_images.reshape(-1, 4)
     assert (halves == halves[:, :1]).all() and set(halves.ravel()) == {0, 1}
-    plain = fit_stacked(Auto(), AnsweredImages(features, None, rows, labels, none))._halves_of_images
+    plain = fit_stacked(Auto(), AnsweredImages(features, None, rows, labels, unbiased=none))._halves_of_images
     assert plain.tolist() == np.random.default_rng(0).integers(0, 2, 60).tolist()
 
 

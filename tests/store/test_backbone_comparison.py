@@ -16,17 +16,17 @@ from annotator.store.features.feature_cache import open_features
 from annotator.store.images import registration
 from annotator.store.networks import adapted_networks, configuration, machine_settings, network_comparisons
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import escape_markdown
 from annotator.worker.duties.network_comparer import compare_networks
 from annotator.worker.features import backbone, image_embedder
 from annotator.worker.process import Worker, compare_pending_networks
 
 SCRIPT = """
-from annotator.ui.shared import frame
+from annotator.ui.shared.message_boxes import show_errors
 from importlib import import_module
 from annotator.ui.shared.navigation import find_page_module
 one = import_module(find_page_module("{name}"))
-with frame.show_errors():
+with show_errors():
     one.page()
 """
 
@@ -175,7 +175,7 @@ def test_settings_page_accepts_a_license_compares_backbones_and_switches(show, d
     )
     network_comparisons.save_comparison(db, facts)
     test = show("settings")
-    assert not test.exception and any(frame.escape_markdown("0.500 to 0.600") in text.value for text in test.markdown)
+    assert not test.exception and any(escape_markdown("0.500 to 0.600") in text.value for text in test.markdown)
     test.button(key=f"network_use_{name}").click().run()
     assert adapted_networks.get_next_backbone(db) == name
     with pytest.raises(AnnotatorError, match="is in use"):

@@ -10,8 +10,8 @@ from annotator.records import Decision
 from annotator.store.classes import classes
 from annotator.store.labels import decisions, project_counts
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
 from annotator.ui.shared.class_form import parse_lines
+from annotator.ui.shared.markdown_text import escape_markdown
 
 SCRIPT = """
 from annotator.ui.pages.classes import classes_page
@@ -57,7 +57,7 @@ def told(test: AppTest) -> str:
 def test_class_form_reports_added_and_existing_classes_and_clears_its_box(add, db, lines, says, added):
     test = add(lines)
     for words in says:
-        assert frame.escape_markdown(words) in told(test), told(test)
+        assert escape_markdown(words) in told(test), told(test)
     assert names(db) == ["fox", "heron", "deer", *added]
     assert test.text_area(key="class_lines").value == ""
 

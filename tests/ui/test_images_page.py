@@ -20,9 +20,9 @@ from annotator.ui.pages.images.image_adder import ImageAdder, get_image_adder
 from annotator.ui.pages.images.images_page import MAX_LOG_LINES, _build_csv
 
 SCRIPT = """
-from annotator.ui.shared import frame
+from annotator.ui.shared.message_boxes import show_errors
 from annotator.ui.pages.images import images_page as one
-with frame.show_errors():
+with show_errors():
     one.page()
 """
 

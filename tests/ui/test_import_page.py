@@ -33,7 +33,7 @@ from annotator.store.upkeep import consistency
 from annotator.ui.access import served_project
 from annotator.ui.pages.imports import uploaded_files
 from annotator.ui.pages.imports.import_runner import CANCELLED, READY, ImportRequest, ImportRunner, get_import_runner
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import WORD_JOINER
 from annotator.ui.shared.work import readable_paths
 
 SCRIPT = "from annotator.ui.pages.imports import imports_page\nimports_page.page()"
@@ -100,7 +100,7 @@ def said(test: AppTest) -> str:
 
 def plain(text: str) -> str:
     """Without the escapes of Markdown."""
-    return text.replace("\\", "").replace(frame.WORD_JOINER, "")
+    return text.replace("\\", "").replace(WORD_JOINER, "")
 
 
 def become(test: AppTest, place: int, wanted: str) -> AppTest:

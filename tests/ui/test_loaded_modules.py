@@ -30,8 +30,9 @@ PROCESSES = {
 }
 TRAIN = """
 import numpy as np
-for _ in spmll.linear.training.fit(spmll.linear.training.Head(3, 2), np.eye(3, dtype=np.float32),
-    np.eye(3, 2, dtype=np.int8), spmll.methods.make_method("gr"), epochs=1): pass
+from spmll.linear.training import Head, TrainingSettings, fit
+for _ in fit(Head(3, 2), np.eye(3, dtype=np.float32), np.eye(3, 2, dtype=np.int8), spmll.methods.make_method("gr"),
+    TrainingSettings(epochs=1)): pass
 """
 
 

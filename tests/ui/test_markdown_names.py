@@ -1,5 +1,5 @@
 """No name reaches Streamlit's Markdown as it is: what pages hand to Streamlit is text of the program, numbers, or has
-been through `frame.escaped`. Read from the source, so that texts which no test brings on a page are looked at, too."""
+been through `escape_markdown`. Read from the source, so that texts which no test brings on a page are seen, too."""
 
 import ast
 import re
@@ -23,8 +23,7 @@ NAMED = ("help", "label", "text", "captions")
 # Their options are Markdown; those of selectbox and multiselect are not.
 WITH_OPTIONS = {"radio": 1, "segmented_control": 1, "pills": 1, "select_slider": 1}
 # also of what holds several names, in lines
-ESCAPES = {"escape_markdown", "frame.escape_markdown", "frame.escape_for_screen_reader"}
-ESCAPING = {"frame.show_error", "frame.show_info", "frame.show_warning"}  # escape what they are given
+ESCAPES = {"escape_markdown", "escape_for_screen_reader"}
 NOT_STREAMLIT = {"log", "logging", "sys.stdout", "sys.stderr", "file", "process.stdin", "self._file", "data_card"}
 # Functions whose text is the program's own: numbers and words, whatever they are given.
 IN_WORDS = {
@@ -38,7 +37,7 @@ NUMBERS, CALLERS, PROGRAM = (
     "its callers are in this file and give constants",
     "in the program or a plug-in",
 )
-ELSEWHERE = "its callers are looked at: frame.draw_download_button and frame.draw_page_link are in PLACES"
+ELSEWHERE = "its callers are looked at: draw_download_button and draw_page_link are in PLACES"
 # (file, expression): why it holds no name as it is.
 KNOWN = {
     (
@@ -53,11 +52,12 @@ KNOWN = {
         "home/folder_scan.py",
         "f'{name} cannot be read as it is:'",
     ): "an error of the start page, which is no Streamlit page",
-    ("shared/frame.py", "label"): ELSEWHERE,
-    ("shared/frame.py", "help"): ELSEWHERE,
+    ("shared/page_access.py", "label"): ELSEWHERE,
+    ("shared/page_access.py", "help"): ELSEWHERE,
+    ("shared/page_access.py", "other.title"): "titles of navigation.PAGES",
     (
         "pages/settings/networks_section.py",
-        "frame.escape_markdown(licenses.get_license(row.licence).sentence) + link",
+        "escape_markdown(licenses.get_license(row.licence).sentence) + link",
     ): PROGRAM,
     ("pages/agreement/agreement_page.py", "_format_percent(overall.raw)"): NUMBERS,
     ("pages/agreement/agreement_page.py", "_format_percent_interval(overall.raw)"): NUMBERS,
@@ -68,11 +68,11 @@ KNOWN = {
     ("shared/class_form.py", "title"): "its callers give constants",
     (
         "shared/class_form.py",
-        "f'Add {_format_class_count(apart)}: {frame.escape_markdown(_format_names([name for name, _ in apart]))}'",
+        "f'Add {_format_class_count(apart)}: {escape_markdown(_format_names([name for name, _ in apart]))}'",
     ): "a number, and names that are escaped",
     (
         "shared/class_form.py",
-        "f'Add {_format_class_count(pending)}, {frame.escape_markdown(one)}'",
+        "f'Add {_format_class_count(pending)}, {escape_markdown(one)}'",
     ): "a number, and names that are escaped",
     ("shared/class_form.py", "text"): "its callers give constants",
     ("pages/export/choices_section.py", "section"): OPTION_TABLE,
@@ -150,7 +150,7 @@ class Texts:
                     return own(func.value, *args, *(one.value for one in node.keywords))
                 return name in ("list", "sorted") and own(*args)
             case ast.Name(id=name):
-                return name in seen or self._is_constant(name) or self._assigned(name, scope, seen)
+                return name in seen | ESCAPES or self._is_constant(name) or self._assigned(name, scope, seen)
         return ast.unparse(node) in ESCAPES
 
     def _over_own(self, node: ast.GeneratorExp | ast.ListComp, scope: ast.AST, seen: frozenset[str]) -> bool:
@@ -211,15 +211,16 @@ def handed_over(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.expr]]:
         if not isinstance(node, ast.Call):
             continue
         func = node.func.body if isinstance(node.func, ast.IfExp) else node.func  # (st.info if ... else st.warning)()
-        if not (isinstance(func, ast.Attribute) and func.attr in PLACES):
+        called = func.attr if isinstance(func, ast.Attribute) else ast.unparse(func)
+        if called not in PLACES:
             continue
-        if ast.unparse(func) in ESCAPING or ast.unparse(func.value) in NOT_STREAMLIT:
+        if isinstance(func, ast.Attribute) and ast.unparse(func.value) in NOT_STREAMLIT:
             continue
         named = {one.arg: one.value for one in node.keywords}
-        yield from ((node, node.args[place]) for place in PLACES[func.attr] if place < len(node.args))
+        yield from ((node, node.args[place]) for place in PLACES[called] if place < len(node.args))
         yield from ((node, named[name]) for name in NAMED if name in named)
-        if func.attr in WITH_OPTIONS:
-            yield node, named.get("format_func") or named.get("options") or node.args[WITH_OPTIONS[func.attr]]
+        if called in WITH_OPTIONS:
+            yield node, named.get("format_func") or named.get("options") or node.args[WITH_OPTIONS[called]]
 
 
 def scope_of(texts: Texts, node: ast.AST, tree: ast.Module) -> ast.AST:
@@ -239,7 +240,5 @@ def test_every_markdown_text_of_a_page_is_constant_or_escaped():
             used.add(key)
             if key not in KNOWN:
                 raw.append(f"{key[0]}:{call.lineno}: {ast.unparse(call.func)}({key[1]})")
-    assert not raw, "\n".join(
-        ["Escape the names in it (frame.escape_markdown), or say in KNOWN why there are none:", *raw]
-    )
+    assert not raw, "\n".join(["Escape the names in it (escape_markdown), or say in KNOWN why there are none:", *raw])
     assert used >= set(KNOWN), f"KNOWN names what is not there any more: {set(KNOWN) - used}"

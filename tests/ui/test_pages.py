@@ -13,15 +13,16 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.networks import adaptation, configuration
 from annotator.ui.access import served_project, serving_modes
-from annotator.ui.shared import frame, navigation
+from annotator.ui.shared import navigation
+from annotator.ui.shared.markdown_text import escape_markdown
 from spmll import catalog
 
 SCRIPT = """
-from annotator.ui.shared import frame
+from annotator.ui.shared.message_boxes import show_errors
 from importlib import import_module
 from annotator.ui.shared.navigation import find_page_module
 one = import_module(find_page_module("{name}"))
-with frame.show_errors():
+with show_errors():
     one.page()
 """
 
@@ -97,7 +98,7 @@ def test_settings_page_lists_every_project_method_and_shows_its_parameters(show,
     assert box.value == "role+linear_init" and len(box.options) == sum(
         one.is_for_projects for one in catalog.load_methods().values()
     )
-    assert any(f"**{frame.escape_markdown('k = 2.5')}**" in text.value for text in test.markdown)
+    assert any(f"**{escape_markdown('k = 2.5')}**" in text.value for text in test.markdown)
     box.select("lagc").run()
     assert any("Needs feature maps" in caption.value for caption in test.caption)
     box.select("em_apl").run()
@@ -106,7 +107,7 @@ def test_settings_page_lists_every_project_method_and_shows_its_parameters(show,
     (refused,) = test.error
     assert "knows no texts" in refused.value and "Until then trainings use em" in refused.value
     assert configuration.get_method(db) == test.selectbox(key="method").value == "em_apl", "what is in use is shown"
-    assert any(frame.escape_markdown("alpha = 0.2") in text.value for text in test.markdown)
+    assert any(escape_markdown("alpha = 0.2") in text.value for text in test.markdown)
 
 
 def test_settings_page_estimates_starts_and_pauses_backbone_adaptation(show, db):
@@ -116,7 +117,7 @@ def test_settings_page_estimates_starts_and_pauses_backbone_adaptation(show, db)
     adaptation.set_request(db, "")
     adaptation.set_result(db, {"kind": "error", "error": "Complete some more images."})
     test = show("settings")
-    assert [warning.value for warning in test.warning] == [frame.escape_markdown("Complete some more images.")]
+    assert [warning.value for warning in test.warning] == [escape_markdown("Complete some more images.")]
     test.button(key="adapt_run").click().run()
     assert adaptation.get_request(db) == "run"
     state = adaptation.claim(db, "local")

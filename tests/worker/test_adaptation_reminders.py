@@ -16,12 +16,12 @@ from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.networks import adaptation, adapted_networks
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import escape_markdown
 
 SCRIPT = """
-from annotator.ui.shared import frame
+from annotator.ui.shared.message_boxes import show_errors
 from annotator.ui.pages.settings import settings_page
-with frame.show_errors():
+with show_errors():
     settings_page.page()
 """
 
@@ -68,9 +68,7 @@ def test_another_backbone_adaptation_is_suggested_only_after_the_answers_doubled
     assert due.sentence in annotator("adapted", db.paths.project).stdout
     assert json.loads(annotator("status", db.paths.project, "--json").stdout)["adapting_again"]["answers"] == 20
     test = page(db)
-    assert test.button(key="adapt_run").label == "Adapt again" and test.info[0].value == frame.escape_markdown(
-        due.sentence
-    )
+    assert test.button(key="adapt_run").label == "Adapt again" and test.info[0].value == escape_markdown(due.sentence)
     test.button(key="adapt_run").click().run()
     assert adaptation.get_request(db) == "run" and adaptation.find_reason_to_readapt(db) is None, (
         "it is asked for already"

@@ -563,9 +563,9 @@ def _place(db, image_id):
 
 
 PAGE = """
-from annotator.ui.shared import frame
+from annotator.ui.shared.message_boxes import show_errors
 from annotator.ui.pages.images import images_page as one
-with frame.show_errors():
+with show_errors():
     one.page()
 """
 

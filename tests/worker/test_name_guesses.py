@@ -41,9 +41,9 @@ TEXTS = {
     "grey": list(BACKGROUND_PROMPTS),
 }
 SCRIPT = """
-from annotator.ui.shared import frame
+from annotator.ui.shared.message_boxes import show_errors
 from annotator.ui.pages.settings import settings_page
-with frame.show_errors():
+with show_errors():
     settings_page.page()
 """
 

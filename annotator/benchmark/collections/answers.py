@@ -7,7 +7,7 @@ import numpy as np
 from annotator.benchmark.methods.compared_images import ComparedImages
 from annotator.benchmark.methods.finished_results import Work
 from annotator.benchmark.methods.task import Task
-from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, fit_stacked
 from spmll.labels import ABSENT, PRESENT, UNSEEN
 from spmll.methods.auto import Auto
 from spmll.statistics.metrics import count_honest_totals
@@ -39,7 +39,7 @@ def _measure_totals(images: ComparedImages, task: Task, seed: int) -> list[int]:
     def fit_probabilities() -> np.ndarray:
         rows = np.flatnonzero((labels != UNSEEN).any(1))
         model = fit_stacked(
-            Auto(), AnsweredImages(features, codes, rows, labels[rows], unbiased[rows]), FitSettings(seed=seed)
+            Auto(), AnsweredImages(features, codes, rows, labels[rows], unbiased=unbiased[rows]), seed=seed
         )
         for _ in model.epochs():
             pass

@@ -22,6 +22,7 @@ from annotator.benchmark.effort.comparison import (
     ratios_by_seed,
 )
 from annotator.benchmark.effort.effort_measurement import (
+    EffortOptions,
     check_policies,
     describe_effort,
     make_project,
@@ -54,24 +55,13 @@ def measure_by_times(
     sets: Sequence[TimeSet],
     images_folder: Path | None = None,
     truth: Path | None = None,
-    *,
-    policies: Sequence[str] = (),
-    seed: int = 0,
-    seeds: int = 1,
-    jobs: int = 1,
-    most: float = 1.0,
-    work: Path | None = None,
-    backbone: str | None = None,
+    options: EffortOptions = EffortOptions(),
 ) -> dict:
     """Simulate a perfect annotator per set of answer times, and return each policy's cost.
 
     Args:
         images_folder, truth: None selects the sample data.
-        policies: Empty selects COMPARED_POLICIES. Autopilot is always included.
-        seeds: Number of seeds to average.
-        jobs: Parallel processes, without effect on the result.
-        most: Action limit relative to filling in a form per image.
-        work: Folder that keeps the embedded project.
+        options: No policies selects COMPARED_POLICIES. Autopilot is always included.
 
     Returns:
         {"bench", "figures", "ratios", "sets", "policies", "backbone", "seeds"}. "costs" has mean, minimum and
@@ -81,24 +71,24 @@ def measure_by_times(
     Raises:
         AnnotatorError: If images and truth do not match, or for an unknown policy.
     """
-    names = list(dict.fromkeys([*(check_policies(policies) or COMPARED_POLICIES), OUR_POLICY]))
+    names = list(dict.fromkeys([*(check_policies(options.policies) or COMPARED_POLICIES), OUR_POLICY]))
     images_folder, truth = resolve_images_and_truth(images_folder, truth)
     with scratch_folder() as folder:
-        template = folder / "project" if work is None else work
-        shown = make_project(template, images_folder, truth, backbone)
-        limit = most * (shown.sum() + len(shown))
+        template = folder / "project" if options.work is None else options.work
+        shown = make_project(template, images_folder, truth, options.backbone)
+        limit = options.most * (shown.sum() + len(shown))
         plays = [
-            _make_play(setting, seed + number, times)
-            for number in range(seeds)
+            _make_play(setting, seed, times)
+            for seed in options.list_seeds()
             for times in sets
             for name in names
             for setting in POLICIES[name].settings or (name,)
         ]
-        played = play_all(template, folder, shown, list(dict.fromkeys(plays)), limit, jobs)
+        played = play_all(template, folder, shown, list(dict.fromkeys(plays)), limit, options.jobs)
         used = configuration.get_backbone(Database(template))
     result: dict = {"costs": [], "handed_out": [], "searched": [], "lead": []}
     for times in sets:
-        own, searched = _select_curves(played, names, range(seed, seed + seeds), times)
+        own, searched = _select_curves(played, names, options.list_seeds(), times)
         result["costs"] += _cost_rows(own, times.name)
         result["handed_out"] += [{"set": times.name, **row} for row in count_handed_out(own)]
         result["searched"] += [{"set": times.name, **row} for row in searched]
@@ -115,7 +105,7 @@ def measure_by_times(
         "range": _range_rows(result["costs"]),
         "policies": {name: POLICIES[name].about for name in names},
         "backbone": used,
-        "seeds": list(range(seed, seed + seeds)),
+        "seeds": options.list_seeds(),
     }
 
 

@@ -5,6 +5,7 @@ learns only answers and their times.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 
@@ -53,30 +54,47 @@ EFFORT_NOTE = (
 )
 
 
+@dataclass(frozen=True)
+class EffortOptions:
+    """Options of simulated work.
+
+    Attributes:
+        policies: Empty selects the default policies of the measurement.
+        seed: First seed.
+        seeds: Number of seeds to average.
+        jobs: Parallel processes, without effect on the result.
+        most: Action limit relative to filling in a form per image.
+        work: Folder that keeps the embedded project.
+        backbone: None selects the default network.
+    """
+
+    policies: Sequence[str] = ()
+    seed: int = 0
+    seeds: int = 1
+    jobs: int = 1
+    most: float = 1.0
+    work: Path | None = None
+    backbone: str | None = None
+
+    def list_seeds(self) -> list[int]:
+        """Return all seeds."""
+        return list(range(self.seed, self.seed + self.seeds))
+
+
 def measure_effort(
     images_folder: Path | None = None,
     truth: Path | None = None,
+    options: EffortOptions = EffortOptions(),
     *,
-    policies: Sequence[str] = (),
-    seed: int = 0,
-    seeds: int = 1,
     noisy: bool = True,
     all_noisy: bool = False,
-    jobs: int = 1,
-    most: float = 1.0,
-    work: Path | None = None,
-    backbone: str | None = None,
 ) -> dict:
     """Play every policy with simulated annotators and compare their curves.
 
     Args:
         images_folder, truth: None selects the sample data.
-        policies: Empty selects all except slow ones.
-        seeds: Number of seeds to average.
+        options: No policies selects all except slow ones.
         noisy, all_noisy: Also play NOISY_POLICIES, or all, with a noisy annotator.
-        jobs: Parallel processes, without effect on the result.
-        most: Action limit relative to the form.
-        work: Folder that keeps the embedded project.
 
     Returns:
         {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model",
@@ -85,24 +103,24 @@ def measure_effort(
     Raises:
         AnnotatorError: If images and truth do not match, or for an unknown policy.
     """
-    names = check_policies(policies) or [name for name, policy in POLICIES.items() if not policy.on_request]
+    names = check_policies(options.policies) or [name for name, policy in POLICIES.items() if not policy.on_request]
     images_folder, truth = resolve_images_and_truth(images_folder, truth)
     with scratch_folder() as folder:
-        template = folder / "project" if work is None else work
-        shown = make_project(template, images_folder, truth, backbone)
-        limit = most * (shown.sum() + len(shown))
+        template = folder / "project" if options.work is None else options.work
+        shown = make_project(template, images_folder, truth, options.backbone)
+        limit = options.most * (shown.sum() + len(shown))
         people = [(name, PERFECT_PERSON) for name in names]
         people += [(name, NOISY_PERSON) for name in names if all_noisy or (noisy and name in NOISY_POLICIES)]
         settings = [(one, by) for name, by in people for one in POLICIES[name].settings or (name,)]
-        plays = [Play(name, by, seed + number) for number in range(seeds) for name, by in settings]
-        played = play_all(template, folder, shown, plays, limit, jobs)
+        plays = [Play(name, by, seed) for seed in options.list_seeds() for name, by in settings]
+        played = play_all(template, folder, shown, plays, limit, options.jobs)
         used = configuration.get_backbone(Database(template))
     searched = []
     for name in names:
         if POLICIES[name].settings:
             played, rows = choose_settings(played, name, POLICIES[name].settings)
             searched += rows
-    more = {"searched": searched, "backbone": used, "seeds": list(range(seed, seed + seeds))}
+    more = {"searched": searched, "backbone": used, "seeds": options.list_seeds()}
     return _make_result(played, shown) | more
 
 

@@ -23,11 +23,11 @@ from annotator.benchmark.scratch import print_progress
 from annotator.store.pictures.decoding import open_rgb
 from spmll.backbones.pretrained import load_pretrained
 from spmll.finetune.linear_start import compute_pooled_features
+from spmll.finetune.resume_point import ResumePoint
 from spmll.finetune.views import FeatureExamples, ImageExamples
 from spmll.finetune.whole_network import WholeNetwork, build_whole_network
 from spmll.methods import METHODS, make_method
 from spmll.methods.training_recipes import BENCHMARK_SETS, TrainingRecipe
-from spmll.trainers.base import ResumePoint
 from spmll.trainers.network import WholeNetworkTrainer
 
 COLE_EPOCHS = 25

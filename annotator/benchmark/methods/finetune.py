@@ -12,11 +12,12 @@ from annotator.benchmark.methods.task import Choice, Task
 from annotator.store.pictures.decoding import open_rgb
 from spmll.backbones.pretrained import load_pretrained
 from spmll.finetune.linear_start import compute_pooled_features, fit_linear_start
+from spmll.finetune.resume_point import ResumePoint
 from spmll.finetune.views import ImageExamples
 from spmll.finetune.whole_network import build_whole_network
+from spmll.linear.training import TrainingSettings
 from spmll.methods import METHODS, make_method
 from spmll.methods.training_recipes import TrainingRecipe, shared_protocol
-from spmll.trainers.base import ResumePoint
 from spmll.trainers.network import WholeNetworkTrainer
 
 LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
@@ -100,11 +101,9 @@ def build_network_trainer(
             make_examples(labels.rows),
             labels.labels,
             make_method(name, **settings.parameters),
-            epochs=LINEAR_EPOCHS,
+            TrainingSettings(epochs=LINEAR_EPOCHS, every_class=task.empty_as_zero),
             seed=seed,
             score=None if pooled is None else lambda head: task.val_map(head.probabilities(pooled)),
-            every_class=task.empty_as_zero,
         )
-    return WholeNetworkTrainer(
-        method, whole, make_examples, labels, settings, seed=seed, resume=resume, learned=learned or None
-    )
+    resume = replace(resume, learned=learned or None)
+    return WholeNetworkTrainer(method, whole, make_examples, labels, settings, seed=seed, resume=resume)

@@ -11,10 +11,12 @@ from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.epochs import Best, best_file, follow_training, state_file
 from annotator.benchmark.methods.finetune import Network, build_network_trainer
 from annotator.benchmark.methods.task import Choice, Task, Trained
+from spmll.finetune.resume_point import ResumePoint
+from spmll.linear.training import TrainingSettings
 from spmll.methods import METHODS, make_method
 from spmll.methods.training_recipes import BENCHMARK_SETS
 from spmll.trainers import get_trainer_class
-from spmll.trainers.base import ResumePoint, TrainingInputs, TrainingSettings
+from spmll.trainers.base import TrainingInputs
 
 Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on what, seed, what its state is called
 

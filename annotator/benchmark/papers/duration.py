@@ -17,9 +17,9 @@ from annotator.benchmark.methods import cole, data
 from annotator.benchmark.methods.comparison_options import Options
 from annotator.benchmark.methods.finetune import Network, build_network_trainer, make_network_recipe
 from annotator.benchmark.methods.task import Choice, make_task
+from spmll.finetune.resume_point import ResumePoint
 from spmll.methods import METHODS, make_method
 from spmll.methods.training_recipes import BENCHMARK_SETS
-from spmll.trainers.base import ResumePoint
 
 TIMED_BATCHES = 4  # that are timed, after as many that warm up
 TIMED_STEPS = 50  # of a linear classifier that are timed, after as many that warm up

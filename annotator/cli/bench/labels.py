@@ -131,19 +131,18 @@ def bench_effort(
 ) -> None:
     """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
     from annotator.benchmark.effort.by_times import build_times_report, measure_by_times
-    from annotator.benchmark.effort.effort_measurement import build_effort_report, measure_effort
+    from annotator.benchmark.effort.effort_measurement import EffortOptions, build_effort_report, measure_effort
     from annotator.benchmark.effort.time_sets import read_time_sets
     from annotator.benchmark.plots import draw_curves
 
     check_output_files(plot, markdown)
     if times and (plot or all_noisy):
         raise AnnotatorError("With --times one perfect person plays, under each set; leave out --plot and --all-noisy.")
-    shared = {"seed": seed, "seeds": seeds, "jobs": jobs, "most": most, "work": work, "backbone": backbone}
-    shared["policies"] = bench_inputs.split_names(policies)
+    options = EffortOptions(bench_inputs.split_names(policies), seed, seeds, jobs, most, work, backbone)
     if times:
-        result = bench_inputs.run_benchmark(measure_by_times, read_time_sets(times), images, truth, **shared)
+        result = bench_inputs.run_benchmark(measure_by_times, read_time_sets(times), images, truth, options)
     else:
-        result = bench_inputs.run_benchmark(measure_effort, images, truth, noisy=noisy, all_noisy=all_noisy, **shared)
+        result = bench_inputs.run_benchmark(measure_effort, images, truth, options, noisy=noisy, all_noisy=all_noisy)
     if plot:
         draw_curves(result, plot)
     build = build_times_report if times else build_effort_report

@@ -158,18 +158,18 @@ class Placer:
             sentences.append(f"{missing:,} {'image' if missing == 1 else 'images'} could not be read and left out.")
         return sentences
 
-    def _link_file(self, image_id: int, source: Path, target: Path) -> None:
+    def _link_file(self, image_id: int, path: Path, target: Path) -> None:
         with suppress(OSError):
-            before = source.stat()
-            os.link(source, target)
+            before = path.stat()
+            os.link(path, target)
             self._linked.add(image_id, before, target.stat())
             self.counts["hard links"] += 1
             return
         with suppress(OSError):
-            target.symlink_to(source)
+            target.symlink_to(path)
             self.counts["symbolic links"] += 1
             return
-        shutil.copyfile(source, target)
+        shutil.copyfile(path, target)
         self.counts["copied"] += 1
 
     def _resize_image(self, source: ImageSource) -> bytes:

@@ -140,9 +140,9 @@ def find_format(name: str, operation: str = "") -> Format:
     return formats[name]
 
 
-def match_formats(source: Path) -> list[tuple[Format, str]]:
+def match_formats(path: Path) -> list[tuple[Format, str]]:
     """Return (format, reason) pairs that recognize a source, a general format only if no other does."""
     readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognize)
-    found = [(format_, why) for format_ in readable if format_.recognize and (why := format_.recognize(source))]
+    found = [(format_, why) for format_ in readable if format_.recognize and (why := format_.recognize(path))]
     special = [(format_, why) for format_, why in found if not format_.is_general]
     return special or found[:1]

@@ -64,11 +64,11 @@ def _is_package_description(path: Path) -> bool:
     return start[:1] == b"{" and (is_named or (b'"media"' in start and b'"observations"' in start))
 
 
-def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of a package, whose tables are first loaded into a temporary database."""
     package = open_package(path)
     usual = f"{VERNACULAR_NAMES}.{OWN_LANGUAGE_CODE}" if package.is_own else SCIENTIFIC_NAME
-    columns = (reading or ReadingOptions()).label_columns or (usual,)
+    columns = options.label_columns or (usual,)
     languages = sorted({language for of_taxon in package.names.values() for language in of_taxon})
     known = [SCIENTIFIC_NAME, *(f"{VERNACULAR_NAMES}.{language}" for language in languages)]
     if columns[0] not in (usual, *known):
@@ -322,7 +322,6 @@ CAMTRAP_DP = Format(
     about="Camtrap DP 1.0: media, observations and deployments of camera traps. Read by camtrapdp, Agouti and GBIF",
     recognize=recognize,
     read=read,
-    read_as=read,
     write=write,
     lost=FormatLosses(unknown=False, unsure=True, absent=True, provenance=True),
 )

@@ -89,20 +89,18 @@ def recognize(path: Path) -> str | None:
     return f"a COCO file: it has {' and '.join(sorted(keys))}"
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return an annotation file's labels in two passes, with some 50 bytes per image in memory."""
-    return read_as(path, problems, ReadingOptions())
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
+    """Return an annotation file's labels in two passes, with some 50 bytes per image in memory.
 
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the labels as `read`. With score_column NONE, scored annotations are answers."""
+    If `options.score_column` is NONE_VALUE, scored annotations are answers.
+    """
     index = CocoIndex(path, problems)
     names, traps = [name for name, _ in index.classes], index.traps
-    kept, decided = traps.decide_empty_categories(names, index.columns, reading, index.is_own)
+    kept, decided = traps.decide_empty_categories(names, index.columns, options, index.is_own)
     index.classes = [index.classes[at] for at in kept]
     said = ["An annotation makes its category present; boxes and masks are not kept."]
     decided = [*decided]
-    if index.scored and reading.score_column == NONE_VALUE:
+    if index.scored and options.score_column == NONE_VALUE:
         said.append(f"{index.scored:,} annotations have a score, and are read as answers, as you say.")
     elif index.scored:
         why = (
@@ -116,7 +114,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
     if traps.is_known:
         said.append("Annotations of a sequence are labels of the event, not of its images.")
     traps.sentences[:0] = said
-    items = _read_items(path, index, problems, reading.score_column == NONE_VALUE)
+    items = _read_items(path, index, problems, options.score_column == NONE_VALUE)
     return Contents(index.classes, items, place="entry", sentences=traps.sentences, interpretations=decided)
 
 
@@ -370,5 +368,4 @@ COCO = Format(
     read=read,
     write=write,
     lost=FormatLosses(unknown=False, unsure=False, absent=False, provenance=True),
-    read_as=read_as,
 )

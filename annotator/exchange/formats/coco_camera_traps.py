@@ -76,7 +76,7 @@ class CameraTraps:
         self.is_known = self.is_known or any(getattr(image, name) is not None for name in CAMERA_TRAP_FIELDS)
 
     def decide_empty_categories(
-        self, names: Sequence[str], columns: dict[Any, int], reading: ReadingOptions, is_own: bool
+        self, names: Sequence[str], columns: dict[Any, int], options: ReadingOptions, is_own: bool
     ) -> tuple[list[int], list[Interpretation]]:
         """Return the indices of categories that are classes, and the decision which ones mean "empty".
 
@@ -84,8 +84,8 @@ class CameraTraps:
             columns: Index into `names` by category id, updated without empty categories.
             is_own: The file is an export of this program, in which all categories are classes.
         """
-        if reading.empty_label is not None:
-            words = {word.casefold() for word in reading.empty_label if word != NONE_VALUE}
+        if options.empty_label is not None:
+            words = {word.casefold() for word in options.empty_label if word != NONE_VALUE}
         else:
             words = set() if is_own else set(EMPTY_CATEGORY_NAMES)
         gone = {index for index, name in enumerate(names) if name.strip().casefold() in words}
@@ -98,7 +98,7 @@ class CameraTraps:
             del columns[category]
         columns.update({category: place[index] for category, index in columns.items()})
         listed = " and ".join(repr(names[index]) for index in sorted(gone))
-        if reading.empty_label is not None:
+        if options.empty_label is not None:
             why, is_sure = f"{listed} means that nothing is there, as you say", True
         elif self.is_known:
             why, is_sure = f"{listed} means that nothing is there, as in every COCO file of camera traps", True

@@ -20,6 +20,7 @@ from annotator.exchange.formats.coco_images import Id, normalize_ids
 from annotator.exchange.formats.contents import Box, Contents, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT_SENTENCE
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.store.runs.prediction_boxes import MAX_BOXES_PER_CELL
 
 MAX_PENDING_RESULTS = 4_000_000  # results in memory before they are reduced to the largest of each cell
@@ -62,7 +63,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the scores, with some 12 bytes per image and class and 28 per box in memory.
 
     The folder must have exactly one annotation file, else AnnotatorError.

@@ -15,6 +15,7 @@ from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import PRESENT
 
 _IMAGE_KEY = re.compile(rb'"(?:image|imagefilename|imageFilename)"\s*:\s*"')
@@ -44,7 +45,7 @@ def recognize(path: Path) -> str | None:
     return "CreateML: a list of images with annotations" if has_labels else None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the list's images as items."""
     said = [
         "An annotation makes its label present, one with a confidence is a score; boxes are not kept.",

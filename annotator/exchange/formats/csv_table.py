@@ -12,7 +12,7 @@ from annotator.exchange.files.csv_cells import CsvField
 from annotator.exchange.formats.export_view import Block, Output, TableColumns, View
 from annotator.exchange.formats.format import Format, FormatLosses
 from annotator.exchange.formats.shared.cell_columns import LONG_COLUMNS, VALUE_TEXTS, format_cell_column
-from annotator.exchange.formats.shared.label_table import read_table, read_table_as, recognize_table
+from annotator.exchange.formats.shared.label_table import read_table, recognize_table
 
 IMAGE_COLUMNS = ("image", "sha256", "width", "height", "split", "missing", "event", "frame")
 CELL_COLUMNS = ("class", "state", "value", "source", "annotator", "decided_at", "seconds", "probability")
@@ -116,7 +116,6 @@ CSV = Format(
     read=read_table,
     write=write_csv,
     lost=FormatLosses(unknown=False, unsure=False, provenance=True),
-    read_as=read_table_as,
     is_general=True,
 )
 
@@ -126,6 +125,5 @@ TSV = Format(
     ending=".tsv",
     recognize=partial(recognize_table, delimiters="\t"),
     read=read_table,
-    read_as=read_table_as,
     is_general=True,
 )

@@ -24,6 +24,7 @@ from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.export_view import STATE_WORDS, Output, View
 from annotator.exchange.formats.format import Format, FormatLosses
 from annotator.exchange.formats.shared.embedded_extras import iter_image_labels
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import FILL_SOURCES, FILLED_BY_MODEL, PRESENT, STATES
 from annotator.store.disk.open_files import open_file
 
@@ -96,7 +97,7 @@ class _BoundedReader:
         self._count = 0
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the images as items. A place is an image number from 1.
 
     Raises:

@@ -29,6 +29,7 @@ from annotator.exchange.formats.shared.embedded_extras import (
     to_imported_labels,
 )
 from annotator.exchange.formats.shared.split_names import make_split_names
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.disk.open_files import open_file
 
@@ -77,7 +78,7 @@ def _list_annotation_files(path: Path) -> list[Path]:
     return sorted((path / "annotations").glob("*.json")) if path.is_dir() else [path] if path.is_file() else []
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the items of all subsets. Invalid JSON or categories raise AnnotatorError."""
     files = _list_annotation_files(path)
     if not files:

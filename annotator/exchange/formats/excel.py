@@ -30,12 +30,7 @@ def recognize(path: Path) -> str | None:
         return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels as `read_as` with default options."""
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of the first sheet with rows.
 
     Raises:
@@ -60,7 +55,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
             if number > header and any(row):
                 yield number, [*row[: len(names)], *[""] * (len(names) - len(row))]
 
-    found = interpret_table(RawTable(path, names, rows(), None, find_class_names(path), place="row"), problems, reading)
+    found = interpret_table(RawTable(path, names, rows(), None, find_class_names(path), place="row"), problems, options)
     if len(sheets) > 1:
         others = ", ".join(map(repr, sheets[1:6]))
         found.sentences = [
@@ -125,5 +120,4 @@ EXCEL = Format(
     ending=".xlsx",
     recognize=recognize,
     read=read,
-    read_as=read_as,
 )

@@ -28,6 +28,7 @@ from annotator.exchange.formats.shared.embedded_extras import (
 )
 from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
 from annotator.exchange.formats.shared.times import parse_iso_time
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.disk.open_files import open_file
 
@@ -75,7 +76,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the samples as items. Missing fields or invalid JSON raise AnnotatorError."""
     file = path / "metadata.json"
     try:

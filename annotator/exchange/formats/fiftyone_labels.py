@@ -17,6 +17,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.label_file_pairs import ImageFiles
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.humanize import format_count
 from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
@@ -39,7 +40,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the images in labels.json. Invalid JSON or classes raise AnnotatorError."""
     file = path / LABELS_FILE if path.is_dir() else path
     folder = file.parent / DATA_FOLDER

@@ -37,13 +37,12 @@ class Format:
         ending: File ending (".json"), or "" for a folder.
         recognize: Returns why a path has this format, or None. Reads a few kilobytes and never raises.
         read: Reads a path, collects Problems, and raises AnnotatorError with file, line and field if it cannot
-            continue.
+            continue. An ambiguous format follows the options, and lists decisions in Contents.interpretations. Other
+            formats ignore the options.
         write: Writes the view with at most one block in memory.
         lost: Data lost in writing.
         images: Default image mode, "none" or "link".
         extra: Required pip extra, or "".
-        read_as: Replaces `read` for ambiguous formats: follows the options, and lists decisions in
-            Contents.interpretations.
         is_general: Yields to other matching formats.
         predicted_by: Origin of scores in formats without answers ("a detector"), or "".
     """
@@ -52,11 +51,10 @@ class Format:
     about: str
     ending: str = ""
     recognize: Callable[[Path], str | None] | None = None
-    read: Callable[[Path, Problems], Contents] | None = None
+    read: Callable[[Path, Problems, ReadingOptions], Contents] | None = None
     write: Callable[[View, Output], None] | None = None
     lost: FormatLosses = FormatLosses()
     images: str = "none"
     extra: str = ""
-    read_as: Callable[[Path, Problems, ReadingOptions], Contents] | None = None
     is_general: bool = False
     predicted_by: str = ""

@@ -60,19 +60,14 @@ def recognize(path: Path) -> str | None:
     return huggingface_tables.recognize(path)
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return the rows of all splits as items, with default options (see `read_as`)."""
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the rows of all splits as items, numbered from 1 per file.
 
     Unreadable files, or tables without image or class columns, raise AnnotatorError.
     """
     found = huggingface_tables.list_tables(path)
     if path.is_dir() and huggingface_plain.is_plain(found):
-        return huggingface_plain.read(path, found, problems, reading)
+        return huggingface_plain.read(path, found, problems, options)
     columns = FeatureColumns.from_tables(path, found)
     return Contents(
         [(name, "") for name in columns.classes],
@@ -254,5 +249,4 @@ HUGGINGFACE = Format(
     write,
     FormatLosses(unsure=False),
     "link",
-    read_as=read_as,
 )

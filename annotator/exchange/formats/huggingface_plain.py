@@ -33,7 +33,7 @@ def is_plain(tables: Sequence[DatasetTable]) -> bool:
     )
 
 
-def read(path: Path, tables: Sequence[DatasetTable], problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, tables: Sequence[DatasetTable], problems: Problems, options: ReadingOptions) -> Contents:
     """Return the rows of all tables as items."""
     names: dict[str, None] = {}
     for table in tables:
@@ -62,7 +62,7 @@ def read(path: Path, tables: Sequence[DatasetTable], problems: Problems, reading
         file_of=file_of,
         folder=path,
     )
-    found = table_items.interpret_table(table, problems, reading)
+    found = table_items.interpret_table(table, problems, options)
 
     def items() -> Iterator[Item]:
         for item in found.items:

@@ -16,6 +16,7 @@ from annotator.exchange.files.text_lines import read_csv_rows
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import PRESENT
 from annotator.store.pictures.files import list_files
 from annotator.store.pictures.leftovers import is_leftover_folder
@@ -86,7 +87,7 @@ def _are_splits(names: list[str]) -> bool:
     return bool(names) and all(name.lower() in SPLIT_FOLDER_NAMES for name in names)
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the images of all class folders, named by relative path.
 
     Without class folders, AnnotatorError is raised.

@@ -5,9 +5,10 @@ from pathlib import Path
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
+from annotator.exchange.reading.reading_options import ReadingOptions
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return a folder without items, so that all its images are registered."""
     return Contents((), iter(()), folder=path if path.is_dir() else None)
 

@@ -66,12 +66,7 @@ def _read_first_record(path: Path) -> dict[str, Any] | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of the records with default options (see `read_as`)."""
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of the records, or raise AnnotatorError."""
     names: dict[str, None] = {}
     for _, record in islice(_read_records(path, Problems()), SAMPLE_ROWS):
@@ -85,7 +80,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
             yield number, [to_cell(record.get(name)) for name in columns]
 
     return interpret_table(
-        RawTable(path, columns, rows(), None, find_class_names(path), place="record"), problems, reading
+        RawTable(path, columns, rows(), None, find_class_names(path), place="record"), problems, options
     )
 
 
@@ -140,6 +135,5 @@ RECORDS = Format(
     ending=".json",
     recognize=recognize,
     read=read,
-    read_as=read_as,
     is_general=True,
 )

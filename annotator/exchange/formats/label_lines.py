@@ -15,6 +15,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.text_lines import read_first_line, read_lines
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item, Remark
 from annotator.exchange.formats.shared.times import parse_seconds
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, STATES
 
 
@@ -76,7 +77,7 @@ def recognize(path: Path) -> str | None:
     return "JSON lines with an image and its labels in each"
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of a file, and report problems of lines."""
     items = _read_items(path, problems)
     first = next(items, None)

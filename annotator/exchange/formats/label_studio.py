@@ -94,19 +94,14 @@ def recognize(path: Path) -> str | None:
     return label_studio_min.recognize(path)
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return the tasks as items, numbered from 1."""
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the tasks as items. The options select controls in place of columns.
 
     Files are read twice, because all choices determine the meaning of controls.
     """
     if label_studio_min.recognize(path):
-        return label_studio_min.read_as(path, problems, reading)
-    controls = _interpret_controls(path, reading)
+        return label_studio_min.read(path, problems, options)
+    controls = _interpret_controls(path, options)
     said = [
         "Ticked choices and the labels of boxes and regions are present; a skipped annotation is no answer.",
         "What is not ticked stays unknown, unless the set is said to be exhaustive.",
@@ -122,8 +117,8 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
     )
 
 
-def _interpret_controls(path: Path, reading: ReadingOptions) -> Controls:
-    controls = Controls(reading, own=STATE_CONTROLS)
+def _interpret_controls(path: Path, options: ReadingOptions) -> Controls:
+    controls = Controls(options, own=STATE_CONTROLS)
     is_ours = f'"{EXTRAS_KEY}"'.encode() in read_start(path)
     for piece in () if is_ours else read_pieces(path, wanted=lambda key: key == ""):
         for _, task in piece.decode(_TASK_DECODER, Problems()):  # `_items` notes what cannot be read
@@ -325,5 +320,4 @@ LABEL_STUDIO = Format(
     read,
     write,
     FormatLosses(unsure=False, provenance=False),
-    read_as=read_as,
 )

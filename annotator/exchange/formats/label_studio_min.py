@@ -68,19 +68,19 @@ def _read_header(path: Path) -> tuple[list[str], str]:
         return [], delimiter
 
 
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the annotations as items. A first pass over the file determines the meaning of controls."""
     is_table = read_start(path, 1) not in (b"[", b"{")
     rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))
     place = "line" if is_table else "entry"
-    controls = Controls(reading)
+    controls = Controls(options)
     names: dict[str, None] = {}
     is_ordered = not is_table
     for _, row in rows(Problems()):  # `_items` notes what cannot be read
         fields, is_between = _find_controls(row, is_table)
         is_ordered &= is_between
         for name in fields:
-            if name in names or reading.image_column != name:
+            if name in names or options.image_column != name:
                 words, regions, is_certain = parse_control_value(row[name])
                 names[name] = None
                 if words:
@@ -92,7 +92,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
         "exhaustive.",
         *controls.sentences,
     ]
-    items = _read_items(rows(problems), controls, is_table, reading.image_column, place, problems)
+    items = _read_items(rows(problems), controls, is_table, options.image_column, place, problems)
     return Contents((), items, place=place, sentences=said, interpretations=controls.interpretations)
 
 

@@ -60,19 +60,14 @@ def _is_labelme(path: Path) -> bool:
     )
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return the images of one file or a folder."""
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the images. The options decide whether the flag value false is absent or unanswered."""
     root = path if path.is_dir() else path.parent
     listing = list_files(path, leave_out=path) if path.is_dir() else None
     names = [name for name in listing.paths if name.lower().endswith(FILE_SUFFIX)] if listing else [path.name]
     images = ImageFiles(listing.list_images() if listing else ())
     others = [name for name in names if not _is_labelme(root / name)]
-    reader = _Reader(root, images, problems, reading)
+    reader = _Reader(root, images, problems, options)
     reader.sentences = ["A flag that is true, and the label of a shape, are present. Shapes are not kept."]
     if others:
         reader.sentences.append(
@@ -88,11 +83,11 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
 class _Reader:
     """The reader of all files of a source. Its remarks are complete after the last item."""
 
-    def __init__(self, root: Path, images: ImageFiles, problems: Problems, reading: ReadingOptions):
+    def __init__(self, root: Path, images: ImageFiles, problems: Problems, options: ReadingOptions):
         self._root, self._images, self._problems = root, images, problems
         self._ticked = self._not_ticked = self._scored = 0
-        self._is_unknown = _includes_false(reading.unknown)
-        self._is_settled = self._is_unknown or _includes_false(reading.absent)
+        self._is_unknown = _includes_false(options.unknown)
+        self._is_settled = self._is_unknown or _includes_false(options.absent)
         self.sentences: list[str] = []
         self.interpretations: list[Interpretation] = []
 
@@ -182,5 +177,4 @@ LABELME = Format(
     ending="",
     recognize=recognize,
     read=read,
-    read_as=read_as,
 )

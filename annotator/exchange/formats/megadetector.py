@@ -25,6 +25,7 @@ from annotator.exchange.formats.shared.model_boxes import (
     find_confidence_problem,
     select_top_boxes,
 )
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.humanize import format_count
 
 CategoryId = str | int
@@ -70,7 +71,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the scores of all processed files, with flat memory in two passes.
 
     Incomplete results or invalid categories raise AnnotatorError.

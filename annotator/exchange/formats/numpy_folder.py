@@ -18,6 +18,7 @@ from annotator.exchange.formats.export_view import TRAINING_VALUES, Block, Outpu
 from annotator.exchange.formats.format import Format, FormatLosses
 from annotator.exchange.formats.shared.label_arrays import load_arrays, read_classes_beside, read_items, to_texts
 from annotator.exchange.formats.torch_dataset_template import format_dataset_module
+from annotator.exchange.reading.reading_options import ReadingOptions
 
 IMAGES_FOLDER = "images"
 
@@ -79,7 +80,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of the arrays. Unusable arrays raise AnnotatorError."""
     array = load_arrays(path, "images.npy", "labels.npy")
     classes, said = read_classes_beside(path, array.labels.shape[1])

@@ -17,6 +17,7 @@ from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.export_view import Output, View
 from annotator.exchange.formats.format import Format, FormatLosses
 from annotator.exchange.formats.shared.sidecars import find_sidecars
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, FILL_SOURCES, PRESENT
 from annotator.store.pictures.picture_kinds import looks_like_image
 
@@ -32,7 +33,7 @@ def recognize(path: Path) -> str | None:
     return f"an Open Images CSV: it has {', '.join(LABEL_COLUMNS)}" if named.issuperset(LABEL_COLUMNS) else None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return labels and scores, with class names from the export or *class-descriptions*.csv."""
     own = path.with_name(path.stem + DESCRIPTIONS_SUFFIX)
     files = [own] if own.exists() else sorted(path.parent.glob("*class-descriptions*.csv"))

@@ -12,7 +12,7 @@ import numpy as np
 
 from annotator.exchange.formats.export_view import STATE_WORDS, Block, Output, View
 from annotator.exchange.formats.format import Format, FormatLosses
-from annotator.exchange.formats.parquet_reader import OWN_COLUMNS, SCHEMA_KEY, read, read_as, recognize
+from annotator.exchange.formats.parquet_reader import OWN_COLUMNS, SCHEMA_KEY, read, recognize
 from annotator.exchange.formats.shared.sidecars import GUARANTEE_COLUMNS, ORIGIN_COLUMNS
 
 BLOCKS_PER_ROW_GROUP = 16  # blocks in a row group
@@ -196,6 +196,5 @@ PARQUET = Format(
     read=read,
     write=write_parquet,
     lost=FormatLosses(unknown=False, unsure=False, provenance=False),
-    read_as=read_as,
     is_general=True,
 )

@@ -108,18 +108,13 @@ def _is_parquet(path: Path) -> bool:
         return False
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return a table's labels with default options (see `read_as`)."""
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return a table's labels, or raise AnnotatorError."""
     schema = _read_schema(path)
-    is_told = reading.label_columns is not None or reading.class_columns is not None
+    is_told = options.label_columns is not None or options.class_columns is not None
     columns = None if is_told else _find_columns(schema)
     if columns is None:
-        return interpret_table(_make_table(path, schema), problems, reading)
+        return interpret_table(_make_table(path, schema), problems, options)
     if columns.class_:
         return Contents([], _read_answer_rows(path, columns, problems), place="row")
     said = ["1 is present, 0 is absent; null and -1 are unknown"]

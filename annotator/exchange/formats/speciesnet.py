@@ -22,6 +22,7 @@ from annotator.exchange.formats.shared.model_boxes import (
     find_confidence_problem,
     select_top_boxes,
 )
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.humanize import format_count
 
 DETECTOR_CATEGORIES = {"1": "animal", "2": "human", "3": "vehicle"}
@@ -69,7 +70,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the scores of processed files, with flat memory in two passes."""
     names = _ClassNames()
     for piece in read_pieces(path, "predictions".__eq__):

@@ -20,6 +20,7 @@ from annotator.exchange.formats.export_view import TRAINING_VALUES, Output, View
 from annotator.exchange.formats.format import Format, FormatLosses
 from annotator.exchange.formats.numpy_folder import write_classes, write_images
 from annotator.exchange.formats.shared.label_arrays import LabelArray, load_arrays, read_classes_beside, read_items
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import FILLED_BY_ASSUMPTION, FILLED_BY_MODEL
 
 USUAL_SPLITS = ("train", "val")  # of the literature; exports may have others
@@ -42,7 +43,7 @@ def _list_splits(folder: Path) -> list[str]:
     return sorted(splits, key=lambda split: USUAL_SPLITS.index(split) if split in USUAL_SPLITS else len(USUAL_SPLITS))
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of a folder of arrays or of one array.
 
     AnnotatorError lists all missing or unusable arrays. Python objects are never loaded.

@@ -16,6 +16,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.times import parse_iso_time
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files
@@ -63,7 +64,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the images of all data sets."""
     listing = list_files(path, leave_out=path)
     names = [name for name in listing.paths if name.split("/")[-2:-1] == [ANNOTATION_FOLDER] and name.endswith(".json")]

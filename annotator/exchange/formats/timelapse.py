@@ -59,9 +59,8 @@ def recognize(path: Path) -> str | None:
     return f"{DATABASE_DESCRIPTION} (.ddb)" if path.suffix.lower() == FILE_SUFFIX and path.is_file() else None
 
 
-def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of a database. Other files raise AnnotatorError."""
-    reading = reading or ReadingOptions()
     with open_read_only(path, DATABASE_DESCRIPTION) as sql:
         columns = _read_columns(path, sql)
         rows = sql.execute(f"SELECT count(*) FROM {DATA_TABLE}").fetchone()[0]
@@ -71,17 +70,17 @@ def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) 
     flags = [column.name for column in columns if column.kind == FLAG_KIND and column.name != "DeleteFlag"]
     counters = [column.name for column in columns if column.kind in COUNTER_KINDS]
     decided: list[Interpretation] = []
-    labels = _choose_label_columns(path, choices, [*kinds], reading, decided)
-    if reading.class_columns is not None:
-        classes = [name for name in reading.class_columns if name != NONE_VALUE]
+    labels = _choose_label_columns(path, choices, [*kinds], options, decided)
+    if options.class_columns is not None:
+        classes = [name for name in options.class_columns if name != NONE_VALUE]
         _check_columns_exist(path, classes, [*kinds])
     else:
         named = [] if labels else [name for name in counters if not _COUNT_PATTERN.search(name)]
         classes = [*flags, *named]
         why = f"classes with a column of their own: {', '.join(classes) or 'none'} (flags, and counters of things)"
         decided.append(Interpretation("class_columns", ",".join(classes) or NONE_VALUE, why, True, tuple(counters)))
-    is_absent = {word.casefold() for word in reading.absent or () if word != NONE_VALUE}
-    empty = {word.casefold() for word in (EMPTY_CHOICES if reading.empty_label is None else reading.empty_label)}
+    is_absent = {word.casefold() for word in options.absent or () if word != NONE_VALUE}
+    empty = {word.casefold() for word in (EMPTY_CHOICES if options.empty_label is None else options.empty_label)}
     said = [
         f"{format_count(rows, 'row')}. A value that is still the default of the template says nothing; false and 0 are "
         "unknown, unless you say that they are absent (--absent false).",
@@ -104,10 +103,10 @@ class _ColumnMeanings:
 
 
 def _choose_label_columns(
-    path: Path, choices: Sequence[str], known: Sequence[str], reading: ReadingOptions, decided: list[Interpretation]
+    path: Path, choices: Sequence[str], known: Sequence[str], options: ReadingOptions, decided: list[Interpretation]
 ) -> list[str]:
-    if reading.label_columns is not None:
-        wanted = [name for name in reading.label_columns if name != NONE_VALUE]
+    if options.label_columns is not None:
+        wanted = [name for name in options.label_columns if name != NONE_VALUE]
         _check_columns_exist(path, wanted, known)
         return wanted
     named = [name for name in choices if _SPECIES_PATTERN.search(name)]
@@ -249,5 +248,4 @@ TIMELAPSE = Format(
     ending=FILE_SUFFIX,
     recognize=recognize,
     read=read,
-    read_as=read,
 )

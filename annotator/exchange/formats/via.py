@@ -56,19 +56,14 @@ def _read_header(path: Path) -> list[str]:
         return []
 
 
-def read(path: Path, problems: Problems) -> Contents:
-    """Return a project's files as items."""
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the project's files as items. The options select attributes in place of columns."""
     is_table = read_start(path, 1) != b"{"
     rows: Callable[[Problems], Iterator[tuple[str, str, AttributeChoices]]]
     rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))
     if not is_table:
         check_json(path)  # refuses a file that is not JSON or is nested too deep
-    controls = Controls(reading)
+    controls = Controls(options)
     for _, _, choices in rows(Problems()):  # the second time, problems are noted
         for name, words in choices.items():
             controls.count_choices(name, words, is_certain=False)
@@ -163,5 +158,4 @@ VIA = Format(
     ending=".json",
     recognize=recognize,
     read=read,
-    read_as=read_as,
 )

@@ -28,6 +28,7 @@ from annotator.exchange.formats.export_view import STATE_WORDS, UNKNOWN_VALUE, B
 from annotator.exchange.formats.format import Format, FormatLosses
 from annotator.exchange.formats.shared.label_file_pairs import strip_suffix
 from annotator.exchange.formats.voc_annotation import OWN_DATABASE, build_labels, parse_annotation
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, FILL_SOURCES, PRESENT, UNSURE
 from annotator.store.pictures.files import list_files
 
@@ -72,7 +73,7 @@ def _find_first_xml(folder: Path) -> str | None:
         return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of all XML files and lists, or raise AnnotatorError."""
     root = _find_root(path)
     if root is None:

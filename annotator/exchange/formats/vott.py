@@ -14,6 +14,7 @@ from annotator.exchange.files.json_stream import check_json, read_start
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
 
@@ -29,7 +30,7 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the assets as items. Invalid JSON raises AnnotatorError."""
     check_json(path)  # refuses a file that is not JSON or is nested too deep
     try:

@@ -32,6 +32,7 @@ from annotator.exchange.formats.shared.embedded_extras import (
     to_imported_labels,
 )
 from annotator.exchange.formats.shared.split_names import make_split_names
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.disk.open_files import open_file
 
@@ -129,7 +130,7 @@ class _SampleFiles(NamedTuple):
     cls: bytes | None = None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the samples of all shards. Invalid or truncated tars raise AnnotatorError."""
     shards = _list_shards(path)
     if not shards:

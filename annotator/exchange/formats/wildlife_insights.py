@@ -41,18 +41,17 @@ def recognize(path: Path) -> str | None:
     return "images.csv of Wildlife Insights: it has deployment_id, image_id and is_blank" if is_known else None
 
 
-def read(path: Path, problems: Problems, reading: ReadingOptions | None = None) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels in two passes, with some 150 bytes per image in memory."""
-    reading = reading or ReadingOptions()
-    column = (reading.label_columns or (SCIENTIFIC_NAME,))[0]
+    column = (options.label_columns or (SCIENTIFIC_NAME,))[0]
     header = read_header(path)[0]
     if column not in (SCIENTIFIC_NAME, *header):
         raise AnnotatorError(f"{path} has no column {column!r} to name classes. There is: {', '.join(header)}.")
     other = COMMON_NAME if column == SCIENTIFIC_NAME else SCIENTIFIC_NAME
     decided = [Interpretation("label_columns", column, f"classes are called by `{column}`", True, (other,))]
     folder, why = _choose_folder_column(path, header)
-    if reading.folder_column is not None:
-        folder = "" if reading.folder_column == NONE_VALUE else reading.folder_column
+    if options.folder_column is not None:
+        folder = "" if options.folder_column == NONE_VALUE else options.folder_column
         if folder and folder not in header:
             raise AnnotatorError(f"{path} has no column {folder!r} with the folder. There is: {', '.join(header)}.")
     decided.append(Interpretation("folder_column", folder or NONE_VALUE, why, True, ("deployment_id", NONE_VALUE)))
@@ -163,5 +162,4 @@ WILDLIFE_INSIGHTS = Format(
     ending=".csv",
     recognize=recognize,
     read=read,
-    read_as=read,
 )

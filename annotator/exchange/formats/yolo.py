@@ -76,19 +76,11 @@ def recognize(path: Path) -> str | None:
     return None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the images of a detection data set, by folder or YAML file.
 
-    AnnotatorError is raised without readable class names.
-    """
-    return read_as(path, problems, ReadingOptions())
-
-
-def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return the images as items.
-
-    Args:
-        reading: If `score_column` is NONE_VALUE, boxes with a confidence are labels instead of scores.
+    If `options.score_column` is NONE_VALUE, boxes with a confidence are labels instead of scores. AnnotatorError is
+    raised without readable class names.
     """
     root = path if path.is_dir() else path.parent
     yaml = path if path.is_file() else _find_usual_yaml(root) or find_described_yaml(root)
@@ -114,7 +106,7 @@ def read_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents
     ]
     images = listing.list_images()
     has_both = (root / IMAGES_FOLDER).is_dir() and (root / LABELS_FOLDER).is_dir()
-    labels = LabelFileReader(root, names, problems, are_answers=reading.score_column == NONE_VALUE)
+    labels = LabelFileReader(root, names, problems, are_answers=options.score_column == NONE_VALUE)
     items = _read_items(root, images, described, labels, is_whole=bool(yaml) or has_both, said=said)
     if not images:
         items = _read_label_files(listing.paths, described, labels, said, root)
@@ -252,7 +244,6 @@ YOLO = Format(
     about="A YOLO detection data set: images, labels and a YAML file with the names of classes",
     recognize=recognize,
     read=read,
-    read_as=read_as,
 )
 YOLO_CLS = Format(
     name="yolo-cls",

@@ -351,14 +351,12 @@ def _relative_names(files: Sequence[Path], folder: Path) -> list[str]:
 
 
 def read_label_file(format_: Format, path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
-    """Return a source's contents, with options if the format supports them."""
-    if format_.read_as:
-        return format_.read_as(path, problems, reading)
+    """Return the contents of a label file."""
     assert format_.read is not None  # checked by choose_format
-    return format_.read(path, problems)
+    return format_.read(path, problems, reading)
 
 
-def find_predictor(source: Path, name: str | None) -> str:
+def find_predictor(path: Path, name: str | None) -> str:
     """Return what made the scores of a file without answers, such as "a detector", or "".
 
     Args:
@@ -366,30 +364,30 @@ def find_predictor(source: Path, name: str | None) -> str:
     """
     if name is not None:
         return all_formats()[name].predicted_by if name in all_formats() else ""
-    return _find_predictor(match_formats(source)) if source.is_file() else ""
+    return _find_predictor(match_formats(path)) if path.is_file() else ""
 
 
-def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
+def choose_format(path: Path, name: str | None) -> tuple[Format, str]:
     """Return the format and why it fits, or raise AnnotatorError unless exactly one does."""
     if name is not None:
         return find_format(name, "read"), "as you say"
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
-    found = match_formats(source)
-    if not found and source.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        return readable[source.suffix.lower()[1:]], "by its name"  # its reader's error names the columns it needs
+    found = match_formats(path)
+    if not found and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
+        return readable[path.suffix.lower()[1:]], "by its name"  # its reader's error names the columns it needs
     if not found:
-        if source.suffix.lower() == ".json" and source.is_file():
-            check_json(source)  # if the JSON is broken, this raises an error with the line
+        if path.suffix.lower() == ".json" and path.is_file():
+            check_json(path)  # if the JSON is broken, this raises an error with the line
         raise AnnotatorError(
-            f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
+            f"{path} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
         )
-    return _require_one_format(source, found)
+    return _require_one_format(path, found)
 
 
-def _require_one_format(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
+def _require_one_format(path: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
     if len(found) > 1:
         fits = [f"{format_.name}: {why}" for format_, why in found]
-        raise combine_problems(f"{source} fits several formats. Say which it is (--format):", fits)
+        raise combine_problems(f"{path} fits several formats. Say which it is (--format):", fits)
     return found[0]
 
 

@@ -25,6 +25,7 @@ from annotator.exchange.formats import all_formats, match_formats
 from annotator.exchange.formats.contents import Contents, Item, ScoresOverLow
 from annotator.exchange.reading import column_names
 from annotator.exchange.reading.cell_words import normalize_word
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.store.runs.prediction_boxes import CellBoxes
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def read_scores(
         return _read_table(name, why, header, lambda: _read_csv_batches(path, header, delimiter), path, problems)
     read = all_formats()[name].read
     assert read is not None  # checked by _recognised
-    contents = read(path, problems)
+    contents = read(path, problems, ReadingOptions())
     return ScoreFile(name, why, contents.place, contents.sentences, _read_item_scores(contents), contents.dispensable)
 
 

@@ -7,9 +7,11 @@ import streamlit as st
 from annotator.roles import Right
 from annotator.store.labels import project_counts
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.entry.page_style import apply_style, underline_menu
 from annotator.ui.shared.components import mount_status_bar
+from annotator.ui.shared.message_boxes import show_errors
 from annotator.ui.shared.navigation import FIRST_PAGE, MENUS_NEEDING_ANSWERS, PAGES, Menu, PageEntry, find_page_module
+from annotator.ui.shared.page_access import can_open, enter_page, has_right, show_refusal, show_session_ended
 
 # Drawn here: an icon of Streamlit's would be fetched from the net.
 ICON_SVG = (
@@ -22,8 +24,8 @@ def _build_page(entry: PageEntry, listed: bool) -> st.Page:
     """Return Streamlit's page, which imports its module only on opening."""
 
     def show() -> None:
-        if not frame.enter_page(entry):
-            frame.show_refusal(entry)
+        if not enter_page(entry):
+            show_refusal(entry)
             return
         import_module(find_page_module(entry.name)).page()
 
@@ -35,18 +37,18 @@ def _build_page(entry: PageEntry, listed: bool) -> st.Page:
 
 def _build_menus() -> dict[Menu, dict[PageEntry, bool]]:
     """Return the pages of each menu, and whether each is listed."""
-    nothing_yet = frame.has_right(Right.ANSWER) and not project_counts.has_answers(served_project.db())
+    nothing_yet = has_right(Right.ANSWER) and not project_counts.has_answers(served_project.db())
     menus: dict[Menu, dict[PageEntry, bool]] = {group: {} for group in Menu}
     for entry in PAGES:
         kept_back = nothing_yet and entry.group in MENUS_NEEDING_ANSWERS
-        menus[entry.group][entry] = entry.listed and frame.can_open(entry) and not kept_back
+        menus[entry.group][entry] = entry.listed and can_open(entry) and not kept_back
     return menus
 
 
 st.set_page_config(page_icon=ICON_SVG, layout="wide", initial_sidebar_state="collapsed")
-frame.apply_style()
-if not frame.has_right(Right.LOOK):
-    frame.show_session_ended()
+apply_style()
+if not has_right(Right.LOOK):
+    show_session_ended()
     st.stop()
 menus = _build_menus()
 page = st.navigation(
@@ -56,7 +58,7 @@ page = st.navigation(
 st.set_page_config(page_title=f"{served_project.project_name()} - {page.title}")
 for place, pages in enumerate(pages for pages in menus.values() if any(pages.values())):
     if any(entry.title == page.title for entry in pages):
-        frame.underline_menu(place)
-with frame.show_errors():
+        underline_menu(place)
+with show_errors():
     mount_status_bar()
     page.run()

@@ -11,7 +11,10 @@ from annotator.store.labels import image_overlap
 from annotator.store.people import assignment, members, reference_answers
 from annotator.store.people.assignment import CLASS, FOLDER, IMAGES
 from annotator.ui.access import served_project
-from annotator.ui.shared import empty_notice, frame
+from annotator.ui.shared import empty_notice
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_errors, show_warning
+from annotator.ui.shared.page_access import draw_page_link
 from spmll.statistics.intervals import wilson_interval
 
 ASSIGNMENT_KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a class"}
@@ -19,7 +22,7 @@ ASSIGNMENT_KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images"
 
 def page() -> None:
     """Draw the Assignment page."""
-    with frame.show_errors():
+    with show_errors():
         db = served_project.db()
         st.subheader("Who is asked what")
         if empty_notice.draw_if_empty(db, needs_classes=False):
@@ -54,7 +57,7 @@ def _draw_overlap(db: Database) -> None:
             return
         able = _list_answering_members(db)
         if able and len(able) < chosen.people:
-            frame.show_warning(
+            show_warning(
                 f"{format_count(len(able), 'member')} may answer here, and {chosen.people} people are asked for. Such "
                 "images wait forever: add members, or ask fewer."
             )
@@ -65,7 +68,7 @@ def _draw_overlap(db: Database) -> None:
             f"{format_count(done.answers, 'answer')} so far",
         )
         if done.answers:
-            frame.draw_page_link("agreement", "How well people agree", ":material/groups:")
+            draw_page_link("agreement", "How well people agree", ":material/groups:")
 
 
 def _draw_assignments(db: Database) -> None:
@@ -92,7 +95,7 @@ def _draw_assignments(db: Database) -> None:
 def _draw_assignment(db: Database, share: assignment.Assignment) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         of = f"class {share.what}" if share.kind == CLASS else f"{share.kind} {share.what or '(all images)'}"
-        st.markdown(f"**{frame.escape_markdown(share.annotator)}**: {frame.escape_markdown(of)}", width=360)
+        st.markdown(f"**{escape_markdown(share.annotator)}**: {escape_markdown(of)}", width=360)
         if share.kind != CLASS:
             part = share.answered / max(share.images, 1)
             st.progress(part, f"{share.answered:,} of {format_count(share.images, 'image')} complete", width=320)

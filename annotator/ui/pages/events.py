@@ -21,7 +21,11 @@ from annotator.store.events.event_summary import (
 from annotator.store.events.project_events import Events
 from annotator.store.images import images
 from annotator.ui.access import served_project
-from annotator.ui.shared import empty_notice, frame
+from annotator.ui.shared import empty_notice
+from annotator.ui.shared.annotator_name import create_token, require_annotator_name
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_errors, show_info
+from annotator.ui.shared.page_access import build_fragment
 from annotator.ui.shared.work.computations import get_computations
 
 REFRESH_SECONDS = 1.0  # seconds, while the images are read
@@ -45,8 +49,8 @@ STYLE = """<style>
 
 def page() -> None:
     """Draw the Events page."""
-    with frame.show_errors():
-        by, db = frame.require_annotator_name(), served_project.db()
+    with show_errors():
+        by, db = require_annotator_name(), served_project.db()
         if empty_notice.draw_if_empty(db, needs_classes=False):
             return
         st.html(STYLE)
@@ -82,11 +86,11 @@ def _load_events(db: Database) -> Events | None:
         ("events", capture.get_change_key(db)), 0, lambda note: project_events.derive_current(db).gap
     )
     if work.error:
-        frame.show_error(work.error)
+        show_error(work.error)
         return None
     if work.result is None:
         st.info("Reading the times of all images...")
-        frame.build_fragment(lambda: st.rerun() if work.ended.is_set() else None, REFRESH_SECONDS)()
+        build_fragment(lambda: st.rerun() if work.ended.is_set() else None, REFRESH_SECONDS)()
         return None
     return project_events.derive_current(db)
 
@@ -95,7 +99,7 @@ def _apply_change(db: Database, change: Callable[[], object], message: str) -> N
     try:
         change()
     except AnnotatorError as problem:
-        frame.show_error(problem)
+        show_error(problem)
         return
     st.session_state[MESSAGE_KEY] = message
     st.rerun()
@@ -120,10 +124,10 @@ def _draw_summary(db: Database, by: str, found: Events) -> None:
                 _apply_change(db, lambda: project_events.find_and_save(db), "Found again.")
         if found.edits:
             newest = project_events.describe_change(db, found.edits[-1].change)
-            if st.button(f"Undo {frame.escape_markdown(newest)}", key="undo_event"):
+            if st.button(f"Undo {escape_markdown(newest)}", key="undo_event"):
                 _apply_change(db, lambda: project_events.undo(db, by), f"Undid {newest}.")
     if said := st.session_state.pop(MESSAGE_KEY, ""):
-        frame.show_info(said)
+        show_info(said)
 
 
 def _draw_gap(db: Database, by: str, found: Events) -> None:
@@ -140,7 +144,7 @@ def _draw_gap(db: Database, by: str, found: Events) -> None:
     try:
         wanted = parse_duration(given)
     except AnnotatorError as problem:
-        frame.show_error(problem)
+        show_error(problem)
         wanted = found.gap
     if wanted != found.gap:
         shown = project_events.preview_gap(db, wanted)
@@ -225,12 +229,12 @@ def _draw_shift_form(db: Database, by: str, found: Events) -> None:
         given = st.text_input("Add to its times", placeholder="+1h, or -20min", width=200)
         wanted = st.form_submit_button("Shift")
     if wanted and folder is None:
-        frame.show_error("Choose the folder whose clock was wrong.")
+        show_error("Choose the folder whose clock was wrong.")
     elif wanted and folder is not None:
         try:
             seconds = parse_duration(given)
         except AnnotatorError as problem:
-            frame.show_error(problem)
+            show_error(problem)
             return
         said = f"Shifted {folder or 'all images'} by {format_exact_duration(seconds)}."
         _apply_change(db, lambda: project_events.shift_clock(db, folder, seconds, by), said)
@@ -286,7 +290,7 @@ def _load_image_names(db: Database, image_ids: Iterable[int]) -> dict[int, str]:
 
 
 def _render_strip(image_ids: Iterable[int], names: dict[int, str], remaining: int = 0) -> str:
-    token, base = escape(frame.create_token()), served_project.base_path()
+    token, base = escape(create_token()), served_project.base_path()
     figures = "".join(
         f'<figure><img src="{base}/api/thumb/{image_id}?token={token}" alt="" loading="lazy">'
         f"<figcaption>{escape(names[image_id])}</figcaption></figure>"

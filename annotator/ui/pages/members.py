@@ -13,7 +13,12 @@ from annotator.store.people.members import Member
 from annotator.ui.access import served_project
 from annotator.ui.access.access_keys import build_invitation_url
 from annotator.ui.access.serving_modes import OIDC
-from annotator.ui.shared import frame, widget_values
+from annotator.ui.shared import widget_values
+from annotator.ui.shared.annotator_name import require_annotator_name
+from annotator.ui.shared.local_time import get_time_zone
+from annotator.ui.shared.markdown_text import escape_for_screen_reader, escape_markdown
+from annotator.ui.shared.message_boxes import show_errors
+from annotator.ui.shared.page_access import draw_download_button
 
 HIDEABLE_PART_NAMES = {
     "gallery": "Gallery",
@@ -28,8 +33,8 @@ MAX_LOG_ENTRIES = 500  # entries of the log on the page; the download has all
 
 def page() -> None:
     """Draw the Members page."""
-    with frame.show_errors():
-        by, db = frame.require_annotator_name(), served_project.db()
+    with show_errors():
+        by, db = require_annotator_name(), served_project.db()
         if served_project.sessions() is None:
             _draw_local_notice()
             return
@@ -66,18 +71,18 @@ def _draw_new_links(known: list[Member]) -> None:
         if member.id not in made or not member.has_link:
             continue
         with st.container(border=True):
-            st.markdown(frame.escape_markdown(f"Send this link to {member.name} only. It is not shown again."))
+            st.markdown(escape_markdown(f"Send this link to {member.name} only. It is not shown again."))
             st.code(made[member.id], language=None, wrap_lines=True)
-            if st.button(f"Dismiss the link of {frame.escape_markdown(member.name)}", key=f"sent_{member.id}"):
+            if st.button(f"Dismiss the link of {escape_markdown(member.name)}", key=f"sent_{member.id}"):
                 del made[member.id]
                 st.rerun()
 
 
 def _draw_member(db: Database, member: Member, by: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{frame.escape_markdown(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
+        st.markdown(f"**{escape_markdown(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
         st.selectbox(
-            f"Role of {frame.escape_for_screen_reader(member.name)}",
+            f"Role of {escape_for_screen_reader(member.name)}",
             list(Role),
             format_func=lambda role: f"{role.value}: {ROLE_DESCRIPTIONS[role]}",
             label_visibility="collapsed",
@@ -98,19 +103,17 @@ def _draw_member(db: Database, member: Member, by: str) -> None:
             members.sign_out_everywhere(db, member.name, by)
             _finish_change(f"{member.name} is signed out everywhere.")
         _draw_rename(db, member, by)
-        st.caption(frame.escape_markdown(_format_sign_in(member)))
+        st.caption(escape_markdown(_format_sign_in(member)))
 
 
 def _draw_rename(db: Database, member: Member, by: str) -> None:
     with (
-        st.popover(
-            f"Rename {frame.escape_markdown(member.name)}", help="Their answers stay theirs. Logs keep the old name."
-        ),
+        st.popover(f"Rename {escape_markdown(member.name)}", help="Their answers stay theirs. Logs keep the old name."),
         st.form(f"rename_{member.id}", border=False),
     ):
         new = st.text_input("New name", value=member.name, max_chars=members.MAX_NAME_CHARACTERS)
         if st.form_submit_button("Rename"):
-            with frame.show_errors():
+            with show_errors():
                 renamed = renaming.rename(db, member.name, new, by)
                 _finish_change(f"{member.name} is called {renamed.name} now.")
 
@@ -122,13 +125,13 @@ def _set_role(db: Database, member: Member, role: Role, by: str) -> None:
 
 def _report_stored(message: str) -> None:
     """Show a message about a stored change, and apply the changed roles to open sessions."""
-    st.toast(frame.escape_markdown(message))
+    st.toast(escape_markdown(message))
     _refresh_roles()
 
 
 def _format_sign_in(member: Member) -> str:
     signed_in = (
-        f"signed in {datetime.fromtimestamp(member.signed_in_at, frame.get_time_zone()):%Y-%m-%d %H:%M}"
+        f"signed in {datetime.fromtimestamp(member.signed_in_at, get_time_zone()):%Y-%m-%d %H:%M}"
         if member.signed_in_at
         else "never signed in"
     )
@@ -149,7 +152,7 @@ def _draw_add_form(db: Database, by: str) -> None:
             if served_project.serving_mode() == OIDC:
                 email = st.text_input("E-mail address", help="Recognized when the login provider has verified it.")
             if st.form_submit_button("Add", type="primary"):
-                with frame.show_errors():
+                with show_errors():
                     member = members.add(db, name, role, by, email)
                     if served_project.serving_mode() == OIDC and email:
                         _finish_change(f"{member.name} can sign in now.")
@@ -204,7 +207,7 @@ def _draw_log(db: Database) -> None:
         st.caption("Nothing yet.")
         return
     st.dataframe(_build_log_table(entries), hide_index=True, width="stretch")
-    frame.draw_download_button(
+    draw_download_button(
         "Download all as CSV",
         lambda: _to_csv(_build_log_table(members.load_log(db))),
         file_name="access_log.csv",
@@ -217,7 +220,7 @@ def _to_csv(table: pd.DataFrame) -> str:
 
 
 def _build_log_table(entries: list[members.LogEntry]) -> pd.DataFrame:
-    zone = frame.get_time_zone()
+    zone = get_time_zone()
     return pd.DataFrame(
         {
             "when": [datetime.fromtimestamp(entry.at, zone).isoformat(" ", "seconds") for entry in entries],
@@ -238,5 +241,5 @@ def _refresh_roles() -> None:
 def _finish_change(text: str) -> None:
     _refresh_roles()
     if text:
-        st.toast(frame.escape_markdown(text))
+        st.toast(escape_markdown(text))
     st.rerun()

@@ -14,24 +14,28 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.people import reference_answers
 from annotator.ui.access import served_project
-from annotator.ui.shared import chart_theme, frame, html_tables, week_chart
+from annotator.ui.shared import chart_theme, html_tables, week_chart
+from annotator.ui.shared.annotator_name import require_annotator_name
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_errors
+from annotator.ui.shared.page_access import draw_download_button, draw_page_link, has_right
 from spmll.statistics.agreement_coefficients import Estimate
 from spmll.statistics.intervals import wilson_interval
 
 
 def page() -> None:
     """Draw the People page."""
-    with frame.show_errors():
-        own, db = frame.require_annotator_name(), served_project.db()
+    with show_errors():
+        own, db = require_annotator_name(), served_project.db()
         st.subheader("People")
         stamp = (decisions.get_newest_decision_id(db), versions.get_class_version(db))
         with st.spinner("Comparing answers..."):
             measured: list[AnnotatorFigures] = db.caches.get("people", stamp, lambda: compute_annotator_figures(db), 4)
-        sees_all = frame.has_right(Right.REVIEW)
+        sees_all = has_right(Right.REVIEW)
         shown = measured if sees_all else [person for person in measured if person.name == own]
         if not shown:
             st.info("Nobody has answered yet." if sees_all else "You have answered nothing yet.")
-            frame.draw_page_link("autopilot", "Go to Autopilot", ":material/auto_awesome:")
+            draw_page_link("autopilot", "Go to Autopilot", ":material/auto_awesome:")
             return
         st.caption(
             "Estimates, not judgments. First answers count. Either of two who differ may be right. Hard images differ "
@@ -48,7 +52,7 @@ def _draw_overview(measured: list[AnnotatorFigures]) -> None:
         [{"person": person.name, "answers": f"{person.answers:,}", **_build_figures(person)} for person in measured],
         "Everybody",
     )
-    frame.draw_download_button(
+    draw_download_button(
         "Download as CSV",
         lambda: format_csv(as_rows(measured)),
         file_name="people.csv",
@@ -85,8 +89,8 @@ def _draw_person(db: Database, person: AnnotatorFigures) -> None:
             "Nothing to compare yet. Let several people answer the same images blind: an owner chooses how many under "
             "Assignment."
         )
-        if frame.has_right(Right.OWN):
-            frame.draw_page_link("assignment", "Go to Assignment", ":material/assignment_ind:")
+        if has_right(Right.OWN):
+            draw_page_link("assignment", "Go to Assignment", ":material/assignment_ind:")
     _draw_by_week(person, chart_theme.get_palette(st.context.theme.type))
     _draw_by_class(person)
     _draw_reference_answers(db, person.name)
@@ -146,7 +150,7 @@ def _draw_reference_answers(db: Database, name: str) -> None:
             _format_reference_share(known.rejected, known.absent),
         )
         words = f"Found of what is there: {found}. Rejected of what is not: {rejected}."
-        st.caption(frame.escape_markdown(f"{format_count(known.images, 'image')} with known answers. {words}"))
+        st.caption(escape_markdown(f"{format_count(known.images, 'image')} with known answers. {words}"))
 
 
 def _format_reference_share(right: int, total: int) -> str:

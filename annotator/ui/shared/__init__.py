@@ -1,1 +1,1 @@
-"""Page parts and route checks that several pages use. Begin with navigation.py and frame.py."""
+"""Page parts and route checks that several pages use. Begin with navigation.py and page_access.py."""

@@ -13,7 +13,10 @@ from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
 from annotator.store.classes import classes, name_lists
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame, page_classes
+from annotator.ui.shared import page_classes
+from annotator.ui.shared.annotator_name import require_annotator_name
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_info, show_warning
 
 SEPARATOR = "|"  # in no name of a class; a tab, as in class files and spreadsheets, does as well
 FORM_HELP = "One class per line. Optional: a description after | (for example: fox | red, with a bushy tail)."
@@ -41,7 +44,7 @@ def draw_class_form(title: str, text: str) -> None:
     pending: ClassPairs | None = state.get("classes_pending")
     if pending is None:
         if state.get("classes_done"):
-            st.success(frame.escape_markdown(state["classes_done"]))
+            st.success(escape_markdown(state["classes_done"]))
         return
     if not pending:
         state.pop("classes_pending")
@@ -62,7 +65,7 @@ def draw_class_form(title: str, text: str) -> None:
             _ask_to_confirm(doubts)
     except AnnotatorError as error:
         state.pop("classes_pending", None)
-        frame.show_error(error)
+        show_error(error)
 
 
 def parse_lines(text: str) -> ClassPairs:
@@ -90,17 +93,16 @@ def _ask_about_commas(pending: ClassPairs, lists: list[str]) -> None:
     """Ask whether each name with commas is one class or a list of classes."""
     apart, state = name_lists.split_names(pending, lists), st.session_state
     with st.container(border=True):
-        frame.show_info(format_commas_question(lists))
+        show_info(format_commas_question(lists))
         with st.container(horizontal=True):
             if st.button(
-                f"Add {_format_class_count(apart)}: "
-                f"{frame.escape_markdown(_format_names([name for name, _ in apart]))}",
+                f"Add {_format_class_count(apart)}: {escape_markdown(_format_names([name for name, _ in apart]))}",
                 key="classes_split",
             ):
                 state["classes_pending"] = apart
                 st.rerun()
             one = f"named {lists[0]}" if len(lists) == 1 else "with commas in their names"
-            if st.button(f"Add {_format_class_count(pending)}, {frame.escape_markdown(one)}", key="classes_keep"):
+            if st.button(f"Add {_format_class_count(pending)}, {escape_markdown(one)}", key="classes_keep"):
                 state["classes_one"] = {name for name, _ in pending}
                 st.rerun()
             if st.button("Don't add", key="classes_none"):
@@ -123,7 +125,7 @@ def _format_class_count(named: Sequence[object]) -> str:
 def _ask_to_confirm(doubts: list[str]) -> None:
     with st.container(border=True):
         for doubt in doubts:
-            frame.show_warning(doubt)
+            show_warning(doubt)
         with st.container(horizontal=True):
             if st.button("Add anyway", key="classes_yes"):
                 st.session_state["classes_sure"] = True
@@ -140,10 +142,10 @@ def _add_classes(pairs: ClassPairs) -> None:
     texts: dict[str, str] = {}
     for name, text in pairs:
         texts[name] = text or texts.get(name, "")
-    added = classes.add_classes(db, list(texts.items()), frame.require_annotator_name())
+    added = classes.add_classes(db, list(texts.items()), require_annotator_name())
     state["classes_clear"], state["classes_done"] = True, describe_changes(pairs, added, before)
     if not before:
-        st.toast(frame.escape_markdown(state.pop("classes_done")))  # the page has replaced the form
+        st.toast(escape_markdown(state.pop("classes_done")))  # the page has replaced the form
     st.rerun()
 
 

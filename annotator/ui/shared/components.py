@@ -15,7 +15,9 @@ from annotator.ui.access import served_project
 from annotator.ui.access.access_keys import get_storage_name
 from annotator.ui.access.middleware import SIGN_OUT_PATH
 from annotator.ui.serving.script_bundles import COMPONENTS_FOLDER, get_script_url
-from annotator.ui.shared import frame, navigation
+from annotator.ui.shared import navigation
+from annotator.ui.shared.annotator_name import create_token, forget_name, require_annotator_name
+from annotator.ui.shared.page_access import get_member, has_right
 from annotator.ui.shared.page_classes import build_classes_json
 
 SHARED_STYLES = ("shared/shared.css", "shared/stage.css")
@@ -52,12 +54,12 @@ def mount_component(name: str, *, styles: Sequence[str] = (), **extra_data: obje
         extra_data: JSON values for this component.
     """
     data = build_classes_json(served_project.db()) | {
-        "token": frame.create_token(),
-        "annotator": frame.require_annotator_name(),
+        "token": create_token(),
+        "annotator": require_annotator_name(),
         "project": get_storage_name(served_project.db()),
         "base": served_project.base_path(),
-        "may_answer": frame.has_right(Right.ANSWER),
-        "may_review": frame.has_right(Right.REVIEW),
+        "may_answer": has_right(Right.ANSWER),
+        "may_review": has_right(Right.REVIEW),
         "pages": navigation.build_titles_and_urls(),
     }
     call_component(get_component(name, tuple(styles)), data | extra_data, key=name, on_expired_change=lambda: None)
@@ -65,11 +67,11 @@ def mount_component(name: str, *, styles: Sequence[str] = (), **extra_data: obje
 
 def mount_status_bar() -> None:
     """Put the status bar on the page, which asks for a missing annotator name."""
-    name = frame.require_annotator_name()
+    name = require_annotator_name()
     day = {"today": asdict(load_daily_activity(served_project.db(), name)), "day_left": get_seconds_until_midnight()}
-    member = frame.get_member()
+    member = get_member()
     data = {
-        "token": frame.create_token(),
+        "token": create_token(),
         "base": served_project.base_path(),
         "annotator": name,
         "role": member.role if member else "",
@@ -78,7 +80,7 @@ def mount_status_bar() -> None:
         "home": served_project.home_url(),
         "sign_out": served_project.base_path() + SIGN_OUT_PATH if member else "",
     } | day
-    on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}
+    on = {"on_change_change": forget_name, "on_midnight_change": lambda: None}
     with st.container(key="who"):
         call_component(get_component("status_bar", (), "who"), data, key="who_line", **on)
 

@@ -8,7 +8,8 @@ import streamlit as st
 from annotator.quality.certification import get_change_key
 from annotator.store.database.database import Database
 from annotator.store.imports import past_imports
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.page_access import build_fragment
 from annotator.ui.shared.work.computations import Computation
 
 REFRESH_SECONDS = 1.0  # seconds, while something is being counted
@@ -29,6 +30,6 @@ def draw_progress(work: Computation, title: str) -> None:
         if work.ended.is_set():
             st.rerun()
         words = f"{title}: {work.done:,} of {work.of:,} images" if work.of else f"{title}: waiting"
-        st.progress(work.fraction, text=frame.escape_markdown(words))
+        st.progress(work.fraction, text=escape_markdown(words))
 
-    frame.build_fragment(draw_waiting, REFRESH_SECONDS)()
+    build_fragment(draw_waiting, REFRESH_SECONDS)()

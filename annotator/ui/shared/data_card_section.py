@@ -14,8 +14,10 @@ from annotator.exchange.exports.export_writer import build_current_card
 from annotator.exchange.exports.option_types import Effect
 from annotator.roles import Right
 from annotator.store.database.database import Database
-from annotator.ui.shared import frame
 from annotator.ui.shared.computation_progress import compute_stamp, draw_progress
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error
+from annotator.ui.shared.page_access import draw_download_button
 from annotator.ui.shared.work.computations import get_computations
 
 TERMS_SETTING = "data_card"  # the setting with license and cite
@@ -66,7 +68,7 @@ def draw_card(db: Database, choices: Choices, files: list[str]) -> None:
         ("card", alike, tuple(files)), compute_stamp(db), lambda note: build_current_card(db, files, alike, note)
     )
     if work.error:
-        frame.show_error(work.error)
+        show_error(work.error)
     facts = work.result or (work.before.result if work.before else None)
     if facts:
         draw_downloads(lambda: facts)
@@ -87,7 +89,7 @@ def draw_downloads(build_card: Callable[[], dict[str, Any]]) -> None:
                 lambda facts: json.dumps(facts, indent=2, ensure_ascii=False),
             ),
         ):
-            frame.draw_download_button(
+            draw_download_button(
                 f"Download {name}",
                 lambda written=written: written(build_card()).encode(),
                 file_name=name,
@@ -97,4 +99,4 @@ def draw_downloads(build_card: Callable[[], dict[str, Any]]) -> None:
 
 
 def _escape_one_line(text: str) -> str:
-    return frame.escape_markdown(" ".join(text.split()))
+    return escape_markdown(" ".join(text.split()))

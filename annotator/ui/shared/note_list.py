@@ -1,7 +1,7 @@
 """An HTML list of flags or comments, each linking to its image."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -9,6 +9,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from annotator.ui.access import served_project
+from annotator.ui.shared.local_time import format_moment
 
 STYLE = """<style>
 ul.notes {list-style: none; margin: 0; padding: 0; max-height: 22rem; overflow: auto;}
@@ -45,11 +46,3 @@ def _render_item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
         f'<li>{picture}<div><p>{escape(row["note"])}</p><small><a href="{address}">{escape(row["image"])}</a> · '
         f"{about}</small></div></li>"
     )
-
-
-def format_moment(at: float, zone: tzinfo | None) -> str:
-    """Format unix seconds like "today 14:02"."""
-    time, now = (moment.astimezone(zone) for moment in (datetime.fromtimestamp(at, UTC), datetime.now(UTC)))
-    if time.date() == now.date():
-        return f"today {time:%H:%M}"
-    return f"{time.day} {time:%b %Y, %H:%M}"

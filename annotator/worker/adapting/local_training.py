@@ -27,7 +27,13 @@ from annotator.worker.adapting.stage_inputs import build_examples, limit_to_disk
 from annotator.worker.features.backbone import load_project_network
 from spmll.backbones.frozen_backbone import Backbone
 from spmll.backbones.local_dir import read_timm_license, save_network
-from spmll.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from spmll.finetune.adapt import (
+    WEAK_VIEWS,
+    AdaptationLabels,
+    adapt_last_stages,
+    compute_stage_features,
+    make_adaptation_recipe,
+)
 from spmll.finetune.last_stages import merge_last_stages, split_network
 from spmll.methods import make_method
 from spmll.statistics.paired_bootstrap import Comparison
@@ -125,9 +131,7 @@ class Training:
             training = adapt_last_stages(
                 self.last_stages,
                 build_examples(plan, rows, self.files, self.device),
-                plan.labels[rows],
-                plan.mask[rows],
-                plan.unbiased[rows],
+                AdaptationLabels(plan.labels[rows], plan.mask[rows], plan.unbiased[rows]),
                 self.method,
                 make_adaptation_recipe(plan.epochs),
                 seed=SEED,

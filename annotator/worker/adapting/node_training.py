@@ -20,7 +20,13 @@ from annotator.store.images.file_addresses import open_image_file
 from annotator.worker.adapting.node_task import RESULT_FILE, AdaptationTask
 from annotator.worker.features.map_cache import MapFiles, StoredMaps
 from spmll.backbones.frozen_backbone import Backbone
-from spmll.finetune.adapt import WEAK_VIEWS, adapt_last_stages, compute_stage_features, make_adaptation_recipe
+from spmll.finetune.adapt import (
+    WEAK_VIEWS,
+    AdaptationLabels,
+    adapt_last_stages,
+    compute_stage_features,
+    make_adaptation_recipe,
+)
 from spmll.finetune.last_stages import split_network
 from spmll.finetune.parallel_process import ParallelProcess
 from spmll.finetune.views import MapExamples
@@ -74,9 +80,7 @@ def train_on_node(config: dict[str, Any]) -> None:
     training = adapt_last_stages(
         last_stages,
         build_examples(fitted),
-        task.labels[fitted],
-        task.mask[fitted],
-        task.unbiased[fitted],
+        AdaptationLabels(task.labels[fitted], task.mask[fitted], task.unbiased[fitted]),
         make_method(task.method, **task.parameters),
         make_adaptation_recipe(task.epochs),
         seed=SEED,

@@ -12,6 +12,7 @@ Additions to a linear head on pooled features (docs/experiments.md, "`auto`"):
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -36,10 +37,10 @@ from spmll.ensemble.training_subset import TrainingSubset, select_training_rows
 from spmll.labels import ABSENT, PRESENT, UNSEEN
 from spmll.linear.blocks import run_in_blocks
 from spmll.linear.training import (
-    Array,
     Epoch,
     Features,
     Head,
+    TrainingSettings,
     check_features,
     check_features_finite,
     check_labels,
@@ -176,17 +177,30 @@ class JoinedWeights:
         return self._along_axes[1]
 
 
+@dataclass(frozen=True, eq=False)
+class LabeledImages:
+    """All N images of a collection, and the labels of n of them.
+
+    Attributes:
+        features: (N, D).
+        region_codes: Region codes of all images, or None.
+        rows: (n,), labeled images.
+        labels: (n, C) int8.
+        mask: (n, C) bool, usable cells, or None.
+    """
+
+    features: Features
+    region_codes: Regions | None
+    rows: np.ndarray
+    labels: np.ndarray
+    mask: np.ndarray | None = None
+
+
 def fit_ensemble(
     ensemble: Ensemble,
-    features: Features,
-    region_codes: Regions | None,
-    rows: np.ndarray,
-    labels: Array,
+    images: LabeledImages,
+    settings: TrainingSettings = TrainingSettings(),
     *,
-    mask: Array | None = None,
-    epochs: int | None = None,
-    lr: float | None = None,
-    batch: int | None = None,
     seed: int = 0,
     should_stop: Callable[[], bool] | None = None,
     tell: Callable[[], None] = lambda: None,
@@ -198,17 +212,16 @@ def fit_ensemble(
     It is complete when the iterator ends. Other arguments are those of `spmll.linear.training.fit`.
 
     Args:
-        features: (N, D), all images.
-        region_codes: Region codes of all images, or None.
-        rows: (n,), labeled images.
-        labels: (n, C) int8.
+        settings: Length and pace of the head. Classes without positives are never trained.
         checked: Whether features are known to be finite.
         learned: Subset to learn from, or None.
 
     Raises:
         ValueError: Invalid rows or region codes, or features not finite.
     """
-    everything, chosen = check_features(features, ensemble.whole.dimensions), np.asarray(rows, np.int64)
+    region_codes, labels, mask = images.region_codes, images.labels, images.mask
+    everything = check_features(images.features, ensemble.whole.dimensions)
+    chosen = np.asarray(images.rows, np.int64)
     if len(chosen) and not (int(chosen.min()) >= 0 and int(chosen.max()) < len(everything)):
         raise ValueError(f"Rows run from {int(chosen.min())} to {int(chosen.max())}; there are {len(everything)}.")
     if region_codes is not None and len(region_codes) != len(everything):
@@ -226,9 +239,15 @@ def fit_ensemble(
         labels, known = labels[learned.places], known[learned.places]
         mask, usable = (None if cells is None else cells[learned.places] for cells in (mask, usable))
     steps = fit(
-        ensemble.whole, learned.roots, labels, ensemble.method.make_head_method(), mask=mask, epochs=epochs, lr=lr,
-        batch=batch, seed=seed, should_stop=should_stop,
-    )  # fmt: skip
+        ensemble.whole,
+        learned.roots,
+        labels,
+        ensemble.method.make_head_method(),
+        replace(settings, every_class=False),
+        mask=mask,
+        seed=seed,
+        should_stop=should_stop,
+    )
     return _train_epochs(ensemble, steps, everything, region_codes, chosen, learned, known, usable, seed, tell)
 
 

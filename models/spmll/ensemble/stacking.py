@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 
@@ -20,9 +20,8 @@ from torch import Tensor
 from spmll.ensemble.answered_head import fit_answered_head
 from spmll.ensemble.basis import center_and_normalize, signed_sqrt, to_float_tensor
 from spmll.ensemble.collection_scoring import IMAGES_PER_BLOCK, ImageModel, KnownLabels, ScoringFunction, score_locally
-from spmll.ensemble.fit_ensemble import Ensemble, complement, compute_ridge_targets, fit_ensemble
+from spmll.ensemble.fit_ensemble import Ensemble, LabeledImages, complement, compute_ridge_targets, fit_ensemble
 from spmll.ensemble.gram_cache import AnswerReader
-from spmll.ensemble.regions import Regions
 from spmll.ensemble.scorers import EnsembleModel, Scorer, StackedScorer
 from spmll.ensemble.training_subset import (
     MAX_HEAD_IMAGES,
@@ -35,7 +34,14 @@ from spmll.ensemble.training_subset import (
 from spmll.ensemble.warm_start import HALF_COUNT, WarmStart
 from spmll.labels import PRESENT, UNSEEN
 from spmll.linear.blocks import run_in_blocks
-from spmll.linear.training import ROWS_PER_CHUNK, Epoch, Features, check_features, check_features_finite, one_thread
+from spmll.linear.training import (
+    ROWS_PER_CHUNK,
+    Epoch,
+    TrainingSettings,
+    check_features,
+    check_features_finite,
+    one_thread,
+)
 from spmll.methods.auto import Auto
 from spmll.statistics.image_context import ImageContext
 from spmll.statistics.outside_scores import OutsideScores, add_first_guesses
@@ -63,47 +69,30 @@ STACKING_ROUNDS = 3  # of stacking: the other classes on an image are those that
 
 
 @dataclass(frozen=True, eq=False)
-class AnsweredImages:
-    """The training input of `auto`: all N images, and the labels of n of them.
+class AnsweredImages(LabeledImages):
+    """The training input of `auto`: labeled images, and what is known of their answers.
 
     Attributes:
-        features, region_codes, rows, labels, mask: Arguments of `fit_ensemble`.
         unbiased: (n, C) bool, True where a label of `rows` is an unbiased answer.
         groups: (N,) int64, not negative, or None. Images of a group are in the same half.
         context: Places, times and events of the images, or None.
         outside: Scores of all N images by outside models.
     """
 
-    features: Features
-    region_codes: Regions | None
-    rows: np.ndarray
-    labels: np.ndarray
+    _: KW_ONLY
     unbiased: np.ndarray
-    mask: np.ndarray | None = None
     groups: np.ndarray | None = None
     context: ImageContext | None = None
     outside: Sequence[OutsideScores] = ()
 
 
-@dataclass(frozen=True)
-class FitSettings:
-    """Length, pace and seed of `fit_ensemble`. `tell` is called during the training."""
-
-    epochs: int | None = None
-    lr: float | None = None
-    batch: int | None = None
-    seed: int = 0
-    tell: Callable[[], None] = lambda: None
-
-
-DEFAULT_FIT_SETTINGS = FitSettings()
-
-
 def fit_stacked(
     method: Auto,
     images: AnsweredImages,
-    settings: FitSettings = DEFAULT_FIT_SETTINGS,
+    settings: TrainingSettings = TrainingSettings(),
     *,
+    seed: int = 0,
+    tell: Callable[[], None] = lambda: None,
     warm_start: WarmStart | None = None,
     scoring: ScoringFunction = score_locally,
 ) -> "StackedTraining":
@@ -112,11 +101,13 @@ def fit_stacked(
     Args:
         method: `auto`, with its parameters.
         images: The images and their answers.
-        settings: Length, pace and seed.
+        settings: Length and pace of the linear head.
+        seed: Decides start and order.
+        tell: Called during the training.
         warm_start: State of the previous training, updated in place.
         scoring: Function that scores all N images by the trained models.
     """
-    return StackedTraining(method, images, settings, warm_start or WarmStart(), scoring)
+    return StackedTraining(method, images, settings, seed, tell, warm_start or WarmStart(), scoring)
 
 
 class StackedTraining:
@@ -133,13 +124,15 @@ class StackedTraining:
         self,
         method: Auto,
         images: AnsweredImages,
-        settings: FitSettings,
+        settings: TrainingSettings,
+        seed: int,
+        tell: Callable[[], None],
         warm_start: WarmStart,
         scoring: ScoringFunction,
     ):
         self.features, self.region_codes = images.features, images.region_codes
         self.rows, self.warm_start, self.settings = np.asarray(images.rows), warm_start, settings
-        self.seed, self.tell = settings.seed, settings.tell
+        self.seed, self.tell = seed, tell
         self.labels = np.asarray(images.labels)
         self.mask = None if images.mask is None or images.mask.all() else images.mask
         mask = self.mask
@@ -276,11 +269,8 @@ class StackedTraining:
     ) -> Iterator[Epoch]:
         some = slice(None) if half == ALL_IMAGES else self._find_places_outside_half(half)  # a slice copies nothing
         mask = None if self.mask is None else self.mask[some]
-        settings = self.settings
-        return fit_ensemble(
-            model, self.features, self.region_codes, self.rows[some], self.labels[some], mask=mask, checked=True,
-            learned=learned, tell=tell, epochs=settings.epochs, lr=settings.lr, batch=settings.batch, seed=self.seed,
-        )  # fmt: skip
+        images = LabeledImages(self.features, self.region_codes, self.rows[some], self.labels[some], mask)
+        return fit_ensemble(model, images, self.settings, seed=self.seed, checked=True, learned=learned, tell=tell)
 
     def _gather_subsets(self) -> dict[int, TrainingSubset]:
         """Return the training images of the whole (ALL_IMAGES) and each half."""

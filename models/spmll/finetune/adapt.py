@@ -9,6 +9,7 @@ not spoil them. Training uses AdamW, one-cycle learning rates and mirrored image
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from spmll.finetune.fit_network import NetworkTraining, fit_network
 from spmll.finetune.last_stages import LastStages
 from spmll.finetune.linear_start import fit_linear_start
 from spmll.finetune.parallel_process import ParallelProcess
+from spmll.finetune.resume_point import ResumePoint
 from spmll.finetune.views import Examples
 from spmll.finetune.whole_network import WholeNetwork
 from spmll.methods.base import Method
@@ -40,12 +42,25 @@ def make_adaptation_recipe(epochs: int = DEFAULT_EPOCHS) -> TrainingRecipe:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class AdaptationLabels:
+    """The answers that last stages are adapted to.
+
+    Attributes:
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
+        mask: (N, C) bool, False if unsure.
+        unbiased: (N, C) bool, answers to cells selected independently of their state.
+    """
+
+    labels: np.ndarray
+    mask: np.ndarray
+    unbiased: np.ndarray
+
+
 def adapt_last_stages(
     last_stages: LastStages,
     examples: Examples,
-    labels: np.ndarray,
-    mask: np.ndarray,
-    unbiased: np.ndarray,
+    answers: AdaptationLabels,
     method: Method,
     settings: TrainingRecipe,
     *,
@@ -56,32 +71,39 @@ def adapt_last_stages(
 ) -> NetworkTraining:
     """Return a training that updates the last stages in place, one epoch per iteration.
 
-    Other arguments are those of `fit_network`.
+    `checkpoint` is that of ResumePoint. Other arguments are those of `fit_network`.
 
     Args:
         examples: Inputs of the first trained stage, in WEAK_VIEWS views.
-        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
-        mask: (N, C) bool, False if unsure.
-        unbiased: (N, C) bool, answers to cells selected independently of their state.
+        answers: The answers of the N images.
         method: Method for images without unbiased answers (answer_method.py).
     """
-    answers = AnswerMethod(
-        choose_single_positive_method(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool))
+    answer_method = AnswerMethod(
+        choose_single_positive_method(method), torch.from_numpy(np.ascontiguousarray(answers.unbiased, bool))
     )
-    network = add_classifier(last_stages, examples, labels.shape[1], seed, parallel)
+    network = add_classifier(last_stages, examples, answers.labels.shape[1], seed, parallel)
     stopped = should_stop or (lambda: False)
     if checkpoint is None or not checkpoint.exists():
         pooled = None if parallel is None else partial(_gather_pooled_features, last_stages, examples, parallel)
-        fit_linear_start(network, examples, labels, answers, mask=mask, seed=seed, should_stop=stopped, pooled=pooled)
+        fit_linear_start(
+            network,
+            examples,
+            answers.labels,
+            answer_method,
+            mask=answers.mask,
+            seed=seed,
+            should_stop=stopped,
+            pooled=pooled,
+        )
     return fit_network(
         network,
         examples,
-        labels,
-        answers,
+        answers.labels,
+        answer_method,
         settings,
-        mask=mask,
+        mask=answers.mask,
         seed=seed,
-        checkpoint=checkpoint,
+        resume=ResumePoint(checkpoint),
         should_stop=stopped,
         parallel=parallel,
     )

@@ -1,6 +1,6 @@
 """Training of a whole network or a map head with any method (spmll/methods/base.py).
 
-A training is a generator of epochs. With a `checkpoint` it survives a kill, on a CPU with identical weights.
+A training is a generator of epochs. With a checkpoint (ResumePoint) it survives a kill, on a CPU with equal weights.
 """
 
 import copy
@@ -20,6 +20,7 @@ from spmll.finetune.best_epoch import BestEpoch
 from spmll.finetune.linear_start import compute_pooled_features, fit_linear_start
 from spmll.finetune.optimizers import OptimizerStepper, compute_average_decay, create_optimizer, update_average
 from spmll.finetune.parallel_process import ParallelProcess
+from spmll.finetune.resume_point import ResumePoint
 from spmll.finetune.views import Examples, iterate_in_order
 from spmll.linear.training import Array, Epoch, check_labels
 from spmll.losses.base import unknown_name_error
@@ -41,9 +42,7 @@ def fit_network(
     *,
     mask: Array | None = None,
     seed: int = 0,
-    learned: Sequence[Tensor] | None = None,
-    best: Callable[[], BestEpoch | None] | None = None,
-    checkpoint: Path | None = None,
+    resume: ResumePoint = ResumePoint(),
     should_stop: Callable[[], bool] | None = None,
     parallel: ParallelProcess | None = None,
 ) -> "NetworkTraining":
@@ -54,9 +53,7 @@ def fit_network(
             Its `classifier` gets settings.head_lr_scale times the learning rate.
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
         mask: (N, C) bool, usable cells.
-        learned: Initial method tensors, from `fit_linear_start`.
-        best: Returns the epoch that a new stage starts from. None selects averaged, else last weights.
-        checkpoint: File to resume from if it exists, replaced per epoch.
+        resume: State to continue from, by default none.
         should_stop: Called per batch. True ends the iterator.
         parallel: One of several processes with equal calls and equal `should_stop`, or None.
 
@@ -70,11 +67,11 @@ def fit_network(
         )
     check_positive(lr=settings.lr)
     training = NetworkTraining(network, examples, labels, mask, method, settings, seed, parallel)
-    training.best, training.should_stop = best, should_stop or (lambda: False)
-    if learned is not None:
-        training.load_learned_tensors(learned)
-    if checkpoint is not None:
-        training.resume_from(Path(checkpoint))
+    training.best, training.should_stop = resume.best, should_stop or (lambda: False)
+    if resume.learned is not None:
+        training.load_learned_tensors(resume.learned)
+    if resume.checkpoint is not None:
+        training.resume_from(resume.checkpoint)
     return training
 
 

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from spmll.finetune.views import Examples, iterate_in_order
-from spmll.linear.training import Array, Head, fit
+from spmll.linear.training import Array, Head, TrainingSettings, fit
 from spmll.methods.base import Method
 
 BATCH_IMAGES = 64  # images that pass through the frozen network at once
+LINEAR_START_SETTINGS = TrainingSettings(epochs=25)
 
 
 def fit_linear_start(
@@ -18,16 +19,13 @@ def fit_linear_start(
     examples: Examples,
     labels: Array,
     method: Method,
+    settings: TrainingSettings = LINEAR_START_SETTINGS,
     *,
     mask: Array | None = None,
-    epochs: int = 25,
-    lr: float | None = None,
-    batch: int | None = None,
     seed: int = 0,
     score: Callable[[Head], float] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     pooled: Callable[[], Tensor] | None = None,
-    every_class: bool = False,
 ) -> list[Tensor]:
     """Initialize the classifier by training it with `method` on frozen pooled features.
 
@@ -35,32 +33,20 @@ def fit_linear_start(
     `spmll.linear.training.fit`.
 
     Args:
-        network: Its classifier is overwritten. Classes without positives keep theirs unless `every_class`.
+        network: Its classifier is overwritten. Classes without positives keep theirs unless `settings.every_class`.
         score: Quality of a head, to select the best epoch. None selects the last.
         should_stop: Called per batch. True ends the training.
         pooled: Returns features computed by several processes. None computes them here.
 
     Returns:
-        Learned tensors for fit_network(learned=...) (ROLE: label estimates).
+        Learned tensors for ResumePoint.learned (ROLE: label estimates).
     """
     network.to(examples.device)
     features = pooled() if pooled is not None else compute_pooled_features(network, examples, should_stop, None)
     classifier = cast("nn.Linear", network.classifier)
     head = Head(features.shape[1], classifier.out_features)
     chosen: tuple[float, Tensor, Tensor, list[Tensor]] | None = None
-    for _ in fit(
-        head,
-        features,
-        labels,
-        method,
-        mask=mask,
-        epochs=epochs,
-        lr=lr,
-        batch=batch,
-        seed=seed,
-        every_class=every_class,
-        should_stop=should_stop,
-    ):
+    for _ in fit(head, features, labels, method, settings, mask=mask, seed=seed, should_stop=should_stop):
         value = score(head) if score is not None else 0.0
         if chosen is None or score is None or value > chosen[0]:
             learned = [tensor.detach().clone() for group in method.parameter_groups() for tensor in group["params"]]

@@ -52,6 +52,23 @@ class Epoch:
     seconds: float  # of this epoch alone
 
 
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Length and pace of a training. None selects defaults.
+
+    Attributes:
+        epochs: Number of epochs.
+        lr: Learning rate.
+        batch: Images per step. The default of `fit` is N / 20, between 4 and 1024.
+        every_class: Train classes without positives too, as published code does.
+    """
+
+    epochs: int | None = None
+    lr: float | None = None
+    batch: int | None = None
+    every_class: bool = False
+
+
 class Head:
     """A linear classifier per class: p = sigmoid(features @ weight.T + bias).
 
@@ -147,14 +164,11 @@ def fit(
     features: Features,
     labels: Array,
     method: Method,
+    settings: TrainingSettings = TrainingSettings(),
     *,
     mask: Array | None = None,
     evidence: Array | None = None,
-    epochs: int | None = None,
-    lr: float | None = None,
-    batch: int | None = None,
     seed: int = 0,
-    every_class: bool = False,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Epoch]:
     """Train the head from scratch, updating it per epoch of the iterator.
@@ -165,8 +179,6 @@ def fit(
         labels: (N, C) int8, 1 present, -1 absent, 0 unseen.
         mask: (N, C) bool, usable cells.
         evidence: (N, C), presence probabilities from elsewhere for Method.evidence, or nan.
-        batch: By default N / 20, between 4 and 1024.
-        every_class: Also train classes without positives, as published code does.
         should_stop: Called per batch. True ends the iterator.
 
     Raises:
@@ -180,11 +192,13 @@ def fit(
         )
     features = to_feature_tensor(features, head.dimensions)
     labels, mask = check_labels(labels, mask, len(features), head.classes)
-    epochs = method.epochs if epochs is None else epochs
-    batch = min(max(len(features) // STEPS_PER_EPOCH, MIN_BATCH_IMAGES), MAX_BATCH_IMAGES) if batch is None else batch
+    epochs = method.epochs if settings.epochs is None else settings.epochs
+    batch = settings.batch
+    if batch is None:
+        batch = min(max(len(features) // STEPS_PER_EPOCH, MIN_BATCH_IMAGES), MAX_BATCH_IMAGES)
     if epochs < 1 or batch < 1:
         raise ValueError(f"There must be at least one epoch and one image a batch, not {epochs} and {batch}.")
-    lr = method.lr if lr is None else lr
+    lr = method.lr if settings.lr is None else settings.lr
     check_positive(lr=lr)
     mean, scale = compute_standardization(features)
     labels = labels.to(features.device)
@@ -192,7 +206,7 @@ def fit(
     method.evidence = None if evidence is None else to_evidence_tensor(evidence, labels)
     method.features = features if method.wants_features else None
     training = Training(head, features, labels, mask, method, mean, scale, seed, epochs, lr)
-    if every_class:
+    if settings.every_class:
         training.modeled[:] = True
     return training.run_epochs(batch, should_stop or (lambda: False))
 

@@ -31,7 +31,7 @@ from spmll.methods.training_recipes import TrainingRecipe
 class Method(ABC):
     """A training procedure. Subclasses define attributes and `criterion`, and override hooks.
 
-    Every `__init__` argument has a default and an attribute of the same name.
+    Every constructor argument has a default and an attribute of the same name. A method with many is a dataclass.
 
     Attributes:
         name: Name in commands and database.

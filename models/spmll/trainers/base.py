@@ -18,8 +18,8 @@ from torch import Tensor
 
 from spmll.ensemble.collection_scoring import ScoringFunction, score_locally
 from spmll.ensemble.regions import Regions
-from spmll.finetune.best_epoch import BestEpoch
-from spmll.linear.training import Epoch, Head
+from spmll.finetune.resume_point import ResumePoint
+from spmll.linear.training import Epoch, Head, TrainingSettings
 from spmll.methods.base import Method
 from spmll.rows import Rows
 from spmll.statistics.image_context import ImageContext
@@ -138,23 +138,6 @@ class TrainingLabels:
     context: ImageContext | None = None
 
 
-@dataclass(frozen=True)
-class TrainingSettings:
-    """Length and pace of a training. None selects defaults.
-
-    Attributes:
-        epochs: Number of epochs.
-        lr: Learning rate.
-        batch: Images per step.
-        every_class: Train unmarked classes too.
-    """
-
-    epochs: int | None = None
-    lr: float | None = None
-    batch: int | None = None
-    every_class: bool = False
-
-
 class Portable(Protocol):
     """Interface of a trained model that can be saved for images outside the project."""
 
@@ -180,19 +163,6 @@ class TrainingOutcome:
     calibrated: bool = False
     outside_weights: np.ndarray | None = None
     portable: Portable | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class ResumePoint:
-    """The state to continue a killed training from.
-
-    Attributes:
-        checkpoint: Its file, or None.
-        best: Returns the epoch the next stage starts from. None selects the last.
-    """
-
-    checkpoint: Path | None = None
-    best: Callable[[], BestEpoch | None] | None = None
 
 
 class Trainer(ABC):

@@ -17,20 +17,17 @@ class LinearTrainer(Trainer):
 
     @override
     def prepare(self) -> None:
-        features, labels, settings = self.images.features, self.labels, self.settings
+        features, labels = self.images.features, self.labels
         self.head = Head(features.shape[1], labels.labels.shape[1])
         self._epochs = fit(
             self.head,
             features[labels.rows],
             labels.labels,
             self.method,
+            self.settings,
             mask=labels.mask,
             evidence=compute_evidence(self.method, self.images, labels),
-            epochs=settings.epochs,
-            lr=settings.lr,
-            batch=settings.batch,
             seed=self.seed,
-            every_class=settings.every_class,
         )
 
     @override

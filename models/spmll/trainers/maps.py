@@ -49,8 +49,7 @@ class MapTrainer(NetworkTrainer):
             self._make_recipe(len(labels)),
             mask=mask if self.labels.mask is not None else None,
             seed=self.seed,
-            best=self.resume.best,
-            checkpoint=self.resume.checkpoint,
+            resume=self.resume,
             should_stop=self._should_stop,
         )
         self.history = self.training.history

@@ -1,17 +1,18 @@
 """Networks trained by `spmll.finetune.fit_network`, on images or feature maps."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from torch import Tensor, nn
 from typing_extensions import override
 
 from spmll.finetune.fit_network import NetworkTraining, fit_network
+from spmll.finetune.resume_point import ResumePoint
 from spmll.finetune.views import Examples
 from spmll.linear.training import Epoch
 from spmll.methods.base import Method
 from spmll.methods.training_recipes import TrainingRecipe
-from spmll.trainers.base import ResumePoint, Trainer, TrainingLabels, TrainingOutcome
+from spmll.trainers.base import Trainer, TrainingLabels, TrainingOutcome
 
 
 class NetworkTrainer(Trainer):
@@ -58,14 +59,12 @@ class WholeNetworkTrainer(NetworkTrainer):
         *,
         seed: int = 0,
         resume: ResumePoint = ResumePoint(),
-        learned: Sequence[Tensor] | None = None,
     ):
         """Set up `fit_network`.
 
         Args:
             network: Changed in place.
             examples: Function from rows to Examples.
-            learned: Learned tensors of the method, from a linear start.
         """
         self.method, self._examples = method, examples
         self.training = fit_network(
@@ -76,9 +75,7 @@ class WholeNetworkTrainer(NetworkTrainer):
             settings,
             mask=labels.mask,
             seed=seed,
-            learned=learned,
-            best=resume.best,
-            checkpoint=resume.checkpoint,
+            resume=resume,
         )
         self.history = self.training.history
 

@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from spmll.ensemble.portable import PortableEnsemble
-from spmll.ensemble.stacking import AnsweredImages, FitSettings, fit_stacked
+from spmll.ensemble.stacking import AnsweredImages, fit_stacked
 from spmll.ensemble.warm_start import WarmStart
 from spmll.linear.surrogate_head import fit_surrogate_head
 from spmll.linear.training import Epoch
@@ -27,7 +27,7 @@ class RegionTrainer(Trainer):
 
     @override
     def prepare(self) -> None:
-        labels, settings = self.labels, self.settings
+        labels = self.labels
         features, codes, rows = self.images.features, self.images.region_codes(self.progress), labels.rows
         self.codes = codes
         groups, context = labels.groups, labels.context
@@ -43,15 +43,15 @@ class RegionTrainer(Trainer):
                 codes,
                 rows,
                 labels.labels,
-                np.zeros(labels.labels.shape, bool) if labels.unbiased is None else labels.unbiased,
-                mask=labels.mask,
+                labels.mask,
+                unbiased=np.zeros(labels.labels.shape, bool) if labels.unbiased is None else labels.unbiased,
                 outside=self.outside,
                 groups=groups,
                 context=context,
             ),
-            FitSettings(
-                epochs=settings.epochs, lr=settings.lr, batch=settings.batch, seed=self.seed, tell=self._report_progress
-            ),
+            self.settings,
+            seed=self.seed,
+            tell=self._report_progress,
             warm_start=self.images.memory.setdefault("stacking", WarmStart()),
             scoring=self.scoring,
         )

@@ -9,6 +9,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.export_view import Output, View
 from annotator.exchange.formats.format import Format, FormatLosses
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT
 
 STATES = {"+": PRESENT, "-": ABSENT}
@@ -18,7 +19,7 @@ def recognize(path: Path) -> str | None:
     return "its name ends in .tags" if path.suffix == ".tags" and path.is_file() else None
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     return Contents([], _items(path, problems), sentences=["classes that a line does not name are unknown"])
 
 

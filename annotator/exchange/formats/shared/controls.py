@@ -48,13 +48,13 @@ class Controls:
         own: Controls `present`, `absent`, `unsure` of own exports. Their choices are classes.
     """
 
-    def __init__(self, reading: ReadingOptions, own: Sequence[str] = ()):
-        self._reading, self._own = reading, own
+    def __init__(self, options: ReadingOptions, own: Sequence[str] = ()):
+        self._options, self._own = options, own
         self._choices: dict[str, Counter[str]] = {}
         self._regions: dict[str, None] = {}  # words of boxes and regions
         self._certain: set[str] = set()
         self._modes: dict[str, str] = {}
-        self._states = build_state_words(reading)
+        self._states = build_state_words(options)
         self._nothing: frozenset[str] = frozenset()
         self.interpretations: list[Interpretation] = []
         self.sentences: list[str] = []
@@ -81,8 +81,8 @@ class Controls:
             are_all: False if other fields may be among them.
         """
         controls = [name for name in self._choices if name not in self._own]
-        told = self._reading.class_columns
-        labels, states = self._find_named_controls("--label-column", self._reading.label_columns, controls, noun), []
+        told = self._options.class_columns
+        labels, states = self._find_named_controls("--label-column", self._options.label_columns, controls, noun), []
         if labels is None:
             states = self._find_named_controls("--class-columns", told, controls, noun)
             self._choose_modes(controls, states, noun, are_all)
@@ -144,7 +144,7 @@ class Controls:
             )
 
     def _choose_empty_words(self) -> None:
-        told = self._reading.empty_label
+        told = self._options.empty_label
         if told is not None:
             self._nothing = frozenset(normalize_word(word) for word in told if word != NONE_VALUE)
             return

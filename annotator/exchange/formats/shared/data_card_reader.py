@@ -37,36 +37,36 @@ class _Card(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Card)
 
 
-def find_card(source: Path) -> Path | None:
+def find_card(path: Path) -> Path | None:
     """Return the card of an exported file or folder, if any."""
-    path = source / FOLDER_CARD_NAME if source.is_dir() else source.with_name(f"{source.stem}.card.json")
-    return path if path.is_file() and path.stat().st_size <= MAX_CARD_BYTES else None
+    card = path / FOLDER_CARD_NAME if path.is_dir() else path.with_name(f"{path.stem}.card.json")
+    return card if card.is_file() and card.stat().st_size <= MAX_CARD_BYTES else None
 
 
-def read_class_facts(source: Path) -> list[ClassFacts]:
+def read_class_facts(path: Path) -> list[ClassFacts]:
     """Return the fields of each class (description, synonyms, ...) from an export's data card."""
-    card = _load_card(source)
+    card = _load_card(path)
     every = card.classes if card else []
     facts = (msgspec.structs.asdict(class_) for class_ in every if class_.key is not None)
     return [ClassFacts(**fact) for fact in facts]
 
 
-def read_class_columns(source: Path) -> Sequence[str]:
+def read_class_columns(path: Path) -> Sequence[str]:
     """Return the classes with a table column, or []."""
-    card = _load_card(source)
+    card = _load_card(path)
     columns = (card.choices.get("columns") or {}) if card else {}
     if card is None or not isinstance(columns, dict) or columns.get("long") or columns.get("chosen"):
         return []
     return [class_.name for class_ in card.classes]
 
 
-def _load_card(source: Path) -> _Card | None:
-    path = find_card(source)
-    if path is None:
+def _load_card(path: Path) -> _Card | None:
+    card_path = find_card(path)
+    if card_path is None:
         return None
     try:
-        with open_file(path) as file:
+        with open_file(card_path) as file:
             card = _DECODER.decode(file.read())
     except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
-    return card if source.is_dir() or source.name in card.written else None
+    return card if path.is_dir() or path.name in card.written else None

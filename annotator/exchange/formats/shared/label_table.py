@@ -92,12 +92,7 @@ def lacks_header(first: Sequence[str]) -> bool:
     return any(looks_like_image(cell.replace("\\", "/")) for cell in first)
 
 
-def read_table(path: Path, problems: Problems) -> Contents:
-    """Return the labels as `read_table_as` with default options."""
-    return read_table_as(path, problems, ReadingOptions())
-
-
-def read_table_as(path: Path, problems: Problems, reading: ReadingOptions) -> Contents:
+def read_table(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of a table, read with options.
 
     AnnotatorError is raised for empty or unreadable files, duplicate columns, or no image column.
@@ -125,7 +120,7 @@ def read_table_as(path: Path, problems: Problems, reading: ReadingOptions) -> Co
     is_ours = bool(ours) and set(ours) <= set(names) and "image" in names
     class_, is_told = (
         _find_column(header, CLASS_COLUMNS),
-        reading.label_columns is not None or reading.class_columns is not None,
+        options.label_columns is not None or options.class_columns is not None,
     )
     if not is_ours and not is_told and None not in (image, class_, _find_column(header, STATE_COLUMNS)):
         assert image is not None and class_ is not None
@@ -139,7 +134,7 @@ def read_table_as(path: Path, problems: Problems, reading: ReadingOptions) -> Co
         frozenset(ours if is_ours else ()),
         unescape=unescape_formula,
     )
-    return interpret_table(table, problems, reading)
+    return interpret_table(table, problems, options)
 
 
 def _find_column(header: Sequence[str], names: Sequence[str]) -> int | None:

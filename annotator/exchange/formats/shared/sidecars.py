@@ -14,6 +14,7 @@ from annotator.exchange.formats.export_view import Block, CellAcceptance, Output
 from annotator.exchange.formats.shared import label_table
 from annotator.exchange.formats.shared.cell_columns import LONG_COLUMNS, format_cell_column
 from annotator.exchange.formats.shared.times import format_iso_time
+from annotator.exchange.reading.reading_options import ReadingOptions
 
 SIDECAR_NAMES = ("provenance.csv", "notes.csv")
 """Their names in a folder; beside a file they begin with its name and a dot."""
@@ -113,18 +114,18 @@ def _format_guarantee(accepted: CellAcceptance | None) -> str:
     return ",".join("" if accepted is None else str(getattr(accepted, name)) for name in GUARANTEE_COLUMNS)
 
 
-def find_sidecars(source: Path) -> list[Path]:
+def find_sidecars(path: Path) -> list[Path]:
     """Return the sidecar files of a file or folder."""
-    if source.is_dir():
-        paths = [source / name for name in SIDECAR_NAMES]
+    if path.is_dir():
+        paths = [path / name for name in SIDECAR_NAMES]
     else:
-        paths = [source.with_name(f"{source.stem}.{name}") for name in SIDECAR_NAMES]
-    return [path for path in paths if path != source and path.is_file()]
+        paths = [path.with_name(f"{path.stem}.{name}") for name in SIDECAR_NAMES]
+    return [sidecar for sidecar in paths if sidecar != path and sidecar.is_file()]
 
 
-def read_sidecars(source: Path, problems: Problems) -> Iterator[Item]:
+def read_sidecars(path: Path, problems: Problems) -> Iterator[Item]:
     """Yield the items of both files, with file names in `place`."""
-    for path in find_sidecars(source):
-        for item in label_table.read_table(path, problems).items:
-            item.place = f"{path.name}, {f'line {item.place}' if isinstance(item.place, int) else item.place}"
+    for sidecar in find_sidecars(path):
+        for item in label_table.read_table(sidecar, problems, ReadingOptions()).items:
+            item.place = f"{sidecar.name}, {f'line {item.place}' if isinstance(item.place, int) else item.place}"
             yield item

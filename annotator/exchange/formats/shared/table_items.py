@@ -55,7 +55,7 @@ class RawTable:
     unescape: Callable[[str], str] = str
 
 
-def interpret_table(table: RawTable, problems: Problems, reading: ReadingOptions) -> Contents:
+def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions) -> Contents:
     """Return a table's labels and the decisions about its meaning.
 
     AnnotatorError is raised without image or label columns, or if a named column is missing.
@@ -64,7 +64,7 @@ def interpret_table(table: RawTable, problems: Problems, reading: ReadingOptions
     deciding = TableInterpreter(
         table.names,
         [row for _, row in head],
-        reading,
+        options,
         table.path.name,
         table.class_names,
         table.card_classes.__contains__,
@@ -74,7 +74,7 @@ def interpret_table(table: RawTable, problems: Problems, reading: ReadingOptions
         table.image is not None or normalize_word(table.names[0]) in IMAGE_COLUMN_NAMES
     ):  # no class, or pictures
         return Contents([], iter(()), folder=table.folder, place=table.place)
-    if not (columns.labels or columns.classes or columns.scores or has_facts_only(reading)):
+    if not (columns.labels or columns.classes or columns.scores or has_facts_only(options)):
         raise AnnotatorError(
             f"{table.path} has the columns {', '.join(table.names)[:300]}.\n    `{table.names[columns.image]}` names "
             "the images, and no other column holds labels: none has the names of classes, or is a class with 1, 0, "
@@ -83,7 +83,7 @@ def interpret_table(table: RawTable, problems: Problems, reading: ReadingOptions
         )
     listed = [(table.names[place], "") for place in columns.classes]
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
-    items = _RowReader(table, columns, problems, reading, seen)
+    items = _RowReader(table, columns, problems, options, seen)
     return Contents(
         listed,
         items.read_items(chain(head, table.rows)),
@@ -100,13 +100,13 @@ class _RowReader:
         table: RawTable,
         columns: ColumnMeanings,
         problems: Problems,
-        reading: ReadingOptions,
+        options: ReadingOptions,
         seen: Collection[str],
     ):
-        self._table, self._columns, self._problems, self._reading = table, columns, problems, reading
+        self._table, self._columns, self._problems, self._options = table, columns, problems, options
         self._known: dict[str, tuple[dict[str, None], bool, str]] = {}  # cell -> what it says
         self._seen = {mark for mark in "|;," for cell in seen if mark in cell}
-        self._zero = None if reading.numbers == NUMBERS_AS_PRESENT_COUNTS else ABSENT
+        self._zero = None if options.numbers == NUMBERS_AS_PRESENT_COUNTS else ABSENT
         names = table.names
         self._given = {state: [ImportedLabel(names[place], state) for place in columns.classes] for state in (1, -1, 0)}
         self._facts = {
@@ -235,7 +235,7 @@ class _RowReader:
         return known
 
     def _parse_cell_labels(self, cell: Cell) -> tuple[dict[str, None], bool, str]:
-        columns, reading = self._columns, self._reading
+        columns, options = self._columns, self._options
         words = split_labels(cell, columns.separator)
         named = {self._find_class_name(word): None for word in words if word.lower() not in UNKNOWN_WORDS}
         nothing = [word for word in words if normalize_word(word) in columns.empty_words]
@@ -245,9 +245,9 @@ class _RowReader:
         problem = ""
         if any(word[0] in "{[" for word in named):
             problem = f"{str(cell).strip()[:60]!r} is neither a name nor a list of names that can be read"
-        elif reading.empty_label is None and (late := [word for word in named if normalize_word(word) in EMPTY_WORDS]):
+        elif options.empty_label is None and (late := [word for word in named if normalize_word(word) in EMPTY_WORDS]):
             problem = f"{late[0]!r} may say that no class is there: say --empty-label {late[0]!r}, or none"
-        elif reading.separator is None and not columns.separator and isinstance(cell, str):
+        elif options.separator is None and not columns.separator and isinstance(cell, str):
             marks = [mark for mark in "|;," if mark in cell and mark not in self._seen and len(words) == 1]
             if marks:
                 problem = f"{cell.strip()[:60]!r} may be several labels, with {marks[0]!r} between: say --separator"

@@ -14,7 +14,9 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions, disagreed_cells
 from annotator.ui.access import served_project
 from annotator.ui.pages.agreement import agreement_charts
-from annotator.ui.shared import chart_theme, frame, html_tables, week_chart
+from annotator.ui.shared import chart_theme, html_tables, week_chart
+from annotator.ui.shared.message_boxes import show_errors
+from annotator.ui.shared.page_access import draw_download_button, draw_page_link, has_right
 from spmll.statistics.agreement_coefficients import Estimate
 
 MAX_PAIRS_SHOWN = 200
@@ -22,7 +24,7 @@ MAX_PAIRS_SHOWN = 200
 
 def page() -> None:
     """Draw the Agreement page."""
-    with frame.show_errors():
+    with show_errors():
         _draw_agreement(served_project.db())
 
 
@@ -36,8 +38,8 @@ def _draw_agreement(db: Database) -> None:
             "Nothing to compare yet. Let several people answer the same images blind: an owner chooses how many under "
             "Assignment."
         )
-        if frame.has_right(Right.OWN):
-            frame.draw_page_link("assignment", "Go to Assignment", ":material/assignment_ind:")
+        if has_right(Right.OWN):
+            draw_page_link("assignment", "Go to Assignment", ":material/assignment_ind:")
         return
     overall = measured.overall
     with st.container(horizontal=True, gap="medium"):
@@ -51,9 +53,9 @@ def _draw_agreement(db: Database) -> None:
         "First answers count, given before seeing anybody else's. Krippendorff's alpha: 1 is full agreement, 0 is "
         "chance. Bars are 95 % intervals."
     )
-    if disagreed_cells.count(db) and frame.has_right(Right.REVIEW):
-        frame.draw_page_link("review", "Settle what people disagree on", ":material/balance:", settle="1")
-    frame.draw_download_button(
+    if disagreed_cells.count(db) and has_right(Right.REVIEW):
+        draw_page_link("review", "Settle what people disagree on", ":material/balance:", settle="1")
+    draw_download_button(
         "Download as CSV",
         lambda: format_csv(as_rows(measured)),
         file_name="agreement.csv",

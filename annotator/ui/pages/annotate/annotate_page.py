@@ -7,17 +7,19 @@ from annotator.store.classes import classes
 from annotator.store.events import stored_events
 from annotator.store.labels import answer_mode, project_counts
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame, page_classes
+from annotator.ui.shared import page_classes
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.class_form import draw_first_form
 from annotator.ui.shared.components import mount_component
+from annotator.ui.shared.page_access import draw_page_link
 
 
 def page() -> None:
     """Draw the page, or what it lacks: images or classes."""
-    name = frame.require_annotator_name()
+    name = require_annotator_name()
     if not project_counts.count_images_by_stage(served_project.db())["all"]:
         st.info("No images yet. Add a folder on the Images page.")
-        frame.draw_page_link("images", "Go to Images")
+        draw_page_link("images", "Go to Images")
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()
         return

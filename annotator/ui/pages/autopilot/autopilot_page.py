@@ -4,14 +4,14 @@ from annotator.store.classes import classes
 from annotator.store.events import stored_events
 from annotator.store.labels import answer_mode
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.class_form import draw_first_form
 from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
     """Draw the page, or a form to add classes if there are none."""
-    name = frame.require_annotator_name()
+    name = require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()
         return

@@ -16,7 +16,8 @@ from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, project_counts
 from annotator.store.labels.auto_accepted import Acceptance
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_errors
 
 PRECISION_CHOICES = (0.95, 0.99, 0.995)
 MAX_WITHDRAWN_SHOWN = 100
@@ -35,7 +36,7 @@ def draw(db: Database) -> None:
         st.markdown("#### Auto-accept confident labels")
         wanted = _draw_controls(current)
         st.markdown(EXPLANATION.format(share=guarantee.format_precision(wanted.precision)))
-        with frame.show_errors():
+        with show_errors():
             if message := st.session_state.pop("auto_accept_error", ""):
                 raise AnnotatorError(message)
             _draw_sampling(db, wanted)
@@ -94,7 +95,7 @@ def _draw_sampling(db: Database, wanted: Guarantee) -> None:
     counts = "Ordinary audits count, too. This check asks only what would be accepted."
     if wanted.together:
         counts = "Only pairs of this check count."
-    st.caption(frame.escape_markdown(f"{guarantee.describe_feasibility(db, wanted)} {counts}"))
+    st.caption(escape_markdown(f"{guarantee.describe_feasibility(db, wanted)} {counts}"))
     if st.button("Start the check"):
         with st.spinner("Sampling..."):
             drawn = auto_accept_sample.draw_audit(db, wanted)
@@ -132,7 +133,7 @@ def _draw_acceptances(db: Database, names: dict[int, str]) -> None:
     for batch, held in batches.items():
         cells = sum(acceptance.cells for acceptance in held)
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            where = frame.escape_markdown(f"on {_format_day(held[0].made_at)}")
+            where = escape_markdown(f"on {_format_day(held[0].made_at)}")
             st.markdown(f"**{format_count(cells, 'answer')} accepted** {where}", width="content")
             help_ = "Removes these answers and turns auto-accept off."
             if st.button("Undo", key=f"take_back_{batch}", help=help_):
@@ -163,7 +164,7 @@ def _draw_ruled_out(db: Database, names: dict[int, str]) -> None:
             if present := found.get(ruling.class_id, (0, 0, 0))[0]:
                 shows = format_count(present, "image shows", "images show")
                 sentence += f" Since then people found that {shows} it. Undo to look for more."
-            st.markdown(frame.escape_markdown(sentence), width="stretch")
+            st.markdown(escape_markdown(sentence), width="stretch")
             if st.button(
                 "Undo",
                 key=f"take_back_{ruling.batch}",

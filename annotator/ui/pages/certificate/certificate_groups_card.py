@@ -10,7 +10,8 @@ from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, describe_count, des
 from annotator.snapshot import gallery_listing
 from annotator.store.database.database import Database
 from annotator.ui.pages.certificate import certificate_charts
-from annotator.ui.shared import chart_theme, frame, html_tables
+from annotator.ui.shared import chart_theme, html_tables
+from annotator.ui.shared.markdown_text import escape_markdown
 
 LOWEST_FIRST, BY_NAME = "Lowest first", "By name"
 MAX_KEPT_FIELDS = 8  # facts whose figures are kept
@@ -53,14 +54,14 @@ def draw(db: Database, target: float) -> None:
                     MAX_KEPT_FIELDS,
                 )
         except AnnotatorError as problem:
-            st.info(frame.escape_markdown(str(problem)))
+            st.info(escape_markdown(str(problem)))
             return
         _draw_groups(found, order, target)
 
 
 def _draw_groups(found: FactCertificate, order: str, target: float) -> None:
     for sentence in found.format_sentences():
-        st.caption(frame.escape_markdown(sentence))
+        st.caption(escape_markdown(sentence))
     groups = found.groups if order == LOWEST_FIRST else sorted(found.groups, key=lambda group: group.place)
     if found.measured_groups:
         _draw_chart(found, [group for group in groups if group.is_measured], target)

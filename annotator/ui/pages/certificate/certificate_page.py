@@ -33,7 +33,11 @@ from annotator.store.database.database import Database
 from annotator.store.people import blindness
 from annotator.ui.access import served_project
 from annotator.ui.pages.certificate import auto_accept_card, certificate_charts, certificate_groups_card
-from annotator.ui.shared import chart_theme, data_card_section, empty_notice, frame, html_tables
+from annotator.ui.shared import chart_theme, data_card_section, empty_notice, html_tables
+from annotator.ui.shared.annotator_name import get_known_name
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_errors
+from annotator.ui.shared.page_access import draw_page_link, has_right
 
 TARGET_RECALLS = (0.90, 0.95, 0.98, 0.99)
 MAX_AUDIT_CELLS = 100_000
@@ -41,7 +45,7 @@ MAX_AUDIT_CELLS = 100_000
 
 def page() -> None:
     """Draw the Certificate page."""
-    with frame.show_errors():
+    with show_errors():
         _draw_certificate()
 
 
@@ -49,10 +53,10 @@ def _draw_certificate() -> None:
     db = served_project.db()
     if empty_notice.draw_if_empty(db):
         return
-    if not frame.has_right(Right.REVIEW) and blindness.has_hidden_images(db, frame.get_known_name()):
+    if not has_right(Right.REVIEW) and blindness.has_hidden_images(db, get_known_name()):
         st.info("Hidden until you have given your blind answers.")
-        if frame.has_right(Right.ANSWER):
-            frame.draw_page_link("autopilot", "Give your blind answers", ":material/auto_awesome:")
+        if has_right(Right.ANSWER):
+            draw_page_link("autopilot", "Give your blind answers", ":material/auto_awesome:")
         return
     with st.spinner("Computing the certificate..."):
         certified = db.caches.get("certificate", get_change_key(db), lambda: compute_certificate(db), 4)
@@ -66,7 +70,7 @@ def _draw_certificate() -> None:
     _draw_by_class(certified, target)
     certificate_groups_card.draw(db, target)
     _draw_table(certified)
-    if frame.has_right(Right.REVIEW):
+    if has_right(Right.REVIEW):
         auto_accept_card.draw(db)
     with st.container(border=True):
         st.markdown("#### Download the data card")
@@ -88,9 +92,9 @@ def _draw_target(certified: Certificate) -> float:
             key="target",
         )
     with words:
-        st.markdown(f"### {frame.escape_markdown(certified.headline(target))}.")
+        st.markdown(f"### {escape_markdown(certified.headline(target))}.")
         if conditions := certified.conditions(target):
-            st.caption(f"{frame.escape_markdown(conditions)}.")
+            st.caption(f"{escape_markdown(conditions)}.")
     return target
 
 
@@ -121,7 +125,7 @@ def _draw_overall(row: CertificateRow) -> None:
                 )
                 st.caption(f"Best estimate: {estimate}")
                 if is_recall:
-                    st.caption(frame.escape_markdown(row.says))
+                    st.caption(escape_markdown(row.says))
                 if is_recall and row.events:
                     st.caption(f"Of events, each counted once: {describe_share(row.events.recall)}.")
                 if is_recall and row.recall_allowing.reason != NOT_COMPARED:
@@ -134,9 +138,7 @@ def _draw_overall(row: CertificateRow) -> None:
             st.caption(f"Time to find 95 % of them in grids: {format_search_time(row.seconds)}.")
         labels = format_count(row.people + row.accepted, "label")
         st.caption(
-            frame.escape_markdown(
-                f"{labels} so far; {load_progress(served_project.db(), frame.get_known_name()).sentence()}."
-            )
+            escape_markdown(f"{labels} so far; {load_progress(served_project.db(), get_known_name()).sentence()}.")
         )
 
 
@@ -146,11 +148,11 @@ def _draw_metric(label: str, interval: Interval, format_interval: Callable[[Inte
         st.metric(label, format_interval(interval), width="content", help=help_)
         return True
     headline, _, why = interval.reason.partition(" (")
-    st.metric(label, frame.escape_markdown(headline.capitalize()), width="content", help=help_)
+    st.metric(label, escape_markdown(headline.capitalize()), width="content", help=help_)
     if why:
         why = why.removesuffix(")")
         words = f"{why} so far" if headline.startswith("too few") else f"{why[:1].upper()}{why[1:]}."
-        st.caption(frame.escape_markdown(words))
+        st.caption(escape_markdown(words))
     return False
 
 
@@ -159,10 +161,10 @@ def _draw_advice(certified: Certificate, target: float) -> None:
         st.markdown("#### How to improve confidence")
         if not certified.last_decision_id:
             st.info("No answers yet. Start with Autopilot.")
-            frame.draw_page_link("autopilot", "Go to Autopilot")
+            draw_page_link("autopilot", "Go to Autopilot")
         sentences = list_shortfalls(certified, target)
         for sentence in sentences or ["Nothing is needed."]:
-            st.markdown(f"* {frame.escape_markdown(sentence)}")
+            st.markdown(f"* {escape_markdown(sentence)}")
 
 
 def _draw_audit(db: Database, certified: Certificate) -> None:
@@ -171,16 +173,16 @@ def _draw_audit(db: Database, certified: Certificate) -> None:
         st.markdown("#### Audit")
         if waiting:
             st.markdown(f"**{format_count(waiting, 'pair')} to check.**")
-            frame.draw_page_link("grid", "Answer in the audit grid", ":material/visibility_off:", audit="1")
+            draw_page_link("grid", "Answer in the audit grid", ":material/visibility_off:", audit="1")
         elif certified.audits:
             st.markdown("Every audit question has been answered.")
         if more := len(audit_sampling.load_cells_to_repeat(db, None)):
             st.markdown(f"**{format_count(more, 'pair')} for a second person to check**, or a third.")
-            frame.draw_page_link("grid", "Answer as another person", ":material/group:", audit="1")
+            draw_page_link("grid", "Answer as another person", ":material/group:", audit="1")
         audited = certified.overall.audited
         so_far = f"{format_count(audited, 'pair')} answered so far." if audited else "None answered yet."
         st.caption(f"A random sample, answered with predictions hidden. {so_far}")
-        if not frame.has_right(Right.REVIEW):
+        if not has_right(Right.REVIEW):
             st.caption("Reviewers and owners start audits.")
             return
         with st.form("audit_form", border=False):
@@ -255,11 +257,11 @@ def _draw_table(certified: Certificate) -> None:
             f"at {assumed}{certified.seconds_a_tile:.1f} s per image{why}."
         )
         if words := certified.in_events():
-            st.caption(frame.escape_markdown(words))
+            st.caption(escape_markdown(words))
         if certified.compared:
-            st.caption(frame.escape_markdown(describe_mistake_allowance(certified)))
+            st.caption(escape_markdown(describe_mistake_allowance(certified)))
         for sentence in certified.ruled_out.values():
-            st.caption(frame.escape_markdown(sentence))
+            st.caption(escape_markdown(sentence))
         if certified.relabels.present:
             st.caption(
                 f"Precision rests on {format_count(certified.relabels.present, 'label')} that audits asked again, of "

@@ -13,7 +13,11 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import label_cells, project_counts
 from annotator.ui.access import served_project
-from annotator.ui.shared import class_form, frame, widget_values
+from annotator.ui.shared import class_form, widget_values
+from annotator.ui.shared.annotator_name import create_token
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_info
+from annotator.ui.shared.page_access import draw_page_link
 
 MAX_EXAMPLE_CANDIDATES = 24  # images to choose examples from
 EXAMPLE_PIXELS = 150  # pixels: two beside each other on a phone
@@ -30,7 +34,7 @@ def draw(db: Database, by: str) -> None:
     class_ = known[class_id]
     present, absent, unsure = project_counts.count_labels_by_class(db).get(class_id, (0, 0, 0))
     st.caption(
-        frame.escape_markdown(
+        escape_markdown(
             f"{format_count(present, 'image')} present, {absent:,} absent, {unsure:,} unsure. {class_.description}"
         )
     )
@@ -43,7 +47,7 @@ def draw(db: Database, by: str) -> None:
         _draw_split(db, by, class_)
     with archive:
         st.write("Archived classes are not asked, trained or exported. Restoring brings their labels back.")
-        if st.button(f"Archive {frame.escape_markdown(class_.name)}", key="archive"):
+        if st.button(f"Archive {escape_markdown(class_.name)}", key="archive"):
             apply_change(lambda: class_changes.archive(db, by, [class_id]), f"{class_.name} is archived.")
 
 
@@ -55,7 +59,7 @@ def queue_messages(*sentences: str) -> None:
 def show_messages() -> None:
     """Show the stored sentences."""
     for text in st.session_state.pop("classes_told", []):
-        st.success(frame.escape_markdown(text))
+        st.success(escape_markdown(text))
 
 
 def apply_change(change: Callable[[], object], done: str) -> None:
@@ -63,7 +67,7 @@ def apply_change(change: Callable[[], object], done: str) -> None:
     try:
         change()
     except AnnotatorError as error:
-        frame.show_error(error)
+        show_error(error)
         return
     queue_messages(done)
     st.rerun()
@@ -89,7 +93,7 @@ def _draw_appearance(db: Database, by: str, class_: Class) -> None:
 
 def _choose_examples(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]:
     """Draw candidate example images and return the chosen ids."""
-    records, token, chosen = images.load_images(db, candidates), frame.create_token(), []
+    records, token, chosen = images.load_images(db, candidates), create_token(), []
     row = st.container(horizontal=True)
     for image_id in candidates:
         with row, st.container(width=EXAMPLE_PIXELS, gap="small"):
@@ -100,7 +104,7 @@ def _choose_examples(db: Database, class_: Class, candidates: Sequence[int]) -> 
                 'style="width: 100%; aspect-ratio: 1; object-fit: cover; border-radius: 6px">'
             )
             key = f"example_{class_.id}_{image_id}"
-            if st.checkbox(frame.escape_markdown(name), value=image_id in class_.examples, key=key):
+            if st.checkbox(escape_markdown(name), value=image_id in class_.examples, key=key):
                 chosen.append(image_id)
     return chosen
 
@@ -120,7 +124,7 @@ def _draw_merge(db: Database, by: str, class_: Class, others: Sequence[Class]) -
         return
     into = names[into_id]
     kind = f"{class_.name} is a kind of {into}"
-    means = st.radio("They are", [SAME_THING, kind], format_func=frame.escape_markdown, key="merge_means")
+    means = st.radio("They are", [SAME_THING, kind], format_func=escape_markdown, key="merge_means")
     same = means != kind
     preview = class_changes.preview_merge(db, [class_.id], into_id, same)
     counts = {"present": preview.present, "absent": preview.absent, "unsure": preview.unsure}
@@ -130,15 +134,15 @@ def _draw_merge(db: Database, by: str, class_: Class, others: Sequence[Class]) -
         lines.append(f"{format_count(preview.conflicts, 'image')} labeled absent for {into} will be present.")
     lines.append(f"{class_.name} is archived and becomes a synonym of {into}. Undo is in the history below.")
     for line in lines:
-        st.write(frame.escape_markdown(line))
-    if st.button(f"Merge {frame.escape_markdown(class_.name)} into {frame.escape_markdown(into)}", key="merge"):
+        st.write(escape_markdown(line))
+    if st.button(f"Merge {escape_markdown(class_.name)} into {escape_markdown(into)}", key="merge"):
         apply_change(
             lambda: class_changes.merge(db, by, [class_.id], into_id, same=same), f"Merged {class_.name} into {into}."
         )
 
 
 def _draw_split(db: Database, by: str, class_: Class) -> None:
-    st.write(frame.escape_markdown(f"Adds a class. A grid of {class_.name} asks which show it."))
+    st.write(escape_markdown(f"Adds a class. A grid of {class_.name} asks which show it."))
     with st.form("split", border=False):
         name = st.text_input("Name of the new class", key="split_name").strip()
         if st.form_submit_button("Split off"):
@@ -150,9 +154,7 @@ def _draw_split(db: Database, by: str, class_: Class) -> None:
             st.session_state.pop("split_wanted")
             _split_off_classes(db, by, class_, names)
     for new_id, name, selection in st.session_state.get("split_off", []):
-        frame.draw_page_link(
-            "grid", f"Answer {frame.escape_markdown(name)}", **{"class": str(new_id), "selection": selection}
-        )
+        draw_page_link("grid", f"Answer {escape_markdown(name)}", **{"class": str(new_id), "selection": selection})
 
 
 def _resolve_names(db: Database, name: str) -> list[str]:
@@ -160,12 +162,12 @@ def _resolve_names(db: Database, name: str) -> list[str]:
     if not name_lists.find_lists([(name, "")], classes.load_classes_by_name(db)):
         return [name]
     parts = name_lists.split_name(name)
-    frame.show_info(class_form.format_commas_question([name]))
+    show_info(class_form.format_commas_question([name]))
     with st.container(horizontal=True):
-        listed = frame.escape_markdown(" and ".join(parts))
+        listed = escape_markdown(" and ".join(parts))
         if st.button(f"Split off {format_count(len(parts), 'class', 'classes')}: {listed}", key="split_apart"):
             return parts
-        if st.button(f"Split off one class named {frame.escape_markdown(name)}", key="split_whole"):
+        if st.button(f"Split off one class named {escape_markdown(name)}", key="split_whole"):
             return [name]
     return []
 
@@ -177,7 +179,7 @@ def _split_off_classes(db: Database, by: str, class_: Class, names: Sequence[str
             new_id, selection = class_changes.split_class(db, by, class_.id, name)
             made.append((new_id, name, selection))
     except AnnotatorError as error:
-        frame.show_error(error)
+        show_error(error)
     if made:
         st.session_state["split_off"] = made
         queue_messages(f"Added {', '.join(name for _, name, _ in made)}, split off from {class_.name}.")

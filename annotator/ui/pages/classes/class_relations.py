@@ -13,7 +13,8 @@ from annotator.store.labels import implied_cells
 from annotator.store.relations import declared_relations
 from annotator.store.relations.relation_edits import AT_MOST_ONE, EXACTLY_ONE, IS_A, Declaration
 from annotator.ui.pages.classes import class_editor
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error
 
 KIND_TITLES = {IS_A: "is a kind of", AT_MOST_ONE: "at most one of", EXACTLY_ONE: "exactly one of"}
 MAX_CONTRADICTIONS_SHOWN = 10  # contradictions
@@ -46,8 +47,8 @@ def draw(db: Database, by: str, draw_tree: Callable[[Callable[[int, int], None]]
     for relation in held:
         text, button = st.columns([6, 1], vertical_alignment="center")
         words = declared_relations.describe_relation(relation.declared, names)
-        text.markdown(frame.escape_markdown(words))
-        if button.button("Remove", key=f"relation_{relation.id}", help=f"Remove: {frame.escape_markdown(words)}"):
+        text.markdown(escape_markdown(words))
+        if button.button("Remove", key=f"relation_{relation.id}", help=f"Remove: {escape_markdown(words)}"):
             class_editor.apply_change(
                 lambda id_=relation.id: declared_relations.remove(db, id_, by), f"Removed: {words}."
             )
@@ -63,9 +64,7 @@ def draw(db: Database, by: str, draw_tree: Callable[[Callable[[int, int], None]]
         with st.expander(f"Contradictions: {told}"):
             for image, class_, other, relation in against[:MAX_CONTRADICTIONS_SHOWN]:
                 st.markdown(
-                    frame.escape_markdown(
-                        f"{image}: the answer to {class_} contradicts the one to {other} ({relation})."
-                    )
+                    escape_markdown(f"{image}: the answer to {class_} contradicts the one to {other} ({relation}).")
                 )
     if st.button("Undo the newest change of relations", key="relations_undo"):
         class_editor.apply_change(lambda: declared_relations.undo(db, by), "Undid the newest change of relations.")
@@ -87,9 +86,9 @@ def _draw_suggestions(db: Database, names: dict[int, str], by: str) -> None:
         st.caption("None yet: enough images with unbiased answers must speak for a relation, and none against it.")
     for number, one in enumerate(found[:MAX_SUGGESTIONS_SHOWN]):
         text, button = st.columns([6, 1], vertical_alignment="center")
-        text.markdown(frame.escape_markdown(suggested_relations.describe_suggestion(one, names)))
+        text.markdown(escape_markdown(suggested_relations.describe_suggestion(one, names)))
         words = declared_relations.describe_relation(one.declared, names)
-        if button.button("Declare", key=f"suggested_{number}", help=f"Declare: {frame.escape_markdown(words)}"):
+        if button.button("Declare", key=f"suggested_{number}", help=f"Declare: {escape_markdown(words)}"):
             class_editor.apply_change(
                 lambda declared=one.declared: declared_relations.declare(db, [declared], by), f"Declared: {words}."
             )
@@ -122,10 +121,10 @@ def _draw_declaration(db: Database, by: str) -> None:
                     declared_relations.preview_declaration(db, [wanted] if wanted else []),
                 )
             except AnnotatorError as error:
-                frame.show_error(error)
+                show_error(error)
         looked, effect = st.session_state.get(PREVIEW_KEY, (None, None))
         if wanted is not None and looked == wanted and effect is not None:
-            st.markdown(frame.escape_markdown(declared_relations.describe_effect(effect, "would be")), width="content")
+            st.markdown(escape_markdown(declared_relations.describe_effect(effect, "would be")), width="content")
         declare = st.button("Declare", type="primary", disabled=wanted is None, key="relation_declare")
     if declare and wanted is not None:
         words = declared_relations.describe_relation(wanted, labels)

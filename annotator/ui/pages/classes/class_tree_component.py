@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.annotator_name import create_token
 from annotator.ui.shared.components import call_component, get_component
 from annotator.ui.shared.page_classes import build_classes_json
 
@@ -23,5 +23,5 @@ def mount_class_tree(on_drop: Callable[[int, int], None]) -> None:
         if isinstance(pair, list) and len(pair) == 2 and all(type(one) is int for one in pair):
             on_drop(*pair)
 
-    data = build_classes_json(served_project.db()) | {"token": frame.create_token(), "base": served_project.base_path()}
+    data = build_classes_json(served_project.db()) | {"token": create_token(), "base": served_project.base_path()}
     call_component(get_component(key, (), "tree", "classes"), data, key=key, on_dropped_change=handle_drop)

@@ -17,8 +17,11 @@ from annotator.store.database.database import Database
 from annotator.ui.access import served_project
 from annotator.ui.pages.classes import class_editor, class_relations
 from annotator.ui.pages.classes.class_tree_component import mount_class_tree
-from annotator.ui.shared import drafts, frame, page_classes, widget_values
+from annotator.ui.shared import drafts, page_classes, widget_values
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.class_form import FORM_HELP, SEPARATOR, draw_class_form
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_errors, show_info, show_warning
 
 TABLE_COLUMNS = {
     "place": st.column_config.NumberColumn("Place", width="small", min_value=1, step=1, format="%d"),
@@ -34,8 +37,8 @@ MAX_CHANGES_SHOWN = 20  # changes in the history
 
 def page() -> None:
     """Draw the Classes page."""
-    with frame.show_errors():
-        name = frame.require_annotator_name()
+    with show_errors():
+        name = require_annotator_name()
         db = served_project.db()
         told = st.container()
         if classes.load_active_classes(db):
@@ -140,7 +143,7 @@ def _draw_table(db: Database, by: str) -> None:
             _reload_table()
     with said:
         if changes and shown != newest:
-            frame.show_info("Classes were changed elsewhere. Saving changes only what you edited.")
+            show_info("Classes were changed elsewhere. Saving changes only what you edited.")
         if _is_save_confirmed(_find_name_warnings(newest, changes), changes, wanted):
             _save_edits(db, by, changes)
 
@@ -153,7 +156,7 @@ def _is_save_confirmed(warnings: Sequence[str], changes: Mapping[int, Mapping[st
     if not warnings or state.get("classes_warned") != changes:
         return wanted
     for text in warnings:
-        frame.show_warning(text)
+        show_warning(text)
     return st.button("Save anyway", key="classes_save_sure")
 
 
@@ -161,7 +164,7 @@ def _save_edits(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]])
     try:
         class_editor.queue_messages(*save_changes(db, by, changes))
     except AnnotatorError as error:
-        frame.show_error(error)
+        show_error(error)
     else:
         _reload_table()
 
@@ -210,7 +213,7 @@ def _draw_archived(db: Database, by: str) -> None:
     st.caption("Not asked about any more. Restoring brings their labels back.")
     with st.container(horizontal=True):
         for class_ in archived:
-            if st.button(f"Restore {frame.escape_markdown(class_.name)}", key=f"restore_{class_.id}"):
+            if st.button(f"Restore {escape_markdown(class_.name)}", key=f"restore_{class_.id}"):
                 class_editor.apply_change(
                     lambda id_=class_.id: class_changes.restore(db, by, [id_]), f"{class_.name} is in use again."
                 )
@@ -226,7 +229,7 @@ def _draw_history(db: Database, by: str) -> None:
         when = time.strftime("%d %b %H:%M", time.localtime(change.changed_at))
         undone = f" (undone by change {change.undone_by})" if change.undone_by else ""
         who = change.annotator or "the command line"
-        text.markdown(frame.escape_markdown(f"{change.id} · {when} · {who}: {words}{undone}"))
+        text.markdown(escape_markdown(f"{change.id} · {when} · {who}: {words}{undone}"))
         if change.can_be_undone and button.button(f"Undo {change.id:d}", key=f"undo_{change.id}"):
             class_editor.apply_change(
                 lambda id_=change.id: class_history.undo_change(db, by, id_), f"Undid change {change.id}: {words}."

@@ -30,7 +30,7 @@ from annotator.store.images import excluded_images
 from annotator.store.labels import disagreed_cells, event_labels, export_reads
 from annotator.store.runs import runs
 from annotator.ui.pages.export import columns_section
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import escape_markdown
 from annotator.ui.shared.widget_values import restore_widget
 from annotator.ui.shared.work import readable_paths
 
@@ -201,7 +201,7 @@ def _choose_format() -> Format:
             "Format",
             list(formats),
             format_func=lambda name: (
-                f"**{frame.escape_markdown(name)}** ({FILE_WORDS if formats[name].ending else FOLDER_WORDS})"
+                f"**{escape_markdown(name)}** ({FILE_WORDS if formats[name].ending else FOLDER_WORDS})"
             ),
             captions=[_describe_format(format_) for format_ in formats.values()],
             label_visibility="collapsed",
@@ -213,7 +213,7 @@ def _choose_format() -> Format:
 def _describe_format(format_: Format) -> str:
     about = f"{format_.about[:1].upper()}{format_.about[1:]}."
     lost = [word for word in ("unknown", "absent", "unsure") if getattr(format_.lost, word)]
-    return frame.escape_markdown(f"{about} No room for {' and '.join(lost)}." if lost else about)
+    return escape_markdown(f"{about} No room for {' and '.join(lost)}." if lost else about)
 
 
 def _choose_unknown(page: _Page) -> dict[str, Any]:

@@ -11,7 +11,10 @@ from annotator.store.runs import runs
 from annotator.ui.access import served_project
 from annotator.ui.pages.export.classifier_builder import ClassifierBuilder, get_classifier_builder
 from annotator.ui.pages.export.start_section import draw_download_link, format_size
-from annotator.ui.shared import frame
+from annotator.ui.shared.annotator_name import create_token
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error
+from annotator.ui.shared.page_access import build_fragment
 from annotator.ui.shared.work.downloads import get_downloads
 
 REFRESH_SECONDS = 1.0  # seconds, while it is made
@@ -41,8 +44,8 @@ def draw(db: Database) -> None:
             work.start(name, error / 100)
             st.session_state["was_making_classifier"] = True
         except AnnotatorError as refused:
-            frame.show_error(refused)
-    frame.build_fragment(_draw_progress, REFRESH_SECONDS if work.is_at_work else None)(work)
+            show_error(refused)
+    build_fragment(_draw_progress, REFRESH_SECONDS if work.is_at_work else None)(work)
     _draw_result(db, work)
     st.caption("To run it on a folder of images:")
     st.code("annotator classify classifier.onnx photos --format csv", language=None, wrap_lines=True)
@@ -62,11 +65,11 @@ def _draw_result(db: Database, work: ClassifierBuilder) -> None:
     if made is None or work.is_at_work:
         return
     if made.error:
-        frame.show_error(made.error)
+        show_error(made.error)
     elif made.offered and get_downloads(db).find(made.offered.id):
         with st.container(border=True):
             path = f"{served_project.base_path()}/api/download/{quote(made.offered.id)}"
-            address = f"{path}?token={quote(frame.create_token())}"
+            address = f"{path}?token={quote(create_token())}"
             draw_download_link(address, made.offered.path, format_size(made.offered.bytes), made.offered.expires_at)
             for sentence in made.said:
-                st.markdown(frame.escape_markdown(sentence))
+                st.markdown(escape_markdown(sentence))

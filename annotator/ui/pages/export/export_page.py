@@ -4,13 +4,15 @@ import streamlit as st
 
 from annotator.ui.access import served_project
 from annotator.ui.pages.export import choices_section, classifier_section, preview_section, start_section, tags_section
-from annotator.ui.shared import computation_progress, data_card_section, empty_notice, frame
+from annotator.ui.shared import computation_progress, data_card_section, empty_notice
+from annotator.ui.shared.annotator_name import require_annotator_name
+from annotator.ui.shared.message_boxes import show_error, show_errors
 
 
 def page() -> None:
     """Draw the Export page."""
-    with frame.show_errors():
-        by = frame.require_annotator_name()
+    with show_errors():
+        by = require_annotator_name()
         _draw_export(by)
 
 
@@ -31,7 +33,7 @@ def _draw_export(by: str) -> None:
             summary = preview_section.get_newest_summary(work)
             computation_progress.draw_progress(work, "Counting")
             if work.error:
-                frame.show_error(work.error)
+                show_error(work.error)
             if summary:
                 preview_section.draw_counts(db, work, summary)
                 if summary.fill:

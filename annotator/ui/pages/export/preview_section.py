@@ -18,8 +18,11 @@ from annotator.exchange.formats.export_view import STATE_WORDS
 from annotator.humanize import format_count
 from annotator.store.database.database import Database
 from annotator.ui.pages.export import split_charts
-from annotator.ui.shared import chart_theme, frame, html_tables, note_list
+from annotator.ui.shared import chart_theme, html_tables
 from annotator.ui.shared.computation_progress import compute_stamp
+from annotator.ui.shared.local_time import format_moment, get_time_zone
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error
 from annotator.ui.shared.work.computations import Computation, get_computations
 
 MAX_COLUMNS_SHOWN = 40  # of the preview
@@ -53,7 +56,7 @@ def draw_counts(db: Database, work: Computation, summary: Summary) -> None:
         rows.append({"Class": class_.name} | {_format_state(state): f"{of_class[state]:,}" for state in states})
     of_state = {state: sum(many for (other, _), many in totals.items() if other == state) for state in states}
     pairs = ", ".join(f"{of_state[state]:,} {_format_state(state).lower()}" for state in states)
-    st.markdown(f"**{frame.escape_markdown(size)}:** {frame.escape_markdown(pairs)}.")
+    st.markdown(f"**{escape_markdown(size)}:** {escape_markdown(pairs)}.")
     if totals:
         with st.expander("By class, and where the answers come from"):
             html_tables.show(rows, "Answers by class")
@@ -65,17 +68,15 @@ def draw_counts(db: Database, work: Computation, summary: Summary) -> None:
                 "Where the answers come from",
             )
     for sentence in summary.sentences:
-        st.caption(frame.escape_markdown(sentence))
+        st.caption(escape_markdown(sentence))
     _draw_age(db, work)
 
 
 def draw_fill(fill_: Fill) -> None:
     """Draw the labels that the model fills in per class, and the expected errors."""
     headline, basis, rule = fill_.sentences()
-    (st.info if fill_.calibrated else st.warning)(
-        f"{frame.escape_markdown(headline)}\n\n{frame.escape_markdown(basis)}"
-    )
-    st.caption(frame.escape_markdown(rule))
+    (st.info if fill_.calibrated else st.warning)(f"{escape_markdown(headline)}\n\n{escape_markdown(basis)}")
+    st.caption(escape_markdown(rule))
     with st.expander("What the model fills in, class by class"):
         rows = [
             {
@@ -121,7 +122,7 @@ def draw_rows(summary: Summary, choices: Choices) -> None:
     try:
         names, *rows = format_preview_rows(summary, choices)
     except AnnotatorError as error:
-        frame.show_error(error)
+        show_error(error)
         return
     if not rows:
         st.caption("No rows yet: the first images have no answer.")
@@ -137,9 +138,9 @@ def _draw_age(db: Database, work: Computation) -> None:
     """Show the age of outdated counts."""
     if not work.ended.is_set() or work.stamp == compute_stamp(db):
         return
-    moment = note_list.format_moment(work.began_at, frame.get_time_zone())
+    moment = format_moment(work.began_at, get_time_zone())
     words = f"Counted {moment}; something has changed since. An export always has the newest labels."
-    st.caption(frame.escape_markdown(words))
+    st.caption(escape_markdown(words))
     if st.button("Count again", key="count_again_button"):
         st.session_state["count_again"] = True
         st.rerun()

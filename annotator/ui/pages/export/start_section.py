@@ -16,7 +16,11 @@ from annotator.store.database.database import Database
 from annotator.store.labels import tagged_exports
 from annotator.ui.access import served_project
 from annotator.ui.pages.export.choices_section import PageChoices
-from annotator.ui.shared import frame, note_list
+from annotator.ui.shared.annotator_name import create_token
+from annotator.ui.shared.local_time import format_moment, get_time_zone
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_warning
+from annotator.ui.shared.page_access import build_fragment
 from annotator.ui.shared.widget_values import restore_widget
 from annotator.ui.shared.work import last_export
 from annotator.ui.shared.work.downloads import get_downloads
@@ -56,7 +60,7 @@ def draw(db: Database, chosen: PageChoices, summary: Summary | None, by: str) ->
     order = replace(order, lossy=_ask_about_losses(found))
     problems = [*chosen.problems, *_find_problems(db, order)]
     for sentence in problems:
-        frame.show_error(sentence)
+        show_error(sentence)
     is_counted = summary is not None or not can_lose_labels(chosen.format)
     ready = is_counted and not problems and (order.lossy or not found)
     if st.button("Export", type="primary", disabled=not ready or work.is_at_work, key="export_start"):
@@ -64,12 +68,12 @@ def draw(db: Database, chosen: PageChoices, summary: Summary | None, by: str) ->
             last_export.start_and_save(db, order)
             st.session_state["was_exporting"] = True
         except AnnotatorError as error:
-            frame.show_error(error)
+            show_error(error)
     if not is_counted and not problems:
         st.caption("Counting what this format would lose first.")
     elif found and not order.lossy:
         st.caption("Tick above what may be lost, or choose otherwise.")
-    frame.build_fragment(_draw_progress, REFRESH_SECONDS if work.is_at_work else None)(work)
+    build_fragment(_draw_progress, REFRESH_SECONDS if work.is_at_work else None)(work)
     _draw_outcomes(db, work)
     _draw_command(db, chosen, order)
 
@@ -96,7 +100,7 @@ def _draw_destination(db: Database, chosen: PageChoices, by: str) -> ExportReque
         images = "link" if linked else "copy"
     if on_server:
         place = get_export_folder(db, ExportRequest("", chosen.choices, name or "..."))
-        st.caption(frame.escape_markdown(f"It will be {place}. Existing files are never replaced."))
+        st.caption(escape_markdown(f"It will be {place}. Existing files are never replaced."))
     tag = st.text_input(
         "Tag (optional)",
         max_chars=tagged_exports.MAX_NAME_CHARACTERS,
@@ -126,7 +130,7 @@ def _was_written(db: Database, order: ExportRequest) -> bool:
 def _ask_about_losses(found: list[Loss]) -> bool:
     """Show losses, returning whether the person accepts them."""
     for loss in found:
-        frame.show_warning(f"{loss.text}. {loss.on_page}")
+        show_warning(f"{loss.text}. {loss.on_page}")
     if not found:
         return False
     # Another loss needs another tick: the key names what was agreed to.
@@ -138,7 +142,7 @@ def _draw_progress(work: ExportRunner) -> None:
     running: ExportProgress | None = work.running
     if work.is_at_work and running:
         st.session_state["was_exporting"] = True
-        words = frame.escape_markdown(f"{running.order.name}: {_format_progress(running)}")
+        words = escape_markdown(f"{running.order.name}: {_format_progress(running)}")
         st.progress(running.done / running.of if running.of else 0.0, text=words)
         st.button("Cancel", on_click=work.cancel, key="export_cancel")
     elif st.session_state.pop("was_exporting", False):
@@ -154,7 +158,7 @@ def _format_progress(running: ExportProgress) -> str:
 
 
 def _draw_outcomes(db: Database, work: ExportRunner) -> None:
-    token = frame.create_token()
+    token = create_token()
     for place, outcome in enumerate(work.outcomes):
         if outcome.offered and get_downloads(db).find(outcome.offered.id) is None:
             continue
@@ -166,14 +170,14 @@ def _draw_outcomes(db: Database, work: ExportRunner) -> None:
 
 
 def _draw_outcome(outcome: ExportOutcome, token: str) -> None:
-    when = note_list.format_moment(outcome.ended_at, frame.get_time_zone())
+    when = format_moment(outcome.ended_at, get_time_zone())
     name = f"{outcome.order.name} ({outcome.order.kind}, by {outcome.order.by})"
     if outcome.error:
-        frame.show_error(outcome.error)
-        st.caption(frame.escape_markdown(f"{name}, {when}"))
+        show_error(outcome.error)
+        st.caption(escape_markdown(f"{name}, {when}"))
         return
     if outcome.offered is None and outcome.folder is None:
-        st.markdown(frame.escape_markdown(f"{name} was cancelled, {when}. Nothing of it was kept."))
+        st.markdown(escape_markdown(f"{name} was cancelled, {when}. Nothing of it was kept."))
         return
     if outcome.offered:
         address = f"{served_project.base_path()}/api/download/{quote(outcome.offered.id)}?token={quote(token)}"
@@ -185,12 +189,12 @@ def _draw_outcome(outcome: ExportOutcome, token: str) -> None:
         st.code(str(outcome.folder), language=None)
     size = f"{format_count(outcome.images, 'image')} × {format_count(outcome.classes, 'class', 'classes')}"
     tag = f", tagged {outcome.order.tag!r}" if outcome.order.tag else ""
-    st.caption(frame.escape_markdown(f"{name}, {when}: {size}{tag}. {' '.join(outcome.said)}"))
+    st.caption(escape_markdown(f"{name}, {when}: {size}{tag}. {' '.join(outcome.said)}"))
 
 
 def draw_download_link(address: str, path: Path, size: str, expires_at: float) -> None:
     """Draw a temporary file's download link."""
-    until = note_list.format_moment(expires_at, frame.get_time_zone()).removeprefix("today ")
+    until = format_moment(expires_at, get_time_zone()).removeprefix("today ")
     st.html(
         f'{STYLE}<div class="download"><a href="{escape(address)}" download>Download {escape(path.name)}</a>'
         f"<small>{escape(size)}, kept until {escape(until)}</small></div>"

@@ -22,8 +22,12 @@ from annotator.store.database.database import Database
 from annotator.store.labels import tagged_exports
 from annotator.ui.access import served_project
 from annotator.ui.pages.export.start_section import draw_download_link, format_size
-from annotator.ui.shared import frame, html_tables, note_list
+from annotator.ui.shared import html_tables
+from annotator.ui.shared.annotator_name import create_token
 from annotator.ui.shared.computation_progress import compute_stamp, draw_progress
+from annotator.ui.shared.local_time import format_moment, get_time_zone
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error
 from annotator.ui.shared.work.computations import get_computations
 from annotator.ui.shared.work.downloads import OfferedFile, get_downloads
 
@@ -85,7 +89,7 @@ def _format_row(row: TagRow) -> dict[str, str]:
     states = {state.capitalize(): f"{row.states.get(state, 0):,}" for state in ("present", "absent", "unsure")}
     return {
         "Tag": row.name,
-        "When": note_list.format_moment(row.tagged_at, frame.get_time_zone()),
+        "When": format_moment(row.tagged_at, get_time_zone()),
         "Who": row.annotator,
         "Format": row.format,
         "Images": f"{row.images:,}",
@@ -114,7 +118,7 @@ def _draw_comparison_form(db: Database, rows: list[TagRow]) -> None:
     again = st.session_state.pop("compare_again", False)
     work = get_computations(db).request(key, stamp, _build_comparison(db, first, second, choices), force=again)
     if work.error:
-        frame.show_error(work.error)
+        show_error(work.error)
     if work.result:
         _draw_comparison(db, work.result, first, second)
     draw_progress(work, "Comparing")
@@ -170,7 +174,7 @@ def _draw_comparison(db: Database, compared: Comparison, first: str, second: str
     diff = compared.diff
     pairs = sum(change.pairs for change in diff.changes)
     st.markdown(
-        frame.escape_markdown(
+        escape_markdown(
             f"From {first} to {second}: {format_count(pairs, 'pair')} of {format_count(diff.images_changed, 'image')} "
             f"changed; {format_count(diff.images_added, 'image')} added, {diff.images_removed:,} removed, "
             f"{diff.images_in_both:,} in both."
@@ -178,11 +182,9 @@ def _draw_comparison(db: Database, compared: Comparison, first: str, second: str
     )
     for what, names in (("added", diff.classes_added), ("removed", diff.classes_removed)):
         if names:
-            st.markdown(
-                frame.escape_markdown(f"{format_count(len(names), 'class', 'classes')} {what}: {', '.join(names)}.")
-            )
+            st.markdown(escape_markdown(f"{format_count(len(names), 'class', 'classes')} {what}: {', '.join(names)}."))
     for before, after in diff.renamed:
-        st.markdown(frame.escape_markdown(f"Class {before!r} is called {after!r} now."))
+        st.markdown(escape_markdown(f"Class {before!r} is called {after!r} now."))
     if not pairs:
         return
     html_tables.show(
@@ -201,9 +203,7 @@ def _draw_comparison(db: Database, compared: Comparison, first: str, second: str
     with st.expander(f"The first {len(compared.first)} changed pairs"):
         html_tables.show([dict(zip(CSV_HEADER, row, strict=True)) for row in compared.first], "Changed pairs")
     if get_downloads(db).find(compared.file.id):
-        address = (
-            f"{served_project.base_path()}/api/download/{quote(compared.file.id)}?token={quote(frame.create_token())}"
-        )
+        address = f"{served_project.base_path()}/api/download/{quote(compared.file.id)}?token={quote(create_token())}"
         draw_download_link(address, compared.file.path, format_size(compared.file.bytes), compared.file.expires_at)
     else:
         st.caption("The list of all changes has expired. Compare again.")

@@ -13,7 +13,7 @@ from annotator.store.images import attributes
 from annotator.store.labels import project_counts
 from annotator.store.networks import configuration, machine_settings
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.components import mount_component
 from spmll.backbones import licenses
 from spmll.backbones.curated import CURATED_NETWORKS, get_install_command, reads_text
@@ -23,7 +23,7 @@ MAX_PROPOSED_VALUES = 200  # of an imported column, which are proposed
 
 def page() -> None:
     """Draw the Gallery page."""
-    frame.require_annotator_name()
+    require_annotator_name()
     db = served_project.db()
     if not gallery_listing.is_ready(db):
         with st.spinner("Reading the list of images..."):

@@ -6,9 +6,10 @@ from annotator.errors import AnnotatorError
 from annotator.store.classes import classes
 from annotator.store.images import selections
 from annotator.ui.access import served_project
-from annotator.ui.shared import frame
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.class_form import draw_first_form
 from annotator.ui.shared.components import mount_component
+from annotator.ui.shared.markdown_text import escape_markdown
 
 
 def page() -> None:
@@ -16,7 +17,7 @@ def page() -> None:
 
     URL parameters: ?selection= (from the map), ?class= (id) and ?audit=1.
     """
-    frame.require_annotator_name()
+    require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()
         return
@@ -37,5 +38,5 @@ def _load_selection() -> dict | None:
     try:
         return {"id": wanted, "count": len(selections.load(served_project.db(), wanted))}
     except AnnotatorError as error:
-        st.toast(frame.escape_markdown(str(error)))
+        st.toast(escape_markdown(str(error)))
         return None

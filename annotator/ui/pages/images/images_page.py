@@ -20,7 +20,11 @@ from annotator.store.locations.remote_files import is_remote, parse_stored_folde
 from annotator.store.pictures.bands import parse_bands
 from annotator.ui.access import served_project
 from annotator.ui.pages.images.image_adder import AddProgress, ImageAdder, get_image_adder
-from annotator.ui.shared import frame, html_tables, widget_values
+from annotator.ui.shared import html_tables, widget_values
+from annotator.ui.shared.annotator_name import require_annotator_name
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_errors, show_info
+from annotator.ui.shared.page_access import build_fragment, draw_download_button
 from annotator.ui.shared.work.readable_paths import parse_absolute_path
 
 REFRESH_SECONDS = 1.0  # seconds, while a folder is being added
@@ -33,8 +37,8 @@ MAX_EXAMPLES_SHOWN = 100
 
 def page() -> None:
     """Draw the Images page."""
-    with frame.show_errors():
-        frame.require_annotator_name()
+    with show_errors():
+        require_annotator_name()
         db = served_project.db()
         known = _draw_folders(db)
         _draw_cache(db, known)
@@ -42,7 +46,7 @@ def page() -> None:
         _draw_add_form(db, known)
         _draw_skipped_files(db)
         _draw_missing_images(db)
-        frame.build_fragment(_draw_log, LOG_REFRESH_SECONDS)()
+        build_fragment(_draw_log, LOG_REFRESH_SECONDS)()
 
 
 def _draw_folders(db: Database) -> list[images.Folder]:
@@ -82,8 +86,8 @@ def _draw_add_form(db: Database, known: Sequence[images.Folder]) -> None:
             work.start([parse_absolute_path(given)] if add else [parse_stored_folder(folder.path) for folder in known])
             st.session_state["was_adding"] = True
     except AnnotatorError as error:
-        frame.show_error(error)
-    frame.build_fragment(_draw_progress, REFRESH_SECONDS if work.is_at_work else None)(work)
+        show_error(error)
+    build_fragment(_draw_progress, REFRESH_SECONDS if work.is_at_work else None)(work)
 
 
 def _draw_cache(db: Database, known: Sequence[images.Folder]) -> None:
@@ -119,24 +123,22 @@ def _draw_bands(db: Database) -> None:
         )
         chosen = st.form_submit_button("Show these bands", disabled=get_image_adder(db).is_at_work)
     for sentence in describe_bands(get_shown_bands(db)):
-        st.caption(frame.escape_markdown(sentence))
+        st.caption(escape_markdown(sentence))
     if chosen:
         try:
             changed = change_bands(db, parse_bands(given))
-            frame.show_info(
-                f"{format_count(len(changed), 'image')} to analyze again; {describe_analysis_time(db, changed)}."
-            )
+            show_info(f"{format_count(len(changed), 'image')} to analyze again; {describe_analysis_time(db, changed)}.")
             if waiting:
                 get_image_adder(db).start([*map(parse_stored_folder, waiting)])
                 st.session_state["was_adding"] = True
         except AnnotatorError as error:
-            frame.show_error(error)
+            show_error(error)
 
 
 def _draw_progress(work: ImageAdder) -> None:
     progress: AddProgress = work.progress
     if work.is_at_work and progress.folder:
-        name = frame.escape_markdown(progress.folder)
+        name = escape_markdown(progress.folder)
         words = f"{progress.done:,} of {progress.of:,} files of {name}" if progress.of else f"Listing {name}"
         st.progress(progress.done / progress.of if progress.of else 0.0, text=words)
         st.button("Stop", on_click=work.stop, key="stop_adding")
@@ -145,11 +147,11 @@ def _draw_progress(work: ImageAdder) -> None:
         st.rerun()  # the whole page: it shows new numbers and refreshes no more
     for outcome in progress.outcomes:
         if outcome.registered:
-            frame.show_info(f"{outcome.folder}: {describe_registration(outcome.registered)}.")
+            show_info(f"{outcome.folder}: {describe_registration(outcome.registered)}.")
             for sentence in outcome.registered.format_sentences():
-                st.caption(frame.escape_markdown(sentence))
+                st.caption(escape_markdown(sentence))
         else:
-            frame.show_error(outcome.error)
+            show_error(outcome.error)
 
 
 def _draw_skipped_files(db: Database) -> None:
@@ -190,7 +192,7 @@ def _draw_files(name: str, titles: tuple[str, str], read: Callable[[int | None],
     with st.expander(f"The first {MAX_EXAMPLES_SHOWN}", key=f"first_{name}"):
         rows = [{titles[0].capitalize(): bad.path, "Reason": bad.reason} for bad in read(MAX_EXAMPLES_SHOWN)]
         html_tables.show(rows, f"The first of them, with what is wrong: {name}")
-    frame.draw_download_button(
+    draw_download_button(
         "Download all as CSV",
         lambda: _build_csv(titles, read(None)),
         file_name=f"{name}.csv",
@@ -219,7 +221,7 @@ def _draw_log() -> None:
     st.caption("Newest lines last. A restart of the worker begins it anew.")
     with st.container(height=320):
         st.code("\n".join(lines), language=None)
-    frame.draw_download_button(
+    draw_download_button(
         "Download the log",
         lambda: heartbeat.read_log_tail(db, MAX_DOWNLOAD_BYTES),
         file_name="worker.log",

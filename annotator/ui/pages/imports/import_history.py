@@ -10,7 +10,10 @@ from annotator.store.database.database import Database
 from annotator.store.imports import past_imports
 from annotator.store.imports.past_imports import Import
 from annotator.store.runs import prediction_sources
-from annotator.ui.shared import frame, html_tables, note_list
+from annotator.ui.shared import html_tables
+from annotator.ui.shared.local_time import format_moment, get_time_zone
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_errors
 
 MAX_IMPORTS_SHOWN = 20  # imports that are shown
 COUNT_NOUNS = {
@@ -38,10 +41,10 @@ def draw_predictions(db: Database) -> None:
     if chosen is None:
         return
     st.caption("Its scores are deleted. The next training does without them.")
-    if st.button(f"Remove {frame.escape_markdown(chosen)}", key="source_remove"):
-        with frame.show_errors():
+    if st.button(f"Remove {escape_markdown(chosen)}", key="source_remove"):
+        with show_errors():
             prediction_sources.remove_source(db, chosen)
-            st.toast(frame.escape_markdown(f"Removed the predictions {chosen}."))
+            st.toast(escape_markdown(f"Removed the predictions {chosen}."))
             st.rerun()
 
 
@@ -52,7 +55,7 @@ def _build_row(known: KnownSource) -> dict[str, str]:
         "Images": f"{source.images:,} ({format_percent(known.covered)})",
         "Classes": f"{len(source.class_ids):,}",
         "Numbers": source.scale,
-        "Added": note_list.format_moment(source.added_at, frame.get_time_zone()),
+        "Added": format_moment(source.added_at, get_time_zone()),
         "By": source.annotator,
         "Believed": known.describe_weights(),
     }
@@ -62,14 +65,14 @@ def draw_imports(db: Database, by: str) -> None:
     """Draw the newest imports, with undo."""
     st.subheader("History")
     if undone := st.session_state.pop("import_undone", None):
-        st.success(frame.escape_markdown("\n".join(undone)))
+        st.success(escape_markdown("\n".join(undone)))
     known = past_imports.load_imports(db)
     if not known:
         st.caption("Nothing imported yet.")
         return
     for one in known[:MAX_IMPORTS_SHOWN]:
         text, button = st.columns([6, 1], vertical_alignment="center")
-        text.markdown(frame.escape_markdown(_describe_import(one)))
+        text.markdown(escape_markdown(_describe_import(one)))
         if one.undone_at is None and button.button(f"Undo {one.id:d}", key=f"import_undo_{one.id}"):
             st.session_state["import_undoing"] = one.id
         if st.session_state.get("import_undoing") == one.id:
@@ -80,10 +83,10 @@ def draw_imports(db: Database, by: str) -> None:
 
 def _describe_import(one: Import) -> str:
     brought = [format_count(count, *words) for key, words in COUNT_NOUNS.items() if (count := one.counts.get(key, 0))]
-    zone = frame.get_time_zone()
-    undone = f" Undone by {one.undone_by}, {note_list.format_moment(one.undone_at, zone)}." if one.undone_at else ""
+    zone = get_time_zone()
+    undone = f" Undone by {one.undone_by}, {format_moment(one.undone_at, zone)}." if one.undone_at else ""
     what = ", ".join(brought) or "nothing new"
-    when = note_list.format_moment(one.imported_at, zone)
+    when = format_moment(one.imported_at, zone)
     return f"{one.id} · {when} · {one.annotator}: {one.source} ({one.format}): {what}.{undone}"
 
 
@@ -94,16 +97,16 @@ def _confirm_undo(db: Database, by: str, one: Import) -> None:
             with st.spinner("Counting what would be undone..."):
                 would = past_imports.preview_undo(db, one.id)
         except AnnotatorError as error:
-            frame.show_error(error)
+            show_error(error)
             st.session_state.pop("import_undoing", None)
             return
-        st.markdown(f"**{frame.escape_markdown(f'Undo import {one.id}?')}**")
+        st.markdown(f"**{escape_markdown(f'Undo import {one.id}?')}**")
         for sentence in describe_undo(would):
-            st.markdown(f"* {frame.escape_markdown(sentence)}")
+            st.markdown(f"* {escape_markdown(sentence)}")
         st.caption("Answers given since are kept. Importing it again brings it back.")
         with st.container(horizontal=True):
             if st.button(f"Undo import {one.id:d}", type="primary", key="import_undo_sure"):
-                with frame.show_errors(), st.spinner("Undoing..."):
+                with show_errors(), st.spinner("Undoing..."):
                     st.session_state["import_undone"] = describe_undone_import(past_imports.undo(db, one.id, by))
                     st.session_state.pop("import_undoing", None)
                     st.rerun()

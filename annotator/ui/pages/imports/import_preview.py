@@ -29,7 +29,10 @@ from annotator.ui.pages.imports.import_runner import (
     ImportState,
     clean_for_page,
 )
-from annotator.ui.shared import frame, html_tables
+from annotator.ui.shared import html_tables
+from annotator.ui.shared.markdown_text import escape_for_screen_reader, escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_info, show_warning
+from annotator.ui.shared.page_access import draw_page_link
 
 NEW_CLASS, LEAVE_OUT = "new", "out"  # what becomes of a class of the source, beside the id of one of the project
 UNCHOSEN_OPTION = ""  # it has to be said
@@ -66,9 +69,9 @@ def draw_progress(work: ImportRunner) -> None:
         count = f": {state.done:,} of {state.of:,}" if state.of else f": {state.done:,}" if state.done else ""
         whose = f"{state.order.by} imports {state.order.name}. {what}{count}"
         if state.of:
-            st.progress(min(state.done / state.of, 1.0), text=frame.escape_markdown(whose))
+            st.progress(min(state.done / state.of, 1.0), text=escape_markdown(whose))
         else:  # nobody knows how much there is
-            st.info(frame.escape_markdown(whose), icon=":material/hourglass_top:")
+            st.info(escape_markdown(whose), icon=":material/hourglass_top:")
         st.button("Cancel", on_click=work.cancel, key="import_cancel")
 
 
@@ -88,20 +91,20 @@ def draw_outcome(db: Database, by: str, work: ImportRunner, state: ImportState) 
                 _draw_result(work, state)
         elif state.stage == CANCELLED:
             kept = state.said or f"{state.order.name} was not imported, and the project is as it was."
-            frame.show_info(f"Cancelled: {kept}")
+            show_info(f"Cancelled: {kept}")
         elif state.stage == FAILED:
-            frame.show_error(state.error)
+            show_error(state.error)
 
 
 def _draw_preview(db: Database, by: str, work: ImportRunner, state: ImportState) -> None:
     order, plan = state.order, state.plan
     assert order and plan
     if order.by != by:
-        frame.show_info(f"{order.by} is looking at what {order.name} would change. One import can be open at a time.")
-        st.button(f"Cancel {frame.escape_markdown(order.by)}'s import", on_click=work.cancel, key="import_cancel_other")
+        show_info(f"{order.by} is looking at what {order.name} would change. One import can be open at a time.")
+        st.button(f"Cancel {escape_markdown(order.by)}'s import", on_click=work.cancel, key="import_cancel_other")
         return
     with st.container(border=True):
-        st.markdown(f"#### Preview of {frame.escape_markdown(order.name)}")
+        st.markdown(f"#### Preview of {escape_markdown(order.name)}")
         if isinstance(plan, import_plan.ImportPlan):
             _draw_label_preview(db, work, state, plan)
         else:
@@ -113,30 +116,30 @@ def _draw_label_preview(db: Database, work: ImportRunner, state: ImportState, pl
     assert order and isinstance(order.choices, import_plan.ImportOptions)
     _draw_sentences(order, import_messages.describe_format(plan), plan.sentences)
     known = classes.load_ordered_classes(db)
-    read_as = import_reading.draw_reading(order, plan, order.choices.reading, state.since)
+    reading = import_reading.draw_reading(order, plan, order.choices.reading, state.since)
     left, right = st.columns(2, gap="medium")
     with left:
         _draw_counts(import_messages.list_preview_lines(preview, order.choices.conflicts))
-        choices = replace(_draw_choices(order, state, preview), reading=read_as)
+        choices = replace(_draw_choices(order, state, preview), reading=reading)
     with right:
         becomes = _draw_class_table(preview.classes, known, state, True, preview.unclear, _get_class_map(order))
         if chosen := build_class_map(preview.classes, becomes, known):
             choices = replace(choices, class_map={**_get_class_map(order), **chosen})
         for warning in preview.warnings:
-            frame.show_warning(warning)
+            show_warning(warning)
     if choices not in (order.choices, state.refused):
         work.change_choices(choices)
         st.rerun()
     if state.error:
-        frame.show_error(state.error)
+        show_error(state.error)
     elif plan.open_questions:
         st.info("It can be read in more than one way. Choose above what it means.")
     elif preview.unclear:
         names = ", ".join(f"'{name}'" for name in [*preview.unclear][:MAX_NAMES_SHOWN])
         more = ", ..." if len(preview.unclear) > MAX_NAMES_SHOWN else ""
-        frame.show_info(f"Choose first what becomes of {names}{more}.")
+        show_info(f"Choose first what becomes of {names}{more}.")
     elif plan.has_no_answers:
-        frame.show_warning(clean_for_page(explain_missing_answers(order.name, preview), order))
+        show_warning(clean_for_page(explain_missing_answers(order.name, preview), order))
     elif not plan.has_changes:
         st.info("Nothing would change. The project has all of it already.")
     is_refused = bool(state.error or preview.unclear or plan.open_questions or plan.has_no_answers)
@@ -151,7 +154,7 @@ def _draw_counts(lines: Sequence[import_messages.PreviewLine]) -> None:
         )
     for line in lines:
         if line.examples:
-            with st.expander(frame.escape_markdown(f"Examples: {line.title.split(':')[0]}")):
+            with st.expander(escape_markdown(f"Examples: {line.title.split(':')[0]}")):
                 _draw_list([*line.examples, *([f"and {line.remaining:,} more"] if line.remaining else [])], line.title)
 
 
@@ -229,7 +232,7 @@ def _draw_class_table(
     counts = [(new, "new"), (now.count(LEAVE_OUT), "left out"), (now.count(UNCHOSEN_OPTION), "to choose")]
     parts += [f"{count:,} {words}" for count, words in counts if count]
     st.markdown("**Classes**")
-    st.caption(frame.escape_markdown(f"{', '.join(parts)}. Choose what each is here."))
+    st.caption(escape_markdown(f"{', '.join(parts)}. Choose what each is here."))
     words = ({NEW_CLASS: "New class", RENAMED_PREFIX: "New class with another name"} if may_be_new else {}) | {
         LEAVE_OUT: "Leave out"
     }
@@ -262,14 +265,14 @@ def _draw_class_row(
     left, right = st.columns(2, vertical_alignment="center")
     answers = f", {format_count(class_.answers, 'answer')}" if class_.answers else ""
     name = class_.name or "(no name)"
-    left.markdown(f"{frame.escape_markdown(name)}  \n:small[{MATCH_DESCRIPTIONS[class_.how]}{answers}]")
+    left.markdown(f"{escape_markdown(name)}  \n:small[{MATCH_DESCRIPTIONS[class_.how]}{answers}]")
     if class_.name in unclear:
-        left.caption(frame.escape_markdown(_capitalize(unclear[class_.name])))
+        left.caption(escape_markdown(_capitalize(unclear[class_.name])))
     options = list(words)
     before = now.removeprefix(RENAMED_PREFIX) if now.startswith(RENAMED_PREFIX) else ""
     with right:
         chosen = st.selectbox(
-            f"What {frame.escape_for_screen_reader(name)} becomes",
+            f"What {escape_for_screen_reader(name)} becomes",
             options,
             index=None if now == UNCHOSEN_OPTION else options.index(RENAMED_PREFIX if before else now),
             format_func=lambda option: words[option],
@@ -280,7 +283,7 @@ def _draw_class_row(
         if chosen != RENAMED_PREFIX:
             return chosen or now
         typed = st.text_input(
-            f"Name of the new class for {frame.escape_for_screen_reader(name)}",
+            f"Name of the new class for {escape_for_screen_reader(name)}",
             before,
             placeholder="Name of the new class",
             label_visibility="collapsed",
@@ -317,7 +320,7 @@ def _draw_prediction_preview(
         choices = replace(choices, class_map={**choices.class_map, **chosen})
     before = {source.name: source for source in prediction_sources.load_sources(db)}.get(order.predictions_name)
     if before:
-        frame.show_info(
+        show_info(
             f"There are predictions called {before.name} already, by {before.annotator}: "
             f"{format_count(before.images, 'image')}, {format_count(len(before.class_ids), 'class', 'classes')}."
         )
@@ -333,7 +336,7 @@ def _draw_prediction_preview(
         work.change_choices(choices)
         st.rerun()
     if state.error:
-        frame.show_error(state.error)
+        show_error(state.error)
     _draw_buttons(work, disabled=bool(state.error))
 
 
@@ -347,8 +350,8 @@ def _capitalize(text: str) -> str:
 
 
 def _draw_sentences(order: ImportRequest, headline: str, sentences: Iterable[str]) -> None:
-    st.markdown(f"**{frame.escape_markdown(clean_for_page(headline, order))}**")
-    st.caption(frame.escape_markdown("\n".join(clean_for_page(sentence, order) for sentence in sentences)))
+    st.markdown(f"**{escape_markdown(clean_for_page(headline, order))}**")
+    st.caption(escape_markdown("\n".join(clean_for_page(sentence, order) for sentence in sentences)))
 
 
 def _draw_list(texts: Iterable[str], label: str) -> None:
@@ -385,17 +388,17 @@ def _draw_result(work: ImportRunner, state: ImportState) -> None:
                 f"{result.name}: a {result.scale} of {format_count(result.cells, 'image-class pair')} on "
                 f"{format_count(result.images, 'image')}. The next training uses it."
             )
-            st.success(frame.escape_markdown(text))
+            st.success(escape_markdown(text))
         else:
-            st.success(frame.escape_markdown("\n".join([order.name, *import_messages.describe_result(result)])))
+            st.success(escape_markdown("\n".join([order.name, *import_messages.describe_result(result)])))
             if result.registered:
                 for what, bad in (("skipped", result.registered.bad), ("missing", result.registered.missing)):
                     for reason, names in group_by_reason(bad).items():
-                        frame.show_warning(f"{format_count(len(names), 'file')} {what}: {reason} (such as {names[0]})")
+                        show_warning(f"{format_count(len(names), 'file')} {what}: {reason} (such as {names[0]})")
         with st.container(horizontal=True):
-            frame.draw_page_link("annotate", "Annotate", ":material/touch_app:")
-            frame.draw_page_link("review", "Review", ":material/fact_check:")
-            frame.draw_page_link("progress", "Progress", ":material/monitoring:")
+            draw_page_link("annotate", "Annotate", ":material/touch_app:")
+            draw_page_link("review", "Review", ":material/fact_check:")
+            draw_page_link("progress", "Progress", ":material/monitoring:")
         if st.button("Close", key="import_close"):
             work.dismiss()
             st.rerun()

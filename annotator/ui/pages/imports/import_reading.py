@@ -9,7 +9,7 @@ from annotator.exchange.imports.import_plan import ImportPlan
 from annotator.exchange.reading.reading_file import LIST_FIELDS, SEPARATOR_WORDS, parse_option
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 from annotator.ui.pages.imports.import_runner import ImportRequest, clean_for_page
-from annotator.ui.shared import frame
+from annotator.ui.shared.markdown_text import escape_markdown
 
 FIELD_TITLES = {
     "labels": "Labels are in",
@@ -53,7 +53,7 @@ def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, 
         since: Start of the import, for widget keys.
     """
     if plan.samples:
-        rows = "\n".join(f"- {frame.escape_markdown(sample)}" for sample in plan.samples)
+        rows = "\n".join(f"- {escape_markdown(sample)}" for sample in plan.samples)
         st.markdown(f"**Its first rows**\n{rows}")
     questions = [one for one in plan.interpretation_by_field.values() if not one.is_sure]
     if any(getattr(given, one.field) is None for one in questions):
@@ -82,7 +82,7 @@ def _draw_field(order: ImportRequest, one: Interpretation, given: ReadingOptions
         accept_new_options=True,
         key=f"import_reading_{one.field}_{since}",
     )
-    st.caption(frame.escape_markdown(clean_for_page(one.why, order)))
+    st.caption(escape_markdown(clean_for_page(one.why, order)))
     if not chosen or chosen == now:
         return given
     return replace(given, **{one.field: parse_option(one.field, chosen)})

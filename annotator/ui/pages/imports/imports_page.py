@@ -26,7 +26,10 @@ from annotator.ui.pages.imports.import_runner import (
 )
 from annotator.ui.pages.imports.upload_component import mount_upload
 from annotator.ui.pages.imports.uploaded_files import UploadedFiles, get_uploads
-from annotator.ui.shared import frame, html_tables, widget_values
+from annotator.ui.shared import html_tables, widget_values
+from annotator.ui.shared.annotator_name import require_annotator_name
+from annotator.ui.shared.message_boxes import show_error, show_errors
+from annotator.ui.shared.page_access import build_fragment
 from annotator.ui.shared.work import readable_paths
 
 REFRESH_SECONDS = 0.5  # seconds, while an import is at work
@@ -63,8 +66,8 @@ class ImportSource:
 
 def page() -> None:
     """Draw the Import page."""
-    with frame.show_errors():
-        name, db = frame.require_annotator_name(), served_project.db()
+    with show_errors():
+        name, db = require_annotator_name(), served_project.db()
         work = get_import_runner(db)
         st.subheader("Import")
         state = work.state  # of one moment for all of the page
@@ -72,7 +75,7 @@ def page() -> None:
         if not state.is_open:
             _draw_source_form(db, name, work)
         if state.is_at_work:
-            frame.build_fragment(import_preview.draw_progress, REFRESH_SECONDS)(work)
+            build_fragment(import_preview.draw_progress, REFRESH_SECONDS)(work)
         else:
             import_preview.draw_outcome(db, name, work, state)
         import_history.draw_predictions(db)
@@ -131,7 +134,7 @@ def _draw_source_form(db: Database, by: str, work: ImportRunner) -> None:
             _check_predictions_source(called, source)
         work.start(ImportRequest(by, source.name, source.path, choices, upload.folder if upload else None, called))
     except AnnotatorError as error:
-        frame.show_error(error)
+        show_error(error)
     else:
         st.rerun()
 

@@ -3,14 +3,14 @@
 from annotator.exchange.sources.fetch_folder import format_size
 from annotator.ui.access import served_project
 from annotator.ui.pages.imports.uploaded_files import MAX_FILE_BYTES
-from annotator.ui.shared import frame
+from annotator.ui.shared.annotator_name import create_token
 from annotator.ui.shared.components import call_component, get_component
 
 
 def mount_upload() -> None:
     """Put the import file chooser on the page."""
     data = {
-        "token": frame.create_token(),
+        "token": create_token(),
         "base": served_project.base_path(),
         "largest": MAX_FILE_BYTES,
         "hint": f"or drop them here; at most {format_size(MAX_FILE_BYTES)} a file. They are removed once they are "

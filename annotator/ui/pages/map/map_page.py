@@ -4,13 +4,14 @@ import streamlit as st
 
 from annotator.snapshot import gallery_listing
 from annotator.ui.access import served_project
-from annotator.ui.shared import empty_notice, frame
+from annotator.ui.shared import empty_notice
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
     """Draw the Map page."""
-    frame.require_annotator_name()
+    require_annotator_name()
     db = served_project.db()
     if empty_notice.draw_if_empty(db, needs_classes=False):
         return

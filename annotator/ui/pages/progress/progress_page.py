@@ -23,8 +23,13 @@ from annotator.store.people import blindness
 from annotator.store.runs import runs
 from annotator.ui.access import served_project
 from annotator.ui.pages.progress import progress_charts
-from annotator.ui.shared import chart_theme, empty_notice, frame, note_list
+from annotator.ui.shared import chart_theme, empty_notice, note_list
+from annotator.ui.shared.annotator_name import create_token, get_known_name
 from annotator.ui.shared.chart_theme import Palette
+from annotator.ui.shared.local_time import get_time_zone
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_errors, show_warning
+from annotator.ui.shared.page_access import build_fragment, draw_page_link, has_right
 
 REFRESH_SECONDS = 5.0
 # states of the worker that people know by other words
@@ -44,12 +49,12 @@ METRIC_HELP = {
 
 def page() -> None:
     """Draw the self-refreshing Progress page."""
-    with frame.show_errors():
-        frame.build_fragment(_draw_page, REFRESH_SECONDS)()
+    with show_errors():
+        build_fragment(_draw_page, REFRESH_SECONDS)()
 
 
 def _draw_page() -> None:
-    with frame.show_errors():
+    with show_errors():
         db, colors = served_project.db(), _get_colors()
         if empty_notice.draw_if_empty(db):
             return
@@ -71,7 +76,7 @@ def _draw_page() -> None:
 
 
 def _draw_numbers(db: Database, status_: dict[str, Any]) -> None:
-    progress = load_progress(db, frame.get_known_name())
+    progress = load_progress(db, get_known_name())
     seconds = progress.seconds_left
     left = "-" if seconds is None else format_duration(seconds) if seconds else "0"
     with st.container(horizontal=True, gap="medium"):
@@ -87,15 +92,15 @@ def _draw_numbers(db: Database, status_: dict[str, Any]) -> None:
             "People disagree on": f"{status_['annotator_disagreements']:,}",
         }.items():
             st.metric(label, value, width="content", help=METRIC_HELP.get(label))
-    if frame.has_right(Right.REVIEW):
+    if has_right(Right.REVIEW):
         with st.container(horizontal=True):
             if status_["annotator_disagreements"]:
-                frame.draw_page_link("review", "Settle what people disagree on", ":material/balance:", settle="1")
+                draw_page_link("review", "Settle what people disagree on", ":material/balance:", settle="1")
             if len(project_counts.list_annotators(db)) > 1:
-                frame.draw_page_link("agreement", "How well do people agree?", ":material/groups:")
-    if frame.has_right(Right.ANSWER) and len(project_counts.list_annotators(db)) > 1:
-        frame.draw_page_link("people", "How do you answer?", ":material/badge:")
-    st.progress(progress.share, text=frame.escape_markdown(f"{progress.percent()}: {progress.sentence()}"))
+                draw_page_link("agreement", "How well do people agree?", ":material/groups:")
+    if has_right(Right.ANSWER) and len(project_counts.list_annotators(db)) > 1:
+        draw_page_link("people", "How do you answer?", ":material/badge:")
+    st.progress(progress.share, text=escape_markdown(f"{progress.percent()}: {progress.sentence()}"))
 
 
 def _draw_worker(status_: dict[str, Any]) -> None:
@@ -105,7 +110,7 @@ def _draw_worker(status_: dict[str, Any]) -> None:
         steps = f" {worker['done']:,} of {worker['of']:,}" if worker["of"] else ""
         words.append(f"Worker running: {WORKER_STATE_WORDS.get(worker['state'], worker['state'])}{steps}.")
     else:
-        frame.show_warning("The worker is not running. The app restarts it by itself.")
+        show_warning("The worker is not running. The app restarts it by itself.")
     if status_["embedding"]:
         _draw_embedding(status_["embedding"])
     if status_["features"] < status_["images"]:
@@ -118,7 +123,7 @@ def _draw_worker(status_: dict[str, Any]) -> None:
         words += [f"Its suggestions are {run['guessed']}."] if run["guessed"] else []
     else:
         words.append(f"No model yet: {describe_first_run(served_project.db())}.")
-    st.caption(frame.escape_markdown(" ".join(words)))
+    st.caption(escape_markdown(" ".join(words)))
     if status_["left_out"]:
         with st.expander("Left out of the last training", icon=":material/warning:"):
             st.code("\n".join(status_["left_out"]), language=None)
@@ -129,7 +134,7 @@ def _draw_worker(status_: dict[str, Any]) -> None:
 
 def _draw_embedding(state: dict[str, Any]) -> None:
     share = min(state["done"] / max(state["of"], 1), 1.0)
-    st.progress(share, text=frame.escape_markdown(f"annotator embed: {describe_embedding(state)}"))
+    st.progress(share, text=escape_markdown(f"annotator embed: {describe_embedding(state)}"))
 
 
 def _draw_decisions(db: Database, colors: Palette) -> None:
@@ -142,9 +147,9 @@ def _draw_decisions(db: Database, colors: Palette) -> None:
     with _card(f"Decisions {step}"):
         if not rows:
             st.info("No answers yet. Start with Autopilot.")
-            frame.draw_page_link("autopilot", "Go to Autopilot")
+            draw_page_link("autopilot", "Go to Autopilot")
             return
-        zone = frame.get_time_zone()
+        zone = get_time_zone()
         table = pd.DataFrame(rows)
         table["at"] = [datetime.fromtimestamp(at, UTC).astimezone(zone) for at in table["at"]]
         table["until"] = table["at"] + timedelta(seconds=seconds)
@@ -202,7 +207,7 @@ def _draw_suggestion_accuracy(db: Database, colors: Palette) -> None:
         if answered:
             suggestions = format_count(answered, "answered suggestion")
             sentence = f"{format_percent(accepted, answered)} right, of {suggestions}.{shown}"
-            st.caption(frame.escape_markdown(sentence))
+            st.caption(escape_markdown(sentence))
         _draw_chart(
             progress_charts.build_suggestion_chart(table, colors),
             table,
@@ -214,11 +219,11 @@ def _draw_suggestion_accuracy(db: Database, colors: Palette) -> None:
 def _draw_training(run: Run | None, colors: Palette) -> None:
     with _card("Last training" if run else "Training"):
         if run is None:
-            st.info(frame.escape_markdown(f"No model yet: {describe_first_run(served_project.db())}."))
+            st.info(escape_markdown(f"No model yet: {describe_first_run(served_project.db())}."))
             return
         if len(run.loss) < 2:  # a line needs two points
             loss = f", with a loss of {run.loss[0]:.4f}" if run.loss else ""
-            st.caption(frame.escape_markdown(f"{run.method}: {format_count(run.epochs, 'epoch')}{loss}."))
+            st.caption(escape_markdown(f"{run.method}: {format_count(run.epochs, 'epoch')}{loss}."))
             return
         chart = progress_charts.build_loss_chart(run.loss, run.method, colors)
         _draw_chart(
@@ -230,7 +235,7 @@ def _draw_training(run: Run | None, colors: Palette) -> None:
 
 
 def _draw_cooccurrence(db: Database, colors: Palette) -> None:
-    if not frame.has_right(Right.REVIEW) and blindness.has_hidden_images(db, frame.get_known_name()):
+    if not has_right(Right.REVIEW) and blindness.has_hidden_images(db, get_known_name()):
         return  # counted from all labels
     predictions = read_predictions(db)
     rankings = load_rankings(db, predictions) if predictions else None
@@ -256,7 +261,7 @@ def _draw_cooccurrence(db: Database, colors: Palette) -> None:
 
 def _draw_work_times(db: Database, colors: Palette) -> None:
     """Draw the viewer's own times only."""
-    name = frame.get_known_name()
+    name = get_known_name()
     if not name:
         return
     report = load_time_report(db, name)
@@ -280,19 +285,19 @@ def _draw_work_times(db: Database, colors: Palette) -> None:
             )
         else:
             st.info("No timed answers of yours yet.")
-        frame.draw_page_link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
+        draw_page_link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
 
 
 def _draw_notes(db: Database) -> None:
     """Draw flagged images first, then comments."""
     flags, said = project_counts.load_flagged_images(db, MAX_NOTES_SHOWN), comments.load_comments(db, MAX_NOTES_SHOWN)
-    if not frame.has_right(Right.REVIEW):
-        own = frame.get_known_name()
+    if not has_right(Right.REVIEW):
+        own = get_known_name()
         hidden = blindness.find_hidden_images(db, own, [row["id"] for row in (*flags, *said)])
         flags, said = (
             [row for row in rows if row["id"] not in hidden or row["annotator"] == own] for rows in (flags, said)
         )
-    token = frame.create_token() if frame.get_known_name() else ""
+    token = create_token() if get_known_name() else ""
     shown = [
         ("Flagged images", flags, project_counts.count_flagged_images(db)),
         ("Comments", said, comments.count_comments(db)),
@@ -302,14 +307,14 @@ def _draw_notes(db: Database) -> None:
         with column, _card(title):
             if count > len(rows):
                 st.caption(f"The newest {len(rows):,} of {count:,}.")
-            note_list.show(rows, title, token, frame.get_time_zone())
+            note_list.show(rows, title, token, get_time_zone())
 
 
 def _draw_file_problems(status_: dict[str, Any]) -> None:
     counts = {"missing image": status_["images_missing_in_all"], "skipped file": status_["files_kept_out_in_all"]}
     parts = [format_count(count, noun) for noun, count in counts.items() if count]
     if parts:
-        frame.draw_page_link("images", f"{' and '.join(parts)}: see Images", ":material/hide_image:")
+        draw_page_link("images", f"{' and '.join(parts)}: see Images", ":material/hide_image:")
 
 
 @contextmanager

@@ -5,13 +5,14 @@ from annotator.store.events import stored_events
 from annotator.store.labels import project_counts
 from annotator.store.runs import runs
 from annotator.ui.access import served_project
-from annotator.ui.shared import empty_notice, frame
+from annotator.ui.shared import empty_notice
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
     """Draw the Review page."""
-    frame.require_annotator_name()
+    require_annotator_name()
     if empty_notice.draw_if_empty(served_project.db()):
         return
     run = runs.load_current_run(served_project.db())

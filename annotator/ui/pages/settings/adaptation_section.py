@@ -6,7 +6,10 @@ from annotator.humanize import format_count, format_duration
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.store.networks.adapted_networks import AdaptedNetwork
-from annotator.ui.shared import frame, html_tables, widget_values
+from annotator.ui.shared import html_tables, widget_values
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_info, show_warning
+from annotator.ui.shared.page_access import build_fragment
 
 REFRESH_SECONDS = 2.0  # between two looks at what is under way
 
@@ -21,7 +24,7 @@ def draw(db: Database) -> None:
     is_at_work = bool(
         adaptation.get_running(db) or adaptation.get_request(db) or adapted_networks.get_next_backbone(db)
     )
-    frame.build_fragment(_draw_state, REFRESH_SECONDS if is_at_work else None)(db, is_at_work)
+    build_fragment(_draw_state, REFRESH_SECONDS if is_at_work else None)(db, is_at_work)
     _draw_networks(db)
 
 
@@ -37,7 +40,7 @@ def _draw_state(db: Database, was_at_work: bool) -> None:
         left = f", about {format_duration(state.seconds_left)} left" if state.seconds_left else ""
         of = f" ({state.done:,} of {state.of:,})" if state.of else ""
         share = min(state.done / state.of, 1.0) if state.of else 0.0
-        st.progress(share, frame.escape_markdown(f"{state.doing[:1].upper()}{state.doing[1:]}{of}{left}"))
+        st.progress(share, escape_markdown(f"{state.doing[:1].upper()}{state.doing[1:]}{of}{left}"))
         if st.button("Pause", disabled=wanted == "pause", help="Goes on from the last epoch.", key="adapt_pause"):
             adaptation.set_request(db, "pause")
             st.rerun()
@@ -53,7 +56,7 @@ def _draw_state(db: Database, was_at_work: bool) -> None:
     is_paused = adaptation.get_result(db).get("kind") == "paused"
     due = None if is_paused else adaptation.find_reason_to_readapt(db)
     if due is not None:
-        frame.show_info(due.sentence)
+        show_info(due.sentence)
     label = "Continue" if is_paused else "Adapt now" if due is None else "Adapt again"
     if second.button(label, key="adapt_run"):
         adaptation.set_request(db, "run")
@@ -65,12 +68,12 @@ def _draw_result(db: Database) -> None:
     result = adaptation.get_result(db)
     kind = result.get("kind")
     if kind == "error":
-        frame.show_warning(str(result.get("error", "")))
+        show_warning(str(result.get("error", "")))
     elif kind == "paused":
-        st.caption(frame.escape_markdown(f"Paused after epoch {result.get('epoch')} of {result.get('of')}."))
+        st.caption(escape_markdown(f"Paused after epoch {result.get('epoch')} of {result.get('of')}."))
     elif kind == "estimate":
         st.caption(
-            frame.escape_markdown(
+            escape_markdown(
                 f"About {format_duration(result['seconds'])} on {result['device']}: "
                 f"{format_duration(result['inputs_seconds'])} to prepare {format_count(result['images'], 'image')}, "
                 f"{format_duration(result['training_seconds'])} for {format_count(result['epochs'], 'epoch')}, and if "
@@ -78,7 +81,7 @@ def _draw_result(db: Database) -> None:
             )
         )
     elif kind == "adapted" and not result.get("in_use"):
-        st.caption(frame.escape_markdown(f"{result.get('name')} is not better beyond chance. It is kept but not used."))
+        st.caption(escape_markdown(f"{result.get('name')} is not better beyond chance. It is kept but not used."))
 
 
 def _draw_networks(db: Database) -> None:
@@ -93,7 +96,7 @@ def _draw_networks(db: Database) -> None:
         [_build_row(network, network.name == current) for network in networks], "Adapted networks, the oldest first"
     )
     st.caption(
-        frame.escape_markdown(
+        escape_markdown(
             f"To export one: annotator adapted {db.paths.project} NAME --export FOLDER. Mean AP: a linear head, on "
             "held-out images."
         )

@@ -11,7 +11,9 @@ from annotator.records import Class
 from annotator.store.classes import classes, name_texts
 from annotator.store.database.database import Database
 from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE
-from annotator.ui.shared import drafts, frame, widget_values
+from annotator.ui.shared import drafts, widget_values
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error
 from spmll.zero_shot.prompts import build_prompts
 
 SEPARATOR = "|"  # in no name of a class
@@ -24,9 +26,9 @@ def draw(db: Database) -> None:
     st.caption("Suggestions before the first training, guessed from the names alone. Your answers soon count more.")
     follows = widget_values.bind_setting("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
     wanted = st.toggle("Guess classes from their names", **follows)
-    st.caption(frame.escape_markdown(name_texts.describe_state(db)))
+    st.caption(escape_markdown(name_texts.describe_state(db)))
     if message := st.session_state.pop("names_told", ""):
-        st.success(frame.escape_markdown(message))
+        st.success(escape_markdown(message))
     known = classes.load_ordered_classes(db)
     if not known or not wanted or not name_texts.get_text_network(db):
         return
@@ -75,7 +77,7 @@ def _draw_texts(db: Database, known: Sequence[Class]) -> None:
         try:
             name_texts.set_texts(db, changes)
         except AnnotatorError as error:
-            frame.show_error(error)
+            show_error(error)
         else:
             _show_message("Saved. The worker guesses anew.")
 
@@ -92,7 +94,7 @@ def _draw_templates(db: Database) -> None:
             try:
                 name_texts.set_templates(db, text.split("\n"))
             except AnnotatorError as error:
-                frame.show_error(error)
+                show_error(error)
             else:
                 _show_message("Saved. The worker guesses anew.")
 

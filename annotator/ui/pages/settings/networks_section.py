@@ -7,7 +7,9 @@ from annotator.snapshot.network_table import NetworkRow, load_network_table
 from annotator.store.database.database import Database
 from annotator.store.networks import adapted_networks, configuration, machine_settings, network_comparisons
 from annotator.store.networks.network_comparisons import NetworkComparison
-from annotator.ui.shared import frame, html_tables
+from annotator.ui.shared import html_tables
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_warning
 from spmll.backbones import licenses
 
 
@@ -16,7 +18,7 @@ def draw(db: Database) -> None:
     rows = load_network_table(db)
     st.subheader("Network")
     st.caption(
-        frame.escape_markdown(
+        escape_markdown(
             f"Images are analyzed with {configuration.get_backbone(db)}. Compare another one on this project's answers "
             "first. Everybody can go on meanwhile, and nothing is deleted."
         )
@@ -31,7 +33,7 @@ def draw(db: Database) -> None:
     with st.expander("All networks"):
         html_tables.show([_build_row(row) for row in rows], "Networks")
         st.caption(
-            frame.escape_markdown(
+            escape_markdown(
                 "Speed is that of this machine, once measured. "
                 f"Any other network of timm, torchvision or open_clip: annotator backbone {db.paths.project} NAME"
             )
@@ -41,15 +43,15 @@ def draw(db: Database) -> None:
 def _draw_choice(db: Database, row: NetworkRow) -> None:
     hours = "" if row.hours is None else f"About {format_duration(row.hours * 3600)} for all images of this project. "
     download = "Its weights are downloaded first. " if row.is_here is False else ""
-    st.caption(frame.escape_markdown(f"{row.about} {download}{hours}".strip()))
+    st.caption(escape_markdown(f"{row.about} {download}{hours}".strip()))
     is_accepted = row.is_accepted or not row.binds
     if not is_accepted:
-        text = frame.escape_markdown(f"I accept the license of its weights: {row.licence_title}")
+        text = escape_markdown(f"I accept the license of its weights: {row.licence_title}")
         is_accepted = st.checkbox(text, key=f"accept_{row.licence}")
         link = f" [Its text]({row.licence_url})" if row.licence_url else ""
-        st.markdown(frame.escape_markdown(licenses.get_license(row.licence).sentence) + link)
+        st.markdown(escape_markdown(licenses.get_license(row.licence).sentence) + link)
     if row.lacking:
-        st.caption(frame.escape_markdown(f"It needs a library that is not installed. On the server: {row.lacking}"))
+        st.caption(escape_markdown(f"It needs a library that is not installed. On the server: {row.lacking}"))
         is_accepted = False
     is_wanted = row.name in network_comparisons.load_requested(db) or row.is_next
     first, second, third = st.columns(3)
@@ -83,7 +85,7 @@ def _draw_comparisons(db: Database) -> None:
     for name in (*([following] if following else []), *network_comparisons.load_requested(db)):
         what = "It is used when that is done." if name == following else "It is compared when that is done."
         first, second = st.columns([4, 1])
-        first.caption(frame.escape_markdown(f"Analyzing all images with {name}. {what}"))
+        first.caption(escape_markdown(f"Analyzing all images with {name}. {what}"))
         if second.button("Stop", key=f"network_stop_{name}"):
             adapted_networks.set_next_backbone(db, "") if name == following else network_comparisons.withdraw_request(
                 db, name
@@ -96,19 +98,17 @@ def _draw_comparisons(db: Database) -> None:
         if compared.name in (current, following):
             continue
         if compared.error:
-            frame.show_warning(compared.error)
+            show_warning(compared.error)
         else:
-            st.markdown(frame.escape_markdown(describe_comparison(compared)))
+            st.markdown(escape_markdown(describe_comparison(compared)))
         first, second = st.columns(2)
         kind = "primary" if compared.is_better else "secondary"
         if not compared.error and first.button(
-            f"Use {frame.escape_markdown(compared.name)}", key=f"network_use_{compared.name}", type=kind
+            f"Use {escape_markdown(compared.name)}", key=f"network_use_{compared.name}", type=kind
         ):
             adapted_networks.set_next_backbone(db, compared.name)
             st.rerun()
-        if second.button(
-            f"Delete features of {frame.escape_markdown(compared.name)}", key=f"network_remove_{compared.name}"
-        ):
+        if second.button(f"Delete features of {escape_markdown(compared.name)}", key=f"network_remove_{compared.name}"):
             network_comparisons.delete_network(db, compared.name)
             st.rerun()
 

@@ -10,7 +10,11 @@ from annotator.store.database.database import Database
 from annotator.store.networks import configuration
 from annotator.ui.access import served_project
 from annotator.ui.pages.settings import adaptation_section, class_names_section, networks_section, tagger_section
-from annotator.ui.shared import frame, widget_values
+from annotator.ui.shared import widget_values
+from annotator.ui.shared.annotator_name import require_annotator_name
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_errors
+from annotator.ui.shared.page_access import draw_page_link
 from spmll import catalog
 
 PROVIDER_EXAMPLE = {  # serving_modes.NEEDED, with what a provider gives for each
@@ -22,8 +26,8 @@ PROVIDER_EXAMPLE = {  # serving_modes.NEEDED, with what a provider gives for eac
 
 def page() -> None:
     """Draw the Settings page."""
-    with frame.show_errors():
-        by = frame.require_annotator_name()
+    with show_errors():
+        by = require_annotator_name()
         _draw_settings(by)
 
 
@@ -33,7 +37,7 @@ def _draw_settings(by: str) -> None:
     _draw_order(db)
 
     st.subheader("Autopilot")
-    frame.draw_page_link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
+    draw_page_link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
     st.caption("Optional. Autopilot plans with your times. The test stores no label.")
 
     st.subheader("Model")
@@ -48,9 +52,9 @@ def _draw_settings(by: str) -> None:
     tagger_section.draw(db, by)
 
     st.subheader("People")
-    frame.draw_page_link("members", "Members: who may do what", ":material/group:")
-    frame.draw_page_link("people", "People: how each answers", ":material/badge:")
-    frame.draw_page_link("assignment", "Assignment: who is asked what", ":material/assignment_ind:")
+    draw_page_link("members", "Members: who may do what", ":material/group:")
+    draw_page_link("people", "People: how each answers", ":material/badge:")
+    draw_page_link("assignment", "Assignment: who is asked what", ":material/assignment_ind:")
     _draw_login_help(served_project.public_url() or "https://labels.example.org")
 
     st.caption("Auto-accept is on the Certificate page.")
@@ -89,7 +93,7 @@ def _draw_order(db: Database) -> None:
 
     def choose(name: str) -> None:
         query_order.set_default(db, name)
-        st.toast(frame.escape_markdown(f"Default order: {query_order.QUERY_ORDERS[name].title}."))
+        st.toast(escape_markdown(f"Default order: {query_order.QUERY_ORDERS[name].title}."))
 
     chosen = st.selectbox(
         "Default order of images on the Annotate page",
@@ -120,14 +124,14 @@ def _draw_method(db: Database) -> None:
     )
     method, changed = known[chosen], configuration.get_parameters(db) if chosen == configuration.get_method(db) else {}
     values = ", ".join(
-        f"**{frame.escape_markdown(f'{name} = {configuration.format_value(changed[name])}')}**"
+        f"**{escape_markdown(f'{name} = {configuration.format_value(changed[name])}')}**"
         if name in changed
-        else frame.escape_markdown(f"{name} = {configuration.format_value(default)}")
+        else escape_markdown(f"{name} = {configuration.format_value(default)}")
         for name, default in method.defaults.items()
     )
     st.markdown(f"{method.assumes} [{configuration.describe_method_source(chosen)}]({method.url})")
     if method.needs_description:
-        st.caption(frame.escape_markdown(f"Needs {method.needs_description}."))
+        st.caption(escape_markdown(f"Needs {method.needs_description}."))
     with st.expander("For experts"):
         st.markdown(f"Parameters: {values or 'none'}.")
         if method.defaults:
@@ -142,4 +146,4 @@ def _choose_method(db: Database, name: str) -> None:
     except AnnotatorError as error:
         raise AnnotatorError(f"{error} Until then trainings use {configuration.get_method(db)}.") from error
     jobs.request_training(db)
-    st.toast(frame.escape_markdown(f"The next training uses {name}."))
+    st.toast(escape_markdown(f"The next training uses {name}."))

@@ -9,7 +9,10 @@ from annotator.store.database.database import Database
 from annotator.store.runs import tagging_state
 from annotator.store.runs.source_record import SourceRecord, load_source_records
 from annotator.store.runs.tagging_state import TaggingRequest, TaggingState
-from annotator.ui.shared import frame, html_tables
+from annotator.ui.shared import html_tables
+from annotator.ui.shared.markdown_text import escape_markdown
+from annotator.ui.shared.message_boxes import show_error, show_warning
+from annotator.ui.shared.page_access import build_fragment
 
 REFRESH_SECONDS = 2.0  # between two looks at what is under way
 
@@ -19,7 +22,7 @@ def draw(db: Database, by: str) -> None:
     st.subheader("Tagger")
     st.caption("A vision-language model on your machine says which classes each image shows. Its word is a suggestion.")
     is_at_work = bool(tagging_state.get_running(db) or tagging_state.get_request(db))
-    frame.build_fragment(_draw_state, REFRESH_SECONDS if is_at_work else None)(db, by, is_at_work)
+    build_fragment(_draw_state, REFRESH_SECONDS if is_at_work else None)(db, by, is_at_work)
     _draw_track_record(load_source_records(db))
 
 
@@ -43,20 +46,20 @@ def _draw_state(db: Database, by: str, was_at_work: bool) -> None:
 def _draw_progress(state: TaggingState) -> None:
     left = f", {format_duration(state.seconds_left)} left" if state.seconds_left else ""
     words = f"{state.model}: {state.done:,} of {state.of:,} images, {state.per_minute:,.0f} a minute{left}"
-    st.progress(min(state.done / state.of, 1.0) if state.of else 0.0, frame.escape_markdown(words))
+    st.progress(min(state.done / state.of, 1.0) if state.of else 0.0, escape_markdown(words))
     if state.without:
-        st.caption(frame.escape_markdown(f"{format_count(state.without, 'question')} stayed without an answer."))
+        st.caption(escape_markdown(f"{format_count(state.without, 'question')} stayed without an answer."))
     if state.error:
-        frame.show_warning(state.error)
+        show_warning(state.error)
 
 
 def _draw_result(db: Database) -> None:
     result = tagging_state.get_result(db)
     if result.get("error"):
-        frame.show_warning(str(result["error"]))
+        show_warning(str(result["error"]))
     elif result:
         done = format_count(int(result.get("images", 0)), "image")
-        st.caption(frame.escape_markdown(f"The last time {result.get('name', '')} said something of {done}."))
+        st.caption(escape_markdown(f"The last time {result.get('name', '')} said something of {done}."))
 
 
 def _draw_form(db: Database, by: str) -> None:
@@ -72,10 +75,10 @@ def _draw_form(db: Database, by: str) -> None:
         try:
             server = ChatServer(url)
         except AnnotatorError as error:
-            frame.show_error(error)
+            show_error(error)
             return
         if not (server.is_local or may_leave):
-            frame.show_error("Images would leave this machine. Tick that they may.")
+            show_error("Images would leave this machine. Tick that they may.")
             return
         tagging_state.set_request(db, TaggingRequest(url, model, may_leave, by))
         st.rerun()

@@ -2,14 +2,15 @@
 
 from annotator.store.classes import classes
 from annotator.ui.access import served_project
-from annotator.ui.shared import empty_notice, frame
+from annotator.ui.shared import empty_notice
+from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.class_form import draw_first_form
 from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
     """Draw the Speed test page, or the form that adds classes."""
-    frame.require_annotator_name()
+    require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()
         return

@@ -4,6 +4,7 @@ Stage 1: confident predictions of the weak view teach the strong one. Stage 2: e
 present are attracted within and repelled between classes.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,11 +32,24 @@ PUBLISHED_RECIPE = TrainingRecipe(
 PATIENCE_EPOCHS = 8  # epochs without a new best before the published code ends a stage
 
 
+@dataclass(eq=False, repr=False)
 class LAGC(Method):
     """Label-aware global consistency, with some defaults for a CPU.
 
     On a frozen backbone, views are precomputed and reduced to `width` channels, to avoid 140 million weights.
     `published` recipes train end to end without reduction or normalization.
+
+    Args:
+        threshold_first: Probability of assumed presence in stage 1.
+        threshold_second: The same in stage 2.
+        first: Share of epochs in stage 1.
+        weight_plc: Weight of view agreement.
+        weight_lac: Weight of the embedding contrast.
+        queue: Number of kept cells.
+        average_decay: Of weight averages, 0 for none.
+        average_warm_up: Start with a smaller decay, for short trainings.
+        width: Decoder channels, 0 for the map's.
+        form: "code" or "paper" (lagc_losses.py).
     """
 
     name = "lagc"
@@ -72,44 +86,26 @@ class LAGC(Method):
     )
     plain_pixels = True  # the published code hands pixels in [0, 1] to a backbone that was trained on normalised ones
 
-    def __init__(
-        self,
-        threshold_first: float = 0.6,
-        threshold_second: float = 0.9,
-        first: float = 0.5,
-        weight_plc: float = 1.0,
-        weight_lac: float = 1.0,
-        temperature: float = 0.5,
-        queue: int = 512,
-        projection: int = 128,
-        average_decay: float = 0.9997,
-        average_warm_up: bool = True,
-        width: int = 256,
-        form: str = "code",
-    ):
-        """Store the constants, sizes and form of the losses.
+    threshold_first: float = 0.6
+    threshold_second: float = 0.9
+    first: float = 0.5
+    weight_plc: float = 1.0
+    weight_lac: float = 1.0
+    temperature: float = 0.5
+    queue: int = 512
+    projection: int = 128
+    average_decay: float = 0.9997
+    average_warm_up: bool = True
+    width: int = 256
+    form: str = "code"
 
-        Args:
-            threshold_first: Probability of assumed presence in stage 1.
-            threshold_second: The same in stage 2.
-            first: Share of epochs in stage 1.
-            weight_plc: Weight of view agreement.
-            weight_lac: Weight of the embedding contrast.
-            queue: Number of kept cells.
-            average_decay: Of weight averages, 0 for none.
-            average_warm_up: Start with a smaller decay, for short trainings.
-            width: Decoder channels, 0 for the map's.
-            form: "code" or "paper" (lagc_losses.py).
-        """
-        check_fractions(threshold_first=threshold_first, threshold_second=threshold_second, first=first)
-        check_fractions(average_decay=average_decay)
-        check_non_negative(weight_plc=weight_plc, weight_lac=weight_lac, queue=queue, width=width)
-        check_positive(temperature=temperature, projection=projection)
-        self.threshold_first, self.threshold_second, self.first = threshold_first, threshold_second, first
-        self.weight_plc, self.weight_lac, self.temperature = weight_plc, weight_lac, temperature
-        self.queue, self.projection = queue, projection
-        self.average_decay, self.average_warm_up, self.width = average_decay, average_warm_up, width
-        self.form = check_choice("form", form, LOSS_FORMS)
+    def __post_init__(self):
+        """Validate constants, sizes and form."""
+        check_fractions(threshold_first=self.threshold_first, threshold_second=self.threshold_second, first=self.first)
+        check_fractions(average_decay=self.average_decay)
+        check_non_negative(weight_plc=self.weight_plc, weight_lac=self.weight_lac, queue=self.queue, width=self.width)
+        check_positive(temperature=self.temperature, projection=self.projection)
+        check_choice("form", self.form, LOSS_FORMS)
 
     def criterion(self) -> AssumeNegative:
         """Return the assume-negative loss alone."""
