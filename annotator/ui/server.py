@@ -66,7 +66,7 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
         remove_leftover_uploads(served_project.db())
-        watch, ahead = WorkerWatch(served_project.db()), ReadAhead(served_project.db())
+        watch, ahead = WorkerWatch(served_project.db(), access.taggers), ReadAhead(served_project.db())
         ending = Shutdown()
         ending.add_step(watch.stop)
         ending.add_step(get_import_runner(served_project.db()).stop)
