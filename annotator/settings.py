@@ -12,6 +12,7 @@ DEFAULT_ORDER = "random"  # query order of single images: the images labeled fir
 LEFT_OUT_SETTING = "left_out"  # the setting that lists what the last training could not use
 
 IMPORT_ANNOTATOR = "import"  # the annotator named on decisions that came from a file
+TAGGER_KEY_VARIABLE = "ANNOTATOR_TAGGER_KEY"  # one of its own, so that no key of another program is sent
 
 MIN_IMAGES_FOR_FIRST_RUN = 20  # labeled images before the worker trains by itself: with fewer, suggestions mislead
 MIN_HEATMAP_POSITIVES = 20  # positives of a class below which its heat maps are marked as early

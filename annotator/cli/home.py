@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from annotator import settings
-from annotator.cli.options import format_examples
+from annotator.cli.options import TaggerUrls, format_examples
 from annotator.cli.printing import show_progress
 from annotator.cli.project import AuthMode, LogFormat
 from annotator.errors import AnnotatorError
@@ -61,6 +61,7 @@ def home(
             show_default=False,
         ),
     ] = "",
+    tagger_url: TaggerUrls = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
 ) -> None:
     """Serve several projects: a start page, and each project below it, /birds/, in a process of its own.
@@ -76,7 +77,9 @@ def home(
     set_private_umask()
     if auth != AuthMode.local and not url:
         raise AnnotatorError(f"--auth {auth.value} needs --url, the address that people type for the start page.")
-    reached = parse_access(auth.value, port, url=url, trusted_proxies=behind, provider=oidc)
+    reached = parse_access(
+        auth.value, port, url=url, trusted_proxies=behind, provider=oidc, tagger_urls=tagger_url or ()
+    )
     paths = _choose_folders(paths)
     places = prepare_projects(paths, port)
     if caddyfile:

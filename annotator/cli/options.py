@@ -17,6 +17,14 @@ if TYPE_CHECKING:  # the formats would delay every command
 ProjectArgument = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 AnnotatorOption = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
+TaggerUrls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tagger-url",
+        metavar="URL",
+        help="A server that Settings may ask about images, VARIABLE=URL with a key; may be repeated.",
+    ),
+]
 MethodName = Annotated[
     str | None, typer.Option("--method", metavar="NAME", help="Training method; annotator methods lists them.")
 ]

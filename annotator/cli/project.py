@@ -8,7 +8,7 @@ import typer
 
 from annotator import settings
 from annotator.cli.backbones import AcceptLicense, make_license_prompt
-from annotator.cli.options import CommasOption, MethodName, ProjectArgument, ReadingFile, format_examples
+from annotator.cli.options import CommasOption, MethodName, ProjectArgument, ReadingFile, TaggerUrls, format_examples
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_by_reason, show_progress
 from annotator.humanize import format_count
 
@@ -182,6 +182,7 @@ def serve(
     oidc: Annotated[
         Path | None, typer.Option(help="TOML file: client_id, client_secret, server_metadata_url of the provider.")
     ] = None,
+    tagger_url: TaggerUrls = None,
     log: Annotated[LogFormat, typer.Option(help="How the server logs; json: one object a line.")] = LogFormat.text,
 ) -> None:
     """Start the app and its worker on this machine. Ctrl+C stops both; nothing is lost.
@@ -193,7 +194,7 @@ def serve(
     from annotator.ui.server import serve as run
 
     set_private_umask()
-    reached = parse_access(auth.value, port, host, url, behind, oidc)
+    reached = parse_access(auth.value, port, host, url, behind, oidc, tagger_url or ())
     run(project, reached, browser=browser, new_secret=new_secret, json_log=log == LogFormat.json)
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -16,9 +16,10 @@ from annotator.cli.printing import escape_unprintable, print_result, show_progre
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count, format_duration
 from annotator.process_stop import STOP_SIGNALS, watch_parent
-from annotator.settings import get_login_name
+from annotator.settings import TAGGER_KEY_VARIABLE, get_login_name
 
-KEY_VARIABLE = "ANNOTATOR_TAGGER_KEY"  # one of its own: a key of somebody else's server must not be sent to this one
+if TYPE_CHECKING:
+    from annotator.store.database.database import Database
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -37,7 +38,7 @@ def tag(
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the predictions [default: the model's].")] = "",
     key_from: Annotated[
         str, typer.Option(metavar="VARIABLE", help="The environment variable that holds the server's key.")
-    ] = KEY_VARIABLE,
+    ] = TAGGER_KEY_VARIABLE,
     images_may_leave: Annotated[
         bool, typer.Option("--images-may-leave", help="The server may be on another machine.")
     ] = False,
@@ -69,8 +70,8 @@ def tag(
     if watched:
         watch_parent(stop.set)  # exits as by a kill, after which the same command goes on
     set_private_umask()
-    db, given = Database(project), os.environ.get(key_from, "")
-    if key_from != KEY_VARIABLE and not given:
+    db, given = Database(project), os.environ.get(key_from, "").strip() if key_from else ""
+    if key_from not in ("", TAGGER_KEY_VARIABLE) and not given:
         raise AnnotatorError(f"The environment has no variable {key_from}, which should hold the key of the server.")
     server = ChatServer(url, given, timeout)
     if given and not server.is_local and not url.lower().startswith("https:"):
@@ -91,7 +92,7 @@ def tag(
                 left = f", {format_duration(state.seconds_left)} left" if state.seconds_left else ""
                 show(state.done, state.of, f"{state.per_minute:.0f} images a minute{left}")
 
-            outcome = tag_images(db, server, options, get_login_name(), tell, stop)
+            outcome = tag_images(db, server, options, _find_requester(db, watched), tell, stop)
     except AnnotatorError as error:
         if watched:
             tagging_state.set_result(db, {"name": options.name, "error": str(error), "at": time.time()})
@@ -122,6 +123,14 @@ def tag(
     if outcome.is_stopped:
         sys.stdout.flush()
         os._exit(0 if watched else 130)  # threads that still wait for the server would hold the process up
+
+
+def _find_requester(db: "Database", watched: bool) -> str:
+    """Return who asked for the predictions: on the Settings page, else on this terminal."""
+    from annotator.store.runs import tagging_state
+
+    request = tagging_state.get_request(db) if watched else None
+    return request.by if request else get_login_name()
 
 
 def _confirm_sending(url: str, watched: bool) -> bool:

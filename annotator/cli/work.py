@@ -1,5 +1,6 @@
 """The commands that script the work of annotators and the worker: embed, train, decide, undo."""
 
+import os
 import sys
 import uuid
 from enum import StrEnum
@@ -9,6 +10,7 @@ import typer
 
 from annotator.cli.options import AsJson, MethodName, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
+from annotator.errors import combine_problems
 from annotator.humanize import format_count, format_duration
 from annotator.records import STATES, Decision
 from annotator.settings import get_login_name
@@ -29,13 +31,20 @@ def worker(
     project: ProjectArgument,
     once: Annotated[bool, typer.Option("--once", help="Analyze new images, train once, and exit.")] = False,
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
+    tagger_url: Annotated[list[str] | None, typer.Option("--tagger-url", hidden=True)] = None,
+    listed_taggers_only: Annotated[bool, typer.Option("--listed-taggers-only", hidden=True)] = False,
 ) -> None:
     """Run the worker, which trains in the background, or train once. The app starts its own worker."""
+    from annotator.exchange.tagging.allowed_taggers import AllowedTaggers, parse_taggers
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.worker.process import run_worker
 
     set_private_umask()
-    run = run_worker(project, once=once, watched=watched)
+    problems: list[str] = []
+    taggers = AllowedTaggers(parse_taggers(tagger_url or (), os.environ, problems), listed_taggers_only)
+    if problems:
+        raise combine_problems("The worker cannot run like this:", problems)
+    run = run_worker(project, once=once, watched=watched, taggers=taggers)
     if run:
         print(
             f"Run {run.id}: {run.method}, {format_count(run.epochs, 'epoch')} in {run.seconds:.2f} s; probabilities of "

@@ -24,7 +24,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
-from annotator.roles import Role
 from annotator.settings import DEFAULT_PORT, get_login_name
 from annotator.store.database.database import checkpoint_wal
 from annotator.store.disk.file_permissions import write_private
@@ -66,7 +65,7 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
         remove_leftover_uploads(served_project.db())
-        watch, ahead = WorkerWatch(served_project.db()), ReadAhead(served_project.db())
+        watch, ahead = WorkerWatch(served_project.db(), access.taggers), ReadAhead(served_project.db())
         ending = Shutdown()
         ending.add_step(watch.stop)
         ending.add_step(get_import_runner(served_project.db()).stop)
@@ -165,7 +164,7 @@ def serve(
     served_project.db().set_setting("served_at", access.address)
     served_project.db().set_setting("served_run", run)
     served_project.db().set_setting(SERVED_TO_TEAM_SETTING, access.is_team)
-    owner = _ensure_owner() if access.is_team else None
+    owner = members.ensure_owner(served_project.db(), get_login_name()) if access.is_team else None
     key = served_project.tokens().create_key(run, seconds=None, member_id=owner.id if owner else None)
     link = build_key_url(access.address, key)
     opener = paths.opener_page if browser and has_desktop() else None
@@ -187,17 +186,6 @@ def _limit_memory_arenas() -> None:
     """Limit glibc to two heaps, because per-thread heaps make memory grow for an hour."""
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another system, or another C library
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
-
-
-def _ensure_owner() -> Member:
-    """Return the first owner, by default the person who started the server."""
-    db = served_project.db()
-    if owner := members.find_owner(db):
-        return owner
-    name = get_login_name()
-    known = [member for member in members.load_members(db) if member.name == name]
-    change = members.set_role if known else members.add
-    return change(db, name, Role.OWNER, by=f"annotator serve, started by {name}")
 
 
 def find_free_port(first: int) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
 from annotator.process_stop import STOP_SIGNALS, watch_parent
 from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.records import Run
@@ -52,7 +53,9 @@ WATCHED_EXIT_TIMEOUT_SECONDS = 1.5  # the same when the app has ended, which has
 class Worker:
     """The only worker of a project."""
 
-    def __init__(self, project: Path, scoring: "ScoringFunction | None" = None):
+    def __init__(
+        self, project: Path, scoring: "ScoringFunction | None" = None, taggers: AllowedTaggers = LOCAL_TAGGERS
+    ):
         """Take the worker lock and clean up after a killed worker.
 
         Raises AlreadyRunning, AnnotatorError.
@@ -80,7 +83,8 @@ class Worker:
         self.appearance_measurer = AppearanceMeasurer(self.context)
         self.near_duplicate_finder = NearDuplicateFinder(self.context)
         self.event_refresher = EventRefresher(self.context)
-        self.adaptation_starter, self.tagger_starter = AdaptationStarter(self.context), TaggerStarter(self.context)
+        self.adaptation_starter = AdaptationStarter(self.context)
+        self.tagger_starter = TaggerStarter(self.context, taggers)
         self._map_maker = Mapmaker()
         self.context.report_state("starting")
         jobs.requeue_interrupted(self.db)
@@ -249,18 +253,24 @@ def _run_as_worker(
 
 
 def run_worker(
-    project: Path, *, once: bool = False, watched: bool = False, scoring: "ScoringFunction | None" = None
+    project: Path,
+    *,
+    once: bool = False,
+    watched: bool = False,
+    scoring: "ScoringFunction | None" = None,
+    taggers: AllowedTaggers = LOCAL_TAGGERS,
 ) -> Run | None:
     """Run a project's worker until SIGTERM, SIGINT or, if `watched`, the end of stdin.
 
     Args:
         once: Embed, train, publish, then return the run.
         scoring: None scores in this process.
+        taggers: Tagger servers that pages may request.
 
     Raises AlreadyRunning, AnnotatorError.
     """
     try:
-        worker = Worker(project, scoring)
+        worker = Worker(project, scoring, taggers)
     except AlreadyRunning:
         if watched:  # the app tries again later and needs no message
             raise SystemExit(BUSY_EXIT_STATUS) from None

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ import pytest
 from harness.served import until
 from harness.tagger_server import COLORS, Model, served_model
 from PIL import Image
-from test_certificate_page import fine, shown, words
+from streamlit.testing.v1 import AppTest
+from test_certificate_page import SCRIPT, fine, shown, words
 
 from annotator.errors import AnnotatorError
 from annotator.exchange import project_setup
 from annotator.exchange.tagging import tagging_run
+from annotator.exchange.tagging.allowed_taggers import AllowedTaggers, Tagger, parse_taggers
 from annotator.exchange.tagging.chat_server import ChatServer
 from annotator.exchange.tagging.questions import ClassGroup, parse_answer
 from annotator.exchange.tagging.tagging_run import TaggingOptions, tag_images
@@ -30,6 +33,8 @@ from annotator.store.labels import decisions, project_counts
 from annotator.store.runs import prediction_sources, tagging_state
 from annotator.store.runs.source_record import load_source_records
 from annotator.store.runs.tagging_state import TaggingRequest
+from annotator.ui.access import served_project
+from annotator.ui.access.serving_modes import build_local_access
 from annotator.worker.duties.tagger_starter import TaggerStarter
 from annotator.worker.features.worker_context import WorkerContext
 
@@ -291,6 +296,130 @@ def test_tagging_request_and_result_are_stored_and_an_invalid_request_is_ignored
     assert json.dumps(tagging_state.get_result(colored))
 
 
+def test_error_messages_of_a_server_that_repeats_the_key_show_stars_in_place_of_it(colored, model, monkeypatch):
+    url, seer = model
+    key = 'sk-"7/\\x'
+    monkeypatch.setattr(tagging_run, "MAX_TRIES", 1)
+    monkeypatch.setattr(tagging_run, "MAX_FAILURES_IN_A_ROW", 2)
+    server = ChatServer(url, key)
+    for said in (
+        json.dumps({"error": {"message": f"the key {key} has no credit"}}),
+        json.dumps({"error": {"message": f"the key {key} has no credit"}}).replace("sk-", "\\u0073k-"),
+        json.dumps({"error": {"headers": {"authorization": f"Bearer {key}"}}}),
+        f"<html>Authorization: Bearer {key}</html>",
+        f"{'x' * 295} {key}",
+    ):
+        seer.does = lambda number, said=said: (403, said)
+        error = tag_images(colored, server, options(jobs=1), "ann").error
+        tagging_state.set_result(colored, {"error": error})
+        assert "it answers 403" in error and "sk-" not in error and json.dumps(key)[1:-1] not in error, said
+    seer.does = lambda number: f"raw HTTP/9 {key}"
+    error = tag_images(colored, server, options(jobs=1), "ann").error
+    assert "the connection failed" in error and "***" in error and key not in error
+    seer.names = [f"seer {key}"]
+    with pytest.raises(AnnotatorError, match=r"seer \*\*\*"):
+        tag_images(colored, server, options(model="sere"), "ann")
+    stored = b"".join(path.read_bytes() for path in colored.paths.project.glob("project.db*"))
+    assert b"it answers 403" in stored and b"sk-" not in stored
+
+
+@pytest.mark.parametrize("key", ["sk-7\n", "sk-7\r\nX-Evil: 1", "sk 7", "sk-\u00e9", "sk-\u2026"])
+def test_key_that_a_header_cannot_carry_is_refused_without_being_shown(key):
+    with pytest.raises(AnnotatorError, match="Correct the environment variable") as error:
+        ChatServer("http://127.0.0.1:1/v1", key)
+    assert "sk" not in str(error.value)
+
+
+LISTED = "https://api.example.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "found"),
+    [
+        ([], {"ANNOTATOR_TAGGER_KEY": "k"}, []),
+        ([LISTED], {}, [(LISTED, "")]),
+        ([LISTED], {"ANNOTATOR_TAGGER_KEY": "k"}, [(LISTED, "ANNOTATOR_TAGGER_KEY")]),
+        ([f"MY_KEY={LISTED}"], {"MY_KEY": "m", "ANNOTATOR_TAGGER_KEY": "k"}, [(LISTED, "MY_KEY")]),
+        (
+            [f"ANNOTATOR_TAGGER_KEY={LISTED}", "http://10.0.0.5/v1"],
+            {"ANNOTATOR_TAGGER_KEY": "k"},
+            [(LISTED, "ANNOTATOR_TAGGER_KEY"), ("http://10.0.0.5/v1", "")],
+        ),
+        ([LISTED, "http://10.0.0.5/v1"], {}, [(LISTED, ""), ("http://10.0.0.5/v1", "")]),
+        ([LISTED, "http://10.0.0.5/v1"], {"ANNOTATOR_TAGGER_KEY": "k"}, "belongs to one server"),
+        ([f"MY_KEY={LISTED}"], {}, "no variable MY_KEY"),
+        (["http://10.0.0.5/v1"], {"ANNOTATOR_TAGGER_KEY": "k"}, "not encrypted"),
+        ([LISTED, f"{LISTED}/"], {}, "given twice"),
+        (["ftp://x/v1"], {}, "no address of a server"),
+        (["http://me:secret@127.0.0.1:9/v1"], {}, "no address of a server"),
+        (["MY KEY=https://x/v1"], {}, "no address of a server"),
+    ],
+)
+def test_tagger_url_options_give_each_key_to_one_server(options, environment, found):
+    problems: list[str] = []
+    taggers = parse_taggers(options, environment, problems)
+    if isinstance(found, str):
+        assert len(problems) == 1 and found in problems[0] and "secret" not in problems[0]
+        return
+    assert problems == [] and [(tagger.url, tagger.key_variable) for tagger in taggers] == found
+    again = parse_taggers(AllowedTaggers(taggers).options, environment, problems)
+    assert (again, problems) == (taggers, []), "the worker gets the same list"
+
+
+def test_pages_may_choose_listed_taggers_and_on_a_personal_server_those_of_this_machine():
+    listed = (Tagger(LISTED, "MY_KEY"),)
+    personal, of_team = AllowedTaggers(listed), AllowedTaggers(listed, are_all_listed=True)
+    for allowed in (personal, of_team):
+        for url in (LISTED, f"{LISTED}/", "HTTPS://API.example.com:443/v1"):
+            assert allowed.find(url) == listed[0]
+        for url in (
+            "http://api.example.com/v1",
+            "https://api.example.com:444/v1",
+            "https://api.example.com/v2",
+            "https://api.example.com/v1/../v2",
+            "https://api.example.com.evil.example/v1",
+            "http://10.0.0.5/v1",
+            "http://169.254.169.254/latest",
+            "http://127.0.0.1.evil.example/v1",
+        ):
+            with pytest.raises(AnnotatorError, match=r"not an allowed tagger.*--tagger-url"):
+                allowed.find(url)
+    for url in ("http://127.0.0.1:11434/v1", "http://localhost:8000/v1", "http://[::1]/v1"):
+        assert personal.find(url) == Tagger(url)
+        with pytest.raises(AnnotatorError, match="not an allowed tagger"):
+            of_team.find(url)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("is_listed", [True, False], ids=["listed", "typed"])
+def test_worker_sends_the_tagger_key_to_its_own_server_only(colored, model, monkeypatch, is_listed):
+    url, seer = model
+    monkeypatch.setenv("ANNOTATOR_TAGGER_KEY", "sk-7")
+    problems: list[str] = []
+    listed = parse_taggers([url if is_listed else LISTED], os.environ, problems)
+    tagging_state.set_request(colored, TaggingRequest(url, "seer", False, "Ann"))
+    starter = TaggerStarter(WorkerContext(colored), AllowedTaggers(listed))
+    try:
+        until(lambda: starter.start_if_requested() or tagging_state.get_request(colored) is None, 60)
+    finally:
+        starter.stop_process()
+    assert problems == [] and tagging_state.get_result(colored)["error"] == ""
+    sent = {headers.get("Authorization") for headers in seer.headers}
+    assert sent == ({"Bearer sk-7"} if is_listed else {None})
+    assert [source.annotator for source in prediction_sources.load_sources(colored)] == ["Ann"]
+
+
+@pytest.mark.parametrize("may_leave", [True, False])
+def test_worker_of_a_team_asks_no_tagger_that_is_not_listed(colored, model, may_leave):
+    url, seer = model
+    tagging_state.set_request(colored, TaggingRequest(url, "seer", may_leave, "Ann"))
+    starter = TaggerStarter(WorkerContext(colored), AllowedTaggers((Tagger(LISTED),), are_all_listed=True))
+    starter.start_if_requested()
+    assert tagging_state.get_request(colored) is None
+    assert f"{url} is not an allowed tagger" in tagging_state.get_result(colored)["error"]
+    assert seer.asked == [] and tagging_state.get_running(colored) is None
+
+
 @pytest.mark.process
 def test_settings_page_requests_tagging_and_the_worker_starts_it(colored, model):
     url, _ = model
@@ -298,7 +427,8 @@ def test_settings_page_requests_tagging_and_the_worker_starts_it(colored, model)
     test.text_input(key="tagger_url").set_value("http://192.0.2.1/v1")
     fine(test.text_input(key="tagger_model").set_value("seer").run())
     fine(test.button(key="tagger_start").click().run())
-    assert "Images would leave this machine" in words(test) and tagging_state.get_request(colored) is None
+    assert "is not an allowed tagger. Allowed: servers of this machine." in words(test)
+    assert tagging_state.get_request(colored) is None
     fine(test.text_input(key="tagger_url").set_value(url).run())
     fine(test.button(key="tagger_start").click().run())
     assert "Waiting for the worker" in words(test)
@@ -312,10 +442,30 @@ def test_settings_page_requests_tagging_and_the_worker_starts_it(colored, model)
     assert "The last time seer said something of 12 images" in words(fine(shown(colored, "settings")))
 
 
+def test_settings_page_asks_before_images_leave_to_a_listed_tagger(colored):
+    access = replace(build_local_access(1), listed_taggers=(Tagger(LISTED),))
+    served_project.open_project(colored.paths.project)
+    served_project.configure_access(access)
+    try:
+        test = AppTest.from_string(SCRIPT.format("settings"), default_timeout=30)
+        test.session_state["name"] = "Ann"
+        fine(test.run())
+        assert test.text_input(key="tagger_url").value == LISTED
+        fine(test.text_input(key="tagger_model").set_value("seer").run())
+        fine(test.button(key="tagger_start").click().run())
+        assert "Images would leave this machine" in words(test) and tagging_state.get_request(colored) is None
+        fine(test.checkbox(key="tagger_leave").check().run())
+        fine(test.button(key="tagger_start").click().run())
+        assert tagging_state.get_request(colored) == TaggingRequest(LISTED, "seer", True, "Ann")
+    finally:
+        served_project._configured_access.clear()
+
+
 @pytest.mark.process
 def test_stop_on_the_settings_page_ends_the_tagger_and_keeps_its_predictions(colored, model):
     url, seer = model
-    seer.does = lambda number: time.sleep(0.2)
+    go_on = threading.Event()  # however long the page takes, images are left to ask about
+    seer.does = lambda number: None if number < 3 or go_on.wait(60) else "stall"
     tagging_state.set_request(colored, TaggingRequest(url, "seer", False, "ann"))
     starter = TaggerStarter(WorkerContext(colored))
     try:
@@ -326,6 +476,7 @@ def test_stop_on_the_settings_page_ends_the_tagger_and_keeps_its_predictions(col
         until(lambda: tagging_state.get_running(colored) is None, 60)
     finally:
         starter.stop_process()
+        go_on.set()
     assert tagging_state.get_request(colored) is None and len(seer.asked) < 12
     assert 2 <= sum(not np.isnan(found[0]) for found in scores(colored).values()) < 12
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
-from annotator.ui.access.access_keys import build_access_cookie
+from annotator.store.database.database import Database
+from annotator.ui.access.access_keys import build_access_cookie, build_name_cookie_name
 from annotator.ui.shared.navigation import PAGES
 
 if TYPE_CHECKING:
@@ -112,7 +113,12 @@ def sign_in_context(context: "BrowserContext", project: Path, address: str, name
     key, value = build_access_cookie(project, address)
     context.add_cookies([{"name": key, "value": value, "url": address}])
     if name is not None:
-        context.add_cookies([{"name": "annotator_name", "value": name, "url": address}])
+        set_name_cookie(context, project, address, name)
+
+
+def set_name_cookie(context: "BrowserContext", project: Path, address: str, name: str) -> None:
+    """Set the annotator's name in this project."""
+    context.add_cookies([{"name": build_name_cookie_name(Database(project)), "value": name, "url": address}])
 
 
 def open_by_menu(page: "Page", title: str) -> None:

@@ -96,6 +96,9 @@ def play(
         hand = Hand(page)
         make = make_by_mouse if mouse else make_by_keyboard
         make(hand, home, names)
+        expect(page.get_by_label("Your name")).to_be_focused(timeout=STARTS)
+        hand.type("Ann")
+        hand.press("Enter")
         page.locator(".stage img[data-image]").first.wait_for(timeout=STARTS)
         db = Database(home / PROJECTS / PHOTOS.name)
         book, address = book_of(db, labels), page.evaluate("location.origin")

@@ -21,7 +21,8 @@ class Model:
 
     Attributes:
         does: Called for each chat completion after the colours, with its number from 0; returns None to answer rightly,
-            or what to do: an HTTP status, "cut", "stall", or the text of the answer.
+            or what to do: an HTTP status, a status with a body, "cut", "stall", "raw ..." for a line that is not HTTP,
+            or the text of the answer.
         refuses: Names of fields of a request that the server answers with 400.
         sees: Whether it looks at pictures.
         tokens: Whether it gives log probabilities.
@@ -83,6 +84,11 @@ class Handler(BaseHTTPRequestHandler):
         elif does == "cut":
             self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{")
             self.close_connection = True
+        elif isinstance(does, str) and does.startswith("raw "):
+            self.wfile.write(does.removeprefix("raw ").encode() + b"\r\n")
+            self.close_connection = True
+        elif isinstance(does, tuple):
+            self._send(does[0], does[1].encode(), {})
         elif isinstance(does, int):
             self._answer(does, {"error": {"message": "not now"}}, {"retry-after": "0.05"})
         else:
@@ -106,12 +112,14 @@ class Handler(BaseHTTPRequestHandler):
         return {"content": content}
 
     def _answer(self, status: int, value: dict, headers: dict[str, str] | None = None) -> None:
-        content = json.dumps(value).encode()
+        self._send(status, json.dumps(value).encode(), headers or {})
+
+    def _send(self, status: int, content: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, text in {
             "content-type": "application/json",
             "content-length": str(len(content)),
-            **(headers or {}),
+            **headers,
         }.items():
             self.send_header(name, text)
         self.end_headers()

@@ -9,7 +9,7 @@ import pytest
 from conftest import CLASSES
 from harness.browser import open_by_menu, sign_in_context
 from harness.person import decided, looked, on_screen, open_page, served_photos, wait_for_picture, wait_until_saved
-from harness.served import PAGES_ALONE, Served, until
+from harness.served import PAGES_ALONE, Served, serving, until
 from playwright.sync_api import expect
 
 from annotator.exchange.project_setup import set_up_project
@@ -50,6 +50,34 @@ def test_annotator_name_is_requested_once_and_survives_a_reload(browser, many):
     page.keyboard.press("1")
     wait_until_saved(page, 1)
     assert len(decided(many, "Nora Nys")) == 1
+
+
+def test_name_typed_in_one_project_is_a_proposal_in_others_on_this_host_and_changes_nobody_there(
+    browser, many, project
+):
+    context = browser.new_context()
+    sign_in_context(context, many.project, many.address, "Lena")
+    page = context.new_page()
+    page.goto(f"{many.address}/annotate")
+    wait_for_picture(page)
+    with serving(project) as other:
+        sign_in_context(context, other.project, other.address)
+        page.goto(f"{other.address}/annotate")
+        field = page.get_by_label("Your name")
+        expect(field).to_have_value("Lena", timeout=60_000)
+        field.fill("root")
+        page.get_by_role("button", name="Start").click()
+        wait_for_picture(page)
+        page.reload()
+        wait_for_picture(page)
+        page.keyboard.press("1")
+        wait_until_saved(page, 1)
+        assert len(decided(other, "root")) == 1
+    page.goto(f"{many.address}/annotate")
+    wait_for_picture(page)
+    page.keyboard.press("1")
+    wait_until_saved(page, 1)
+    assert len(decided(many, "Lena")) == 1 and decided(many, "root") == []
 
 
 def test_pages_send_no_request_to_other_hosts(browser, many):

@@ -28,11 +28,14 @@ from annotator.store.labels import answer_mode
 from annotator.store.upkeep import consistency
 from annotator.store.upkeep.restoring import restore
 from annotator.ui.home import hosted_projects
-from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
+from annotator.ui.home.project_creator import CreatedProject, NewProjectOptions, ProjectCreator
+from annotator.ui.home.visitors import Visitor
 from annotator.ui.shared.work import last_export
 from annotator.ui.shared.work.export_runner import ExportRequest, get_export_runner
 
 pytestmark = pytest.mark.process
+
+ME = Visitor([], is_team=False)
 
 
 @pytest.fixture
@@ -81,17 +84,19 @@ import os, sys
 from pathlib import Path
 from annotator.store.images import registration
 from annotator.store.labels import answer_mode as answering
-from annotator.ui.home.project_creator import ProjectCreator, NewProjectOptions
+from annotator.ui.home.project_creator import CreatedProject, NewProjectOptions, ProjectCreator
+from annotator.ui.home.visitors import Visitor
 
 registration.FILES_PER_TRANSACTION = 5
+ME = Visitor([], is_team=False)
 
 class Dying(ProjectCreator):
     def _report_progress(self, done, of):
         if done == 13:
             os.kill(os.getpid(), 9)
 
-making = Dying(lambda project, by: "")
-making.start(NewProjectOptions(Path(sys.argv[1]), Path(sys.argv[2]), "fox", "split", None, answering.MODE_ONE), "")
+making = Dying(lambda project, visitor: CreatedProject("", ""))
+making.start(NewProjectOptions(Path(sys.argv[1]), Path(sys.argv[2]), "fox", "split", None, answering.MODE_ONE), ME)
 making._thread.join()
 """
 
@@ -101,8 +106,8 @@ def test_killed_project_creation_is_listed_and_can_be_finished_or_removed(person
     for name in ("birds", "other", "cancelled"):
         killed = subprocess.run([sys.executable, "-P", "-c", MAKES, folder / name, photos], check=False)
         assert killed.returncode == -signal.SIGKILL and (folder / name).is_dir()
-    making = ProjectCreator(lambda project, by: "")
-    making.start(NewProjectOptions(folder / "cancelled", photos, "fox", "split", None, answer_mode.MODE_ONE), "")
+    making = ProjectCreator(lambda project, visitor: CreatedProject("", ""))
+    making.start(NewProjectOptions(folder / "cancelled", photos, "fox", "split", None, answer_mode.MODE_ONE), ME)
     making.stop()
     assert "Cancelled" in making.state.error and not (folder / "cancelled").exists()
     with start_page(person) as (_, asking):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from harness.browser import set_name_cookie
 from harness.contexts import Contexts
 from harness.person import (
     decided,
@@ -159,7 +160,7 @@ def test_unsent_decision_keeps_its_annotator_after_a_name_change(browser: Contex
     expect(page.locator(".foot")).to_contain_text("1 unsent")
     page.route("**/api/decisions", lambda route: route.abort())
     page.context.set_offline(False)
-    page.context.add_cookies([{"name": "annotator_name", "value": "Jon", "url": served.address}])
+    set_name_cookie(page.context, served.project, served.address, "Jon")
     page.reload()
     wait_for_picture(page)
     page.unroute("**/api/decisions")

@@ -139,6 +139,21 @@ def test_new_member_does_not_get_the_name_of_an_earlier_annotator(db):
     assert members.sign_in_by_provider(db, CLAIMS).name == "Ann Lee 2"
 
 
+def test_nobody_gets_the_name_of_imported_labels(db):
+    for name in ("import", " Import"):
+        with pytest.raises(AnnotatorError, match="annotator of imported labels"):
+            members.add(db, name, "annotator", "test")
+    assert members.sign_in_by_provider(db, CLAIMS | {"name": "import"}).name == "import 2"
+
+
+def test_added_member_with_a_subject_is_recognised_at_the_login_provider(db):
+    subject = members.build_subject(CLAIMS)
+    ann = members.add(db, "Ann", "owner", "test", subject=subject)
+    assert members.sign_in_by_provider(db, CLAIMS).id == ann.id
+    with pytest.raises(AnnotatorError, match="at the login provider"):
+        members.add(db, "Eve", "owner", "test", subject=subject)
+
+
 def test_provider_login_joins_an_added_member_only_by_a_verified_email(db):
     added = members.add(db, "Ann", "reviewer", "test", email="ann@example.org")
     pretender = members.sign_in_by_provider(db, CLAIMS | {"sub": "9", "email_verified": "true"})

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from conftest import CLASSES, draw
@@ -21,15 +22,21 @@ from test_home import Browser, answers, at_home, prepare_projects
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
+from annotator.roles import Role
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode, project_counts
 from annotator.store.networks import machine_settings
 from annotator.store.people import members
+from annotator.store.people.members import Member
 from annotator.ui.home import markup
 from annotator.ui.home.allowed_roots import AllowedRoots
-from annotator.ui.home.project_creator import CreationState, NewProjectOptions, ProjectCreator
+from annotator.ui.home.hosted_projects import HostedProject
+from annotator.ui.home.project_creator import CreatedProject, CreationState, NewProjectOptions, ProjectCreator
+from annotator.ui.home.visitors import VisibleProject, Visitor
 
 pytestmark = pytest.mark.process
+
+ME = Visitor([], is_team=False)
 
 MOST_CLICKS = 8
 
@@ -68,6 +75,7 @@ def wait_for_label(person: Path) -> None:
 
 def test_first_project_can_be_created_and_labeled_by_mouse_alone(person, link, browser: Contexts):
     page = browser.new_page(viewport={"width": 1366, "height": 768})
+    page.context.add_cookies([{"name": "annotator_name", "value": "Ann%20Lee", "url": link.partition("?")[0]}])
     page.goto(link)
     expect(page.get_by_role("heading", name="No projects yet")).to_be_visible()
     assert findings(page) == []
@@ -86,7 +94,7 @@ def test_first_project_can_be_created_and_labeled_by_mouse_alone(person, link, b
     wait_for_first_image(page)
     clicks[-1].click()
     wait_for_label(person)
-    assert len(clicks) <= MOST_CLICKS
+    assert len(clicks) <= MOST_CLICKS and project_counts.list_annotators(made(person)) == ["Ann Lee"]
     page.get_by_role("link", name="summer", exact=True).click()  # the way back
     expect(page.get_by_role("heading", name="Projects")).to_be_visible(timeout=60_000)
 
@@ -113,6 +121,9 @@ def test_first_project_can_be_created_and_labeled_by_keyboard_alone(person, link
         if page.evaluate("document.activeElement.id") == "name":
             break
         page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.locator("#person")).to_be_focused()
+    page.keyboard.type("Ann")
     page.keyboard.press("Enter")
     wait_for_first_image(page)
     expect(page.get_by_role("button", name="All labels")).to_have_attribute("aria-pressed", "true")
@@ -131,12 +142,31 @@ def test_demo_command_first_opens_a_filled_in_new_project_page_and_later_the_pro
         expect(page.get_by_text("12 classes: ")).to_be_visible()
         assert findings(page) == [] and not (person / "annotator-projects" / "demo").exists()
         page.keyboard.press("Enter")
+        expect(page.get_by_label("Your name")).to_be_focused(timeout=120_000)
+        page.keyboard.type("Ann")
+        page.keyboard.press("Enter")
         wait_for_first_image(page)
         assert made(person, "demo").value("SELECT count(*) FROM image") == 160
         page.goto(f"http://127.0.0.1:{port}/start/new")
         expect(page.locator("#path")).to_have_value(str(person))
     with at_home("--port", port, command="demo", HOME=person) as demo:
         assert f"127.0.0.1:{port}/?key=" in until(lambda: next((line for line in demo.stdout if "?key=" in line), None))
+
+
+def test_new_project_page_fills_in_the_name_that_the_browser_knows_and_never_the_login_name(person, browser: Contexts):
+    with at_home("--port", free_port(), HOME=person, LOGNAME="strange-login") as home:
+        link = until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
+        page = browser.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(link)
+        for known in ("", "Ann Lee"):
+            if known:
+                page.context.add_cookies([{"name": "annotator_name", "value": quote(known), "url": page.url}])
+            page.goto(link.partition("/?")[0] + "/start/new")
+            if not known:  # the second time the tab has kept the choice
+                page.get_by_role("button", name="photos", exact=True).click()
+                page.get_by_role("button", name="summer", exact=True).click()
+            expect(page.get_by_label("You, as stored with your answers")).to_have_value(known)
+            assert "strange-login" not in page.content()
 
 
 def test_allowed_image_root_inside_a_hidden_folder_is_accepted(tmp_path):
@@ -298,20 +328,35 @@ def test_project_is_renamed_and_moved_to_the_trash_after_typing_its_name(person,
 def test_canceled_project_creation_leaves_no_folder_and_only_one_runs_at_a_time(tmp_path):
     for number in range(60):
         draw(tmp_path / "photos" / f"{number}.jpg", (), seed=number)
-    making = ProjectCreator(lambda project, by: "")
+    making = ProjectCreator(lambda project, visitor: CreatedProject("", ""))
     project = tmp_path / "all" / "birds"
     wanted = NewProjectOptions(project, tmp_path / "photos", "fox", "split", None, answer_mode.MODE_ONE)
-    making.start(wanted, "")
-    with pytest.raises(Exception, match="birds is being made just now"):
-        making.start(wanted, "")
+    making.start(wanted, ME)
+    with pytest.raises(AnnotatorError, match="Another project is being created"):
+        making.start(wanted, ME)
     making.stop()
     assert "Cancelled" in making.state.error and not project.exists()
-    making.start(wanted, "")
+    making.start(wanted, ME)
     until(lambda: not making.state.is_at_work, 30)
     assert making.state.error == "" and (project / "project.db").exists()
-    assert making.get_state("another owner") == CreationState(), (
-        "a link with which the maker is signed in is theirs alone"
-    )
+    assert making.get_state(ME) == making.state != CreationState()
+
+
+def test_running_project_creation_is_shown_only_in_the_session_that_started_it(tmp_path):
+    for number in range(60):
+        draw(tmp_path / "photos" / f"{number}.jpg", (), seed=number)
+    place = HostedProject("birds", tmp_path)
+    # The same number and name in two projects, as of an owner who takes the name of another.
+    owner = Member(1, "Ann", Role.OWNER, None, "", True, 0.0, 0.0, 0.0)
+    ann, eve = (Visitor([VisibleProject(place, owner, session)], is_team=True) for session in ("birds 1", "mammals 1"))
+    both = Visitor([*eve.visible_projects, *ann.visible_projects], is_team=True)
+    making = ProjectCreator(lambda project, visitor: CreatedProject("a link that signs in", ""))
+    wanted = NewProjectOptions(tmp_path / "new", tmp_path / "photos", "fox", "split", None, answer_mode.MODE_ONE)
+    making.start(wanted, ann)
+    assert making.get_state(eve) == CreationState()
+    until(lambda: not making.state.is_at_work, 30)
+    assert making.get_state(ann).link == making.get_state(both).link == "a link that signs in"
+    assert making.get_state(eve) == making.get_state(Visitor([], is_team=True)) == CreationState()
 
 
 def test_start_page_formats_the_last_worked_on_date_of_a_project_in_words():

@@ -181,8 +181,13 @@ def test_name_that_resembles_a_known_annotator_requires_a_choice(project, db):
         assert not test.exception and test.session_state["name"] == name
 
 
-def test_empty_annotator_name_is_refused_with_a_warning(project):
+def test_empty_or_reserved_annotator_name_is_refused_with_a_warning(project):
     served_project.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     test.button[0].click().run()
     assert "Type a name" in test.warning[0].value
+    test.text_input(key="name_given").input("Import")
+    test.button[0].click().run()
+    assert (
+        "import is the annotator of imported labels" in test.warning[0].value and not test.session_state["name_asked"]
+    )

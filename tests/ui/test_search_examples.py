@@ -5,6 +5,8 @@ import json
 import re
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,15 +17,21 @@ from harness.served import APP, Served, serving, until
 from harness.tiny_networks import save_colored_clip
 from PIL import Image
 from playwright.sync_api import Page, expect
+from starlette.requests import Request
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
+from annotator.roles import Role
 from annotator.snapshot import gallery_listing
 from annotator.snapshot.filters import GalleryFilter
 from annotator.snapshot.gallery_listing import Sorting
 from annotator.snapshot.similarity import varied_images
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration, search_examples
+from annotator.store.people.members import Member
+from annotator.ui.access.access_keys import build_request_headers
+from annotator.ui.access.middleware import MEMBER_SCOPE_KEY
+from annotator.ui.shared.guard import get_person_key
 from annotator.worker.process import Worker
 from spmll.zero_shot.prompts import BACKGROUND_PROMPTS, build_prompts, list_names
 
@@ -150,6 +158,51 @@ def test_search_examples_and_unprocessed_uploads_are_deleted_after_their_maximum
     assert search_examples.load_request(db, key) is None and search_examples.load_request(db, waiting) is None
     with pytest.raises(AnnotatorError, match="kept for 7 days"):
         search_examples.load_answer(db, key)
+
+
+def test_person_with_too_many_waiting_searches_is_refused_and_delays_nobody_else(db: Database):
+    with ThreadPoolExecutor(14) as pool:
+        asked = [pool.submit(search_examples.request_words, db, f"search {number}", "Hasty") for number in range(14)]
+        problems = [str(one.exception()) for one in asked if one.exception()]
+    hasty = [one.result() for one in asked if not one.exception()]
+    assert len(hasty) == search_examples.MAX_WAITING_REQUESTS_PER_PERSON == 4
+    assert all(text.startswith("4 of your searches wait for the worker, and a person may have 4.") for text in problems)
+    patient = search_examples.request_words(db, "tall and blue", "Patient")
+    late = search_examples.load_waiting(db)[0]
+    assert late.by == "Hasty" and [one.by for one in search_examples.load_waiting(db)][1] == "Patient"
+    answered(db)
+    assert all(search_examples.is_answered(db, key) for key in (*hasty, patient))
+    assert search_examples.request_words(db, "a red animal", "Hasty")
+    answered(db)
+
+
+def test_worker_answers_the_newest_search_of_the_person_who_waits_longest(db: Database):
+    first, second = (search_examples.request_words(db, f"early {number}", "Patient") for number in range(2))
+    newest = [search_examples.request_words(db, f"late {number}", "Hasty") for number in range(4)]
+    waiting = [one.key for one in search_examples.load_waiting(db)]
+    assert waiting == [second, newest[3], first, newest[2], newest[1], newest[0]]
+    answered(db)
+
+
+def test_search_route_limits_each_person_and_a_renamed_member_stays_one_person(db: Database, analyzed: Path):
+    def ask(served: Served, name: str) -> int:
+        headers = build_request_headers(analyzed, served.address, name)
+        request = urllib.request.Request(f"{served.address}/api/like", b'{"words": "a red animal"}', headers)
+        try:
+            return urllib.request.urlopen(request, timeout=30).status
+        except urllib.error.HTTPError as error:
+            return error.status
+
+    with serving(analyzed) as served:
+        assert [ask(served, "Hasty") for _ in range(6)] == [200, 200, 200, 200, 409, 409]
+        assert ask(served, "Patient") == 200
+    answered(db)
+    member = Member(7, "Ann", Role.GUEST, None, "", True, 0.0, 0.0, 0.0)
+    keys = {
+        get_person_key(Request({"type": "http", MEMBER_SCOPE_KEY: replace(member, name=name)}), name)
+        for name in ("Ann", "Anna")
+    }
+    assert len(keys) == 1
 
 
 def refused(served: Served, path: str, content: bytes) -> str:

@@ -17,9 +17,12 @@ from test_uploaded_folders import all_below, send
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode
 from annotator.store.upkeep import consistency
-from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
+from annotator.ui.home.project_creator import CreatedProject, NewProjectOptions, ProjectCreator
+from annotator.ui.home.visitors import Visitor
 
 pytestmark = pytest.mark.process
+
+ME = Visitor([], is_team=False)
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ class Vanishing(ProjectCreator):
     """Whoever owns the photos deletes them once the first one was read."""
 
     def __init__(self, photos: Path, one: bool):
-        super().__init__(lambda project, by: "")
+        super().__init__(lambda project, visitor: CreatedProject("", ""))
         self._photos, self._one = photos, one
 
     def _report_progress(self, done: int, of: int) -> None:
@@ -49,7 +52,7 @@ class Vanishing(ProjectCreator):
 def test_images_deleted_during_project_creation_leave_a_consistent_project_or_none(tmp_path, person, one):
     project, photos = tmp_path / "birds", person / "birds"
     making = Vanishing(photos, one)
-    making.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ONE), "")
+    making.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ONE), ME)
     until(lambda: not making.state.is_at_work, 30)
     if making.state.error:
         assert str(photos) in making.state.error and not project.exists()
@@ -60,9 +63,10 @@ def test_images_deleted_during_project_creation_leave_a_consistent_project_or_no
 
 def test_two_concurrent_creations_of_one_project_yield_one_complete_project(tmp_path, person):
     project, photos = tmp_path / "all" / "birds", person / "birds"
-    makers = [ProjectCreator(lambda project, by: "made") for _ in range(2)]  # as two start pages of one folder
+    # As two start pages of one folder.
+    makers = [ProjectCreator(lambda project, visitor: CreatedProject("made", "")) for _ in range(2)]
     for maker in makers:
-        maker.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ALL), "")
+        maker.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ALL), ME)
     until(lambda: not any(maker.state.is_at_work for maker in makers), 30)
     assert sorted(maker.state.link for maker in makers) == ["", "made"]
     [error] = [maker.state.error for maker in makers if maker.state.error]

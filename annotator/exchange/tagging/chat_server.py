@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
+from annotator.store.locations.addresses import REDACTION_MARK
 
 MAX_ANSWER_BYTES = 4_000_000
 MAX_MESSAGE_CHARS = 300  # characters of what a server says that are shown
@@ -63,6 +64,12 @@ class ChatServer:
                 f"{self.display_url} is no address of a server. Give one such as http://127.0.0.1:11434/v1; a key "
                 "belongs into the environment."
             )
+        if not (self.key.isascii() and self.key.isprintable()) or " " in self.key:
+            # Errors of http.client would show the key.
+            raise AnnotatorError(
+                f"The key for {self.display_url} contains a space, a line break or a character that is not ASCII. "
+                "Correct the environment variable that holds it."
+            )
 
     @property
     def display_url(self) -> str:
@@ -86,7 +93,7 @@ class ChatServer:
         found = self._request_json("GET", "/models", None)
         listed = found.get("data")
         return (
-            [str(one["id"]) for one in listed if isinstance(one, dict) and "id" in one]
+            [self._mask_key(str(one["id"])) for one in listed if isinstance(one, dict) and "id" in one]
             if isinstance(listed, list)
             else []
         )
@@ -103,7 +110,9 @@ class ChatServer:
             choice = found["choices"][0]
             text = choice["message"]["content"]
         except (KeyError, IndexError, TypeError):
-            raise RequestRefusedError(200, f"its answer is no chat completion: {_shorten(json.dumps(found))}") from None
+            raise RequestRefusedError(
+                200, f"its answer is no chat completion: {self._shorten(json.dumps(found))}"
+            ) from None
         if not isinstance(text, str):
             text = ""
         logprobs = choice.get("logprobs")
@@ -113,7 +122,7 @@ class ChatServer:
 
     def _request_json(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         status, headers, content = self._send(method, path, body)
-        said = _shorten(_parse_error_message(content))
+        said = self._shorten(_parse_error_message(content))
         if status in BUSY_STATUSES:
             raise ServerBusyError(f"it answers {status}: {said}", _parse_retry_after(headers.get("retry-after", "")))
         if status != 200:
@@ -148,11 +157,12 @@ class ChatServer:
         except TimeoutError:
             raise ServerBusyError(f"it did not answer within {self.timeout:g} s") from None
         except ssl.SSLError as error:
-            raise RequestRefusedError(0, f"its certificate is not accepted ({_shorten(str(error))})") from None
+            raise RequestRefusedError(0, f"its certificate is not accepted ({self._shorten(str(error))})") from None
         except socket.gaierror:
             raise ServerBusyError(f"no machine is called {host}") from None
         except (OSError, http.client.HTTPException) as error:
-            raise ServerBusyError(f"the connection failed ({_shorten(str(error) or type(error).__name__)})") from None
+            said = self._shorten(str(error) or type(error).__name__)
+            raise ServerBusyError(f"the connection failed ({said})") from None
         finally:
             connection.close()
         if len(read) > MAX_ANSWER_BYTES:
@@ -160,6 +170,17 @@ class ChatServer:
         if answer.length:  # of the announced bytes so many are missing
             raise ServerBusyError("the connection was cut in the middle of an answer")
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, read
+
+    def _shorten(self, text: str) -> str:
+        """Return one line of what a server sent, without the key."""
+        plain = "".join(letter if letter.isprintable() else " " for letter in text)
+        return self._mask_key(" ".join(plain.split()))[:MAX_MESSAGE_CHARS] or "nothing"
+
+    def _mask_key(self, text: str) -> str:
+        """Remove the key, which a server may repeat in errors that are stored and shown."""
+        for written in (self.key, json.dumps(self.key)[1:-1], repr(self.key)[1:-1]) if self.key else ():
+            text = text.replace(written, REDACTION_MARK)
+        return text
 
 
 def _parse_error_message(content: bytes) -> str:
@@ -170,11 +191,6 @@ def _parse_error_message(content: bytes) -> str:
         return text
     error = found.get("error", found) if isinstance(found, dict) else found
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
-
-
-def _shorten(text: str) -> str:
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(plain.split())[:MAX_MESSAGE_CHARS] or "nothing"
 
 
 def _parse_retry_after(text: str) -> float:

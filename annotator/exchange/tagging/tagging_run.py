@@ -242,8 +242,9 @@ class _TaggingRun:
         model = self._options.model
         if refused.status in (401, 403):
             return AnnotatorError(
-                f"{self._server.display_url} lets nobody in without a key: {refused}. Put it into the environment and "
-                "name the variable: --key-from NAME"
+                f"{self._server.display_url} accepts requests with a key only: {refused}. Put the key into an "
+                "environment variable and name it: annotator tag --key-from NAME, or for pages annotator serve "
+                "--tagger-url NAME=URL"
             )
         try:
             names = self._server.list_models()

@@ -11,7 +11,9 @@ The page writes requests and the worker answers. Files keep the page free of mod
 import json
 import os
 import secrets
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,7 +33,8 @@ from annotator.store.networks import configuration
 EXAMPLES_FOLDER = "examples"
 MAX_AGE_SECONDS = 7 * 24 * 3600.0
 PICTURE_MAX_AGE_SECONDS = 600.0  # how long a picture may wait for a worker
-MAX_EXAMPLES, MAX_WAITING_REQUESTS = 500, 16
+MAX_EXAMPLES = 500
+MAX_WAITING_REQUESTS, MAX_WAITING_REQUESTS_PER_PERSON = 64, 4
 MAX_TEXT_CHARACTERS = 200  # letters; networks read some 60 words at most
 MIN_SIDE_SHARE = 0.01  # of a part, as a share of its image
 PICTURE, PART, WORDS = "picture", "part", "words"
@@ -47,6 +50,7 @@ class ExampleRequest:
         name: Image name, or the words.
         box: Left, top, right, bottom as shares of the displayed image.
         at: Unix seconds.
+        by: Person, by a key that no other person has. Empty for programs.
     """
 
     key: str
@@ -55,6 +59,7 @@ class ExampleRequest:
     image_id: int = 0
     box: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
     at: float = 0.0
+    by: str = ""
 
     @property
     def description(self) -> str:
@@ -78,12 +83,12 @@ class ExampleAnswer:
     values: np.ndarray | None = None
 
 
-def request_picture(db: Database, content: bytes, name: str) -> str:
+def request_picture(db: Database, content: bytes, name: str, by: str = "") -> str:
     """Request a search with a validated uploaded image and return the request id."""
-    return _write_request(db, ExampleRequest(secrets.token_hex(8), PICTURE, name, at=time.time()), content)
+    return _write_request(db, ExampleRequest(secrets.token_hex(8), PICTURE, name, at=time.time(), by=by), content)
 
 
-def request_part(db: Database, image_id: int, box: Sequence[float]) -> str:
+def request_part(db: Database, image_id: int, box: Sequence[float], by: str = "") -> str:
     """Request a search with an image region and return the request id. Raises AnnotatorError if invalid."""
     left, top, right, bottom = (min(max(float(side), 0.0), 1.0) for side in box)
     name = db.value("SELECT name FROM image WHERE id = ?", [image_id])
@@ -92,25 +97,44 @@ def request_part(db: Database, image_id: int, box: Sequence[float]) -> str:
     if right - left < MIN_SIDE_SHARE or bottom - top < MIN_SIDE_SHARE:
         raise AnnotatorError("The part has hardly any area: draw a larger rectangle, from one corner to the other.")
     return _write_request(
-        db, ExampleRequest(secrets.token_hex(8), PART, name, image_id, (left, top, right, bottom), time.time())
+        db, ExampleRequest(secrets.token_hex(8), PART, name, image_id, (left, top, right, bottom), time.time(), by)
     )
 
 
-def request_words(db: Database, words: str) -> str:
+def request_words(db: Database, words: str, by: str = "") -> str:
     """Request a search with words and return the request id. Raises AnnotatorError if invalid."""
     cleaned = " ".join(words.split())
     if not cleaned or len(cleaned) > MAX_TEXT_CHARACTERS:
         raise AnnotatorError(f"{len(cleaned)} letters are no words to search for: type 1 to {MAX_TEXT_CHARACTERS}.")
-    return _write_request(db, ExampleRequest(secrets.token_hex(8), WORDS, cleaned, at=time.time()))
+    return _write_request(db, ExampleRequest(secrets.token_hex(8), WORDS, cleaned, at=time.time(), by=by))
 
 
 def _write_request(db: Database, asked: ExampleRequest, content: bytes | None = None) -> str:
     db.check_writable()
-    delete_old(db)
-    if len(load_waiting(db)) >= MAX_WAITING_REQUESTS:
+    with db.caches.get("search requests", "", threading.Lock, 1):  # counting and writing, or parallel requests pass
+        delete_old(db)
+        _check_limits(db, asked.by)
+        _store_request(db, asked, content)
+    return asked.key
+
+
+def _check_limits(db: Database, by: str) -> None:
+    """Raise AnnotatorError if a person, or all together, have too many unanswered requests."""
+    waiting = load_waiting(db)
+    own = sum(asked.by == by for asked in waiting)
+    if own >= MAX_WAITING_REQUESTS_PER_PERSON:
         raise AnnotatorError(
-            f"{MAX_WAITING_REQUESTS} searches wait for the worker already. Try again once it has answered them."
+            f"{own} of your searches wait for the worker, and a person may have {MAX_WAITING_REQUESTS_PER_PERSON}. Try "
+            f"again after one is answered. {explain_delay(db)}".strip()
         )
+    if len(waiting) >= MAX_WAITING_REQUESTS:
+        raise AnnotatorError(
+            f"{len(waiting)} searches of several people wait for the worker, and {MAX_WAITING_REQUESTS} may. Try again "
+            f"in a minute. {explain_delay(db)}".strip()
+        )
+
+
+def _store_request(db: Database, asked: ExampleRequest, content: bytes | None) -> None:
     folder = _get_folder(db)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if content is not None:
@@ -118,22 +142,29 @@ def _write_request(db: Database, asked: ExampleRequest, content: bytes | None = 
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
     facts = {"kind": asked.kind, "name": asked.name, "image": asked.image_id, "box": asked.box, "at": asked.at}
+    facts["by"] = asked.by
     with replace_file_atomically(
         folder / f"{asked.key}{_REQUEST_SUFFIX}", sync=False
     ) as part:  # last: then it is complete
         part.write_text(json.dumps(facts), encoding="utf-8")
-    return asked.key
 
 
 def load_waiting(db: Database) -> list[ExampleRequest]:
-    """Return unanswered requests, newest first."""
+    """Return unanswered requests in the order of answering.
+
+    The newest one of each person comes first, of which the oldest, so that a person with many requests delays nobody.
+    """
     try:
         names = {entry.name for entry in os.scandir(_get_folder(db))}
     except OSError:
         return []
     keys = [name.removesuffix(_REQUEST_SUFFIX) for name in names if name.endswith(_REQUEST_SUFFIX)]
     open_ = [key for key in keys if f"{key}{_ANSWER_SUFFIX}" not in names and f"{key}{_ERROR_SUFFIX}" not in names]
-    return sorted((asked for key in open_ if (asked := load_request(db, key))), key=lambda asked: -asked.at)
+    by_person: dict[str, list[ExampleRequest]] = defaultdict(list)
+    for asked in sorted((asked for key in open_ if (asked := load_request(db, key))), key=lambda asked: -asked.at):
+        by_person[asked.by].append(asked)
+    ranked = [(rank, asked.at, asked.key, asked) for own in by_person.values() for rank, asked in enumerate(own)]
+    return [asked for *_, asked in sorted(ranked, key=lambda row: row[:3])]
 
 
 def load_request(db: Database, key: str) -> ExampleRequest | None:
@@ -148,6 +179,7 @@ def load_request(db: Database, key: str) -> ExampleRequest | None:
             int(facts["image"]),
             (left, top, right, bottom),
             float(facts["at"]),
+            str(facts.get("by", "")),  # requests of an earlier version have none
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

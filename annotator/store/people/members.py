@@ -7,14 +7,16 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.roles import HIDEABLE_PARTS, Right, Role, parse_role
+from annotator.settings import IMPORT_ANNOTATOR
 from annotator.store.database.database import Database
 from annotator.store.people.earlier_names import load_earlier_names
 
@@ -94,14 +96,15 @@ def find_owner(db: Database) -> Member | None:
     return next((member for member in load_members(db) if member.role == Role.OWNER), None)
 
 
-def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
+def add(db: Database, name: str, role: str, by: str, email: str = "", subject: str | None = None) -> Member:
     """Add a member.
 
     Args:
         email: Address that a login provider verifies, used instead of an invitation link.
+        subject: "issuer subject" of a login provider that has identified the person already.
 
     Raises:
-        AnnotatorError: The name, role or email is invalid or taken.
+        AnnotatorError: The name, role, email or subject is invalid or taken.
     """
     name, known = name.strip(), parse_role(role)
     email = email.strip().lower()
@@ -111,11 +114,26 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
         check_name(sql, name)
         if email and sql.execute("SELECT 1 FROM member WHERE email = ?", [email]).fetchone():
             raise AnnotatorError(f"Another member has the e-mail address {email}.")
+        if subject and sql.execute("SELECT 1 FROM member WHERE subject = ?", [subject]).fetchone():
+            raise AnnotatorError(f"Another member is {subject!r} at the login provider.")
         sql.execute(
-            "INSERT INTO member (name, role, email, made_at) VALUES (?, ?, ?, ?)", [name, known, email, time.time()]
+            "INSERT INTO member (name, role, subject, email, made_at) VALUES (?, ?, ?, ?, ?)",
+            [name, known, subject, email, time.time()],
         )
         add_log_entry(sql, by, "added", name, f"as {known}")
         return load_member(sql, name)
+
+
+def ensure_owner(db: Database, login_name: str) -> Member:
+    """Return the first owner, or add one for the person who starts the server.
+
+    A member of the same name may be another person. They keep their role, and the owner's name gets a number.
+    """
+    if owner := find_owner(db):
+        return owner
+    with db.writing() as sql:
+        free = next(name for name in _number_name(login_name) if not _find_same_name(sql, name)[0])
+        return add(db, free, Role.OWNER, by=f"annotator serve, started by {login_name}")
 
 
 def set_role(db: Database, name: str, role: str, by: str, expected: str | None = None) -> Member:
@@ -346,18 +364,25 @@ def check_name(sql: sqlite_utils.Database, name: str, own_id: int = 0) -> None:
     """Raise AnnotatorError if a name is invalid or was ever another member's."""
     if not (name.isprintable() and 0 < len(name) <= MAX_NAME_CHARACTERS):
         raise AnnotatorError(f"A member's name has 1 to {MAX_NAME_CHARACTERS} printable characters, not {name[:80]!r}.")
-    names: dict[int, str] = dict(sql.execute("SELECT id, name FROM member").fetchall())
-    earlier = [old for old, now in load_earlier_names(sql).items() if now != names.get(own_id)]
-    taken = [
-        known for known in (*(names[id_] for id_ in names if id_ != own_id), *earlier) if _is_same_name(known, name)
-    ]
-    if taken and taken[0] in earlier:
-        raise AnnotatorError(f"Another member was called {taken[0]!r} before. Names are not used twice.")
+    if _is_same_name(name, IMPORT_ANNOTATOR):
+        raise AnnotatorError(f"{name!r} is the annotator of imported labels. Choose another name.")
+    taken, is_earlier = _find_same_name(sql, name, own_id)
+    if is_earlier:
+        raise AnnotatorError(f"Another member was called {taken!r} before. Names are not used twice.")
     if taken:
         raise AnnotatorError(
-            f"There is a member {taken[0]!r} already. Names are not used twice, because decisions carry them; names "
+            f"There is a member {taken!r} already. Names are not used twice, because decisions carry them; names "
             "that differ in capitals or blanks only count as the same."
         )
+
+
+def _find_same_name(sql: sqlite_utils.Database, name: str, own_id: int = 0) -> tuple[str, bool]:
+    """Return (another member's equal name or "", whether it is an earlier one)."""
+    names: dict[int, str] = dict(sql.execute("SELECT id, name FROM member").fetchall())
+    current = [names[id_] for id_ in names if id_ != own_id]
+    earlier = [old for old, now in load_earlier_names(sql).items() if now != names.get(own_id)]
+    taken = next((known for known in (*current, *earlier) if _is_same_name(known, name)), "")
+    return taken, taken in earlier
 
 
 def _is_same_name(name: str, other: str) -> bool:
@@ -380,9 +405,15 @@ def _choose_free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
     kept = "".join(character if character.isprintable() else " " for character in next(filter(str.strip, wanted)))
     name = " ".join(kept.split())[: MAX_NAME_CHARACTERS - 6] or "newcomer"
     rows = sql.execute("SELECT name FROM member UNION SELECT one FROM tally WHERE kind = 'annotator'").fetchall()
-    taken = [*(known for (known,) in rows), *load_earlier_names(sql)]
-    numbered = (name if number == 1 else f"{name} {number}" for number in range(1, len(taken) + 2))
-    return next(free for free in numbered if not any(_is_same_name(free, known) for known in taken))
+    taken = [IMPORT_ANNOTATOR, *(known for (known,) in rows), *load_earlier_names(sql)]
+    return next(free for free in _number_name(name) if not any(_is_same_name(free, known) for known in taken))
+
+
+def _number_name(name: str) -> Iterator[str]:
+    """Yield a name, then the name with 2, 3, ..."""
+    yield name
+    for number in count(2):
+        yield f"{name} {number}"
 
 
 def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:

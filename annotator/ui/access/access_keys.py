@@ -16,6 +16,8 @@ from annotator.ui.access.tokens import Tokens
 
 SERVED_TO_TEAM_SETTING = "served_to_team"  # a setting: whether the running server knows people as members
 STORAGE_NAME_SETTING = "storage_name"  # a setting; without it the name is derived from the secret
+# Cookie of the name last used in any project of this host. Forms are filled in with it, and nobody is identified by it.
+LAST_NAME_COOKIE_NAME = "annotator_name"
 
 
 class AccessKeys:
@@ -123,6 +125,14 @@ def build_invitation_url(db: Database, secret: str) -> str:
 def cookie_name(port: int) -> str:
     """Return the name of the access cookie, with the port because browsers share cookies between ports."""
     return f"annotator_{port}"
+
+
+def build_name_cookie_name(db: Database) -> str:
+    """Return the name of the cookie that holds the annotator's name, one per project.
+
+    Browsers share cookies between ports, on which other projects are served.
+    """
+    return f"{LAST_NAME_COOKIE_NAME}_{get_storage_name(db)}"
 
 
 def listing_cookie_name(port: int) -> str:

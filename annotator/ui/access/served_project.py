@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
 from annotator.project import Project
 from annotator.store.database.database import Database
 from annotator.store.pictures.files import escape_path
@@ -47,6 +48,11 @@ def public_url() -> str:
 def serving_mode() -> str:
     """Return one of `SERVING_MODES`."""
     return _configured_access[0][0].mode if _configured_access else LOCAL
+
+
+def taggers() -> AllowedTaggers:
+    """Return the tagger servers that pages may choose."""
+    return _configured_access[0][0].taggers if _configured_access else LOCAL_TAGGERS
 
 
 def project_name() -> str:

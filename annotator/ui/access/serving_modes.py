@@ -1,9 +1,11 @@
 """The ways to serve a project: locally, by invitation, or by OIDC login."""
 
 import ipaddress
+import os
 import re
 import stat
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.tagging.allowed_taggers import AllowedTaggers, Tagger, parse_taggers
 
 LOCAL, INVITATION, OIDC = "local", "invitation", "oidc"
 SERVING_MODES = (LOCAL, INVITATION, OIDC)
@@ -32,6 +35,7 @@ class Access:
         trusted_proxies: Proxies whose X-Forwarded headers are trusted.
         home_url: Start page of several projects, or "".
         provider: Streamlit's login configuration.
+        listed_taggers: Tagger servers that the operator allows.
     """
 
     mode: str
@@ -42,11 +46,17 @@ class Access:
     trusted_proxies: tuple[str, ...] = ()
     provider: dict[str, Any] | None = None
     home_url: str = ""
+    listed_taggers: tuple[Tagger, ...] = ()
 
     @property
     def is_team(self) -> bool:
         """Return whether the project has members."""
         return self.mode != LOCAL
+
+    @property
+    def taggers(self) -> AllowedTaggers:
+        """Return the tagger servers that pages may choose. Members do not own the machine."""
+        return AllowedTaggers(self.listed_taggers, are_all_listed=self.is_team)
 
     @property
     def is_https(self) -> bool:
@@ -81,6 +91,7 @@ def parse_access(
     url: str = "",
     trusted_proxies: str = "",
     provider: Path | None = None,
+    tagger_urls: Sequence[str] = (),
 ) -> Access:
     """Parse the access options, or raise AnnotatorError with all problems."""
     problems: list[str] = []
@@ -102,9 +113,10 @@ def parse_access(
     about = _load_provider(provider, problems) if mode == OIDC else None
     if mode == OIDC and not origin.startswith("https://") and urlsplit(origin).hostname not in LOOPBACK_HOSTS:
         problems.append(f"--url {url} must begin with https://, because login providers send people back only there")
+    taggers = parse_taggers(tagger_urls, os.environ, problems)
     if problems:
         raise combine_problems("The app cannot be served like this:", problems)
-    return Access(mode, host, port, origin, base, networks, about)
+    return Access(mode, host, port, origin, base, networks, about, listed_taggers=taggers)
 
 
 def _is_loopback(host: str, problems: list[str]) -> bool:

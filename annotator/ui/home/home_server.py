@@ -89,7 +89,14 @@ def run_home(
             f"{access.address}/? Else try another port: annotator home --port {access.port + 100}"
         )
     behind = [LOOPBACK_ADDRESS, *access.trusted_proxies] if access.is_team else []
-    how = ServingOptions(access.mode, access.address, ",".join(behind), str(oidc.resolve()) if oidc else "", json_log)
+    how = ServingOptions(
+        access.mode,
+        access.address,
+        ",".join(behind),
+        str(oidc.resolve()) if oidc else "",
+        json_log,
+        access.taggers.options,
+    )
     good = [place for place in places if place.db is not None]
     if access.is_team and not places:  # nobody could sign in anywhere
         raise AnnotatorError(

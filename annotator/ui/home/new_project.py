@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Role
-from annotator.settings import get_login_name
 from annotator.store.classes.name_lists import KEEP, SPLIT
 from annotator.store.imports import unfinished_projects
 from annotator.store.imports.unfinished_projects import ProjectAttempt
@@ -25,6 +24,7 @@ from annotator.store.labels.answer_mode import MODE_ONE
 from annotator.store.people import members
 from annotator.store.pictures.files import unescape_path
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
+from annotator.ui.access.access_keys import build_name_cookie_name
 from annotator.ui.access.middleware import SECURITY_HEADERS
 from annotator.ui.access.serving_modes import INVITATION
 from annotator.ui.access.tokens import Tokens
@@ -32,7 +32,7 @@ from annotator.ui.home import folder_scan, hosted_projects, markup
 from annotator.ui.home.allowed_roots import AllowedRoots
 from annotator.ui.home.hosted_projects import HostedProject
 from annotator.ui.home.image_uploads import PHOTOS_FOLDER_NAME, ImageUploads
-from annotator.ui.home.project_creator import NewProjectOptions, ProjectCreator
+from annotator.ui.home.project_creator import CreatedProject, NewProjectOptions, ProjectCreator
 from annotator.ui.home.project_servers import ProjectServers, ServingOptions
 from annotator.ui.home.visitors import Visitor, Visitors
 from annotator.ui.pages.imports.uploads_routes import receive_file
@@ -127,18 +127,18 @@ class NewProjectPage:
 
         def guard_handler(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             async def check_and_handle(request: Request, visitor: Visitor) -> Response:
-                if tokens.read_annotator(request.headers.get("x-annotator-token", "")) != visitor.token_name:
+                if tokens.read_annotator(request.headers.get("x-annotator-token", "")) != visitor.identity:
                     return build_error_response(401, "This page's pass is missing or has run out. Reload the page.")
                 return await handler(request, visitor)
 
             return page(check_and_handle)
 
         async def new(request: Request, visitor: Visitor) -> Response:
-            token, unfinished = tokens.mint(visitor.token_name), request.query_params.get("unfinished", "")
+            token, unfinished = tokens.mint(visitor.identity), request.query_params.get("unfinished", "")
             return await run_sync(lambda: self._render_page(token, unfinished=unfinished))
 
         async def with_sample(request: Request, visitor: Visitor) -> Response:
-            return self._render_page(tokens.mint(visitor.token_name), self.sample)
+            return self._render_page(tokens.mint(visitor.identity), self.sample)
 
         posts = {
             "folders": self._list_folders,
@@ -168,7 +168,6 @@ class NewProjectPage:
             "token": token,
             "base": base,
             "folder": str(self._folder),
-            "person": "" if self._how.is_team else get_login_name(),
             "is_team": self._how.is_team,
             "sample": None,
             "attempt": None,
@@ -229,7 +228,7 @@ class NewProjectPage:
     async def _begin_images(self, request: Request, visitor: Visitor) -> Response:
         """Handle POST: start a batch."""
         return JSONResponse(
-            {"batch": await run_sync(self.dropping.begin_batch, visitor.token_name)}, headers=NO_STORE_HEADERS
+            {"batch": await run_sync(self.dropping.begin_batch, visitor.identity)}, headers=NO_STORE_HEADERS
         )
 
     async def _receive_image(self, request: Request, visitor: Visitor) -> Response:
@@ -238,16 +237,16 @@ class NewProjectPage:
         size = request.headers.get("content-length", "")
         if not size.isdecimal():
             return build_error_response(411, "The size of the image has to be said first.")
-        incoming = await run_sync(self.dropping.receive_image, visitor.token_name, asked.batch, asked.name, int(size))
+        incoming = await run_sync(self.dropping.receive_image, visitor.identity, asked.batch, asked.name, int(size))
         return JSONResponse({"name": await receive_file(request, incoming)}, headers=NO_STORE_HEADERS)
 
     async def _end_images(self, request: Request, visitor: Visitor) -> Response:
         """Handle POST {batch, keep}: finish or remove a batch."""
         asked = parse_body(await read_body(request), EndBatchRequest)
         if asked.keep:
-            folder = await run_sync(self.dropping.finish_batch, visitor.token_name, asked.batch)
+            folder = await run_sync(self.dropping.finish_batch, visitor.identity, asked.batch)
             return JSONResponse({"path": str(folder)}, headers=NO_STORE_HEADERS)
-        await run_sync(self.dropping.cancel_batch, visitor.token_name, asked.batch)
+        await run_sync(self.dropping.cancel_batch, visitor.identity, asked.batch)
         return JSONResponse({}, headers=NO_STORE_HEADERS)
 
     async def _parse_classes(self, request: Request, visitor: Visitor) -> Response:
@@ -263,25 +262,25 @@ class NewProjectPage:
     async def _create_project(self, request: Request, visitor: Visitor) -> Response:
         """Handle POST: start creating a project."""
         asked = parse_body(await read_body(request), CreateRequest)
-        await run_sync(self._start_creation, asked, _get_creator_name(visitor))
+        await run_sync(self._start_creation, asked, visitor)
         return await self._get_creation_state(request, visitor)
 
-    def _start_creation(self, asked: CreateRequest, by: str) -> None:
+    def _start_creation(self, asked: CreateRequest, visitor: Visitor) -> None:
         name = asked.name.strip()
         hosted_projects.check_name(name, self._places)
         images = self._roots.resolve_folder(asked.path)
         labels = self._roots.resolve_path(asked.labels) if asked.labels else None
         folder_scan.parse_classes(asked.text, asked.commas)  # its errors are told at once
         wanted = NewProjectOptions(self._folder / name, images, asked.text, asked.commas, labels, asked.mode)
-        self.making.start(wanted, by)
+        self.making.start(wanted, visitor)
 
     async def _get_creation_state(self, request: Request, visitor: Visitor) -> Response:
         """Handle POST: return the creation progress."""
-        return JSONResponse(asdict(self.making.get_state(_get_creator_name(visitor))), headers=NO_STORE_HEADERS)
+        return JSONResponse(asdict(self.making.get_state(visitor)), headers=NO_STORE_HEADERS)
 
     async def _cancel_creation(self, request: Request, visitor: Visitor) -> Response:
         """Handle POST: cancel this visitor's creation."""
-        if self.making.get_state(_get_creator_name(visitor)).is_at_work:
+        if self.making.get_state(visitor).is_at_work:
             self.making.cancel()
         return await self._get_creation_state(request, visitor)
 
@@ -294,28 +293,20 @@ class NewProjectPage:
         await run_sync(unfinished_projects.remove, attempt.project)
         return JSONResponse({}, headers=NO_STORE_HEADERS)
 
-    def _serve_new_project(self, project: Path, by: str) -> str:
-        """Serve a new project and return its URL."""
+    def _serve_new_project(self, project: Path, visitor: Visitor) -> CreatedProject:
+        """Serve a new project, whose owner is the visitor."""
         place = hosted_projects.open_project(project)
         if place.db is None:
             raise AnnotatorError(place.trouble)
         link = f"{self._how.address}/open/{place.name}"
-        if self._how.is_team:
+        if owner := visitor.owner:
             link = f"{self._how.address}/{place.name}/"
-            members.add(place.db, by, Role.OWNER, by=f"the start page, by {by}", email=self._find_email(by))
+            by = f"the start page, by {owner.name}"
+            members.add(place.db, owner.name, Role.OWNER, by, owner.email, owner.subject)
             if self._how.auth == INVITATION:
-                link += f"?invitation={members.create_link(place.db, by, by)}"
+                link += f"?invitation={members.create_link(place.db, owner.name, owner.name)}"
         self._places.append(place)
         hosted_projects.assign_ports(self._places, self._port + 1, is_port_free)
+        name_cookie = build_name_cookie_name(place.db)
         self._children.add(place)
-        return link
-
-    def _find_email(self, name: str) -> str:
-        """Return the email of the owner with this name, or ""."""
-        databases = (place.db for place in self._places if place.db is not None)
-        owners = (one for db in databases for one in members.load_members(db) if one.role == Role.OWNER)
-        return next((one.email for one in owners if one.name == name), "")
-
-
-def _get_creator_name(visitor: Visitor) -> str:
-    return visitor.owner.name if visitor.owner else ""
+        return CreatedProject(link, name_cookie)

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import SetupSettings, set_up_project
 from annotator.store.disk import system_errors
+from annotator.ui.home.visitors import Visitor
 
 log = logging.getLogger("annotator.home")
 
@@ -40,25 +42,37 @@ class NewProjectOptions:
 
 
 @dataclass(frozen=True)
+class CreatedProject:
+    """A new project that is served.
+
+    Attributes:
+        link: Its URL, which signs its owner in.
+        name_cookie: Cookie in which browsers keep the annotator's name.
+    """
+
+    link: str
+    name_cookie: str
+
+
+@dataclass(frozen=True)
 class CreationState:
     """The progress of a project's creation.
 
     Attributes:
-        by: Creator, the only reader of `link`, which signs in. "" locally.
         done, of: Files read. `of` is 0 while listing.
         seconds_left: None if unknown.
-        link: URL of the finished project, or "".
+        link, name_cookie: Of the finished project, or "".
         said: Sentences about the result.
     """
 
     name: str = ""
-    by: str = ""
     is_at_work: bool = False
     done: int = 0
     of: int = 0
     seconds_left: float | None = None
     error: str = ""
     link: str = ""
+    name_cookie: str = ""
     said: tuple[str, ...] = ()
 
 
@@ -66,36 +80,37 @@ class ProjectCreator:
     """Creates projects in a thread, one at a time.
 
     Args:
-        on_created: Returns the URL for a new project's folder and creator.
+        on_created: Serves a new project's folder for the visitor who created it.
     """
 
-    def __init__(self, on_created: Callable[[Path, str], str]):
+    def __init__(self, on_created: Callable[[Path, Visitor], CreatedProject]):
         self._made = on_created
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
         self._thread: threading.Thread | None = None
         self._began = 0.0
+        self._identity = ""  # the session of the visitor whose creation this is: its link signs them in
         self.state = CreationState()
 
-    def start(self, options: NewProjectOptions, by: str) -> None:
+    def start(self, options: NewProjectOptions, visitor: Visitor) -> None:
         """Start a creation, or raise AnnotatorError during another."""
         with self._lock:
             if self.state.is_at_work:
-                raise AnnotatorError(
-                    f"The project {self.state.name} is being made just now. Wait until it is there, then try again."
-                )
+                # Nameless: it may be the project of somebody else.
+                raise AnnotatorError("Another project is being created. Wait until it is finished, then try again.")
             self._cancelled.clear()
             self._began = time.monotonic()
-            self.state = CreationState(options.project.name, by, is_at_work=True)
+            self._identity = visitor.identity
+            self.state = CreationState(options.project.name, is_at_work=True)
             self._thread = threading.Thread(
-                target=self._run_creation, args=[options, by], name="making a project", daemon=True
+                target=self._run_creation, args=[options, visitor], name="making a project", daemon=True
             )
             self._thread.start()
 
-    def get_state(self, by: str) -> CreationState:
-        """Return this person's progress, never that of others."""
-        state = self.state
-        return state if state.by == by else CreationState()
+    def get_state(self, visitor: Visitor) -> CreationState:
+        """Return this visitor's progress, never that of others."""
+        with self._lock:
+            return self.state if self._identity in visitor.identities else CreationState()
 
     def cancel(self) -> None:
         """Cancel soon, leaving nothing behind."""
@@ -107,19 +122,19 @@ class ProjectCreator:
         if self._thread:
             self._thread.join(10.0)
 
-    def _run_creation(self, options: NewProjectOptions, by: str) -> None:
+    def _run_creation(self, options: NewProjectOptions, visitor: Visitor) -> None:
         try:
             said = self._create_project(options)
-            link = self._made(options.project, by)
+            created = self._made(options.project, visitor)
         except _CreationCancelled:
-            self._finish(error="Cancelled. Nothing of the project was kept.")
+            self._finish("Cancelled. Nothing of the project was kept.")
         except Exception as error:  # a thread has nobody to raise to: the page shows it, the log has all of it
             told = system_errors.translate_error(error)
             if told is None:
                 log.exception("%s could not be made", options.project)
-            self._finish(error=str(told or f"{options.project} could not be made: {type(error).__name__}: {error}"))
+            self._finish(str(told or f"{options.project} could not be made: {type(error).__name__}: {error}"))
         else:
-            self._finish(link=link, said=tuple(said))
+            self._finish("", link=created.link, name_cookie=created.name_cookie, said=tuple(said))
 
     def _create_project(self, options: NewProjectOptions) -> list[str]:
         if (options.project / "project.db").exists():
@@ -141,5 +156,5 @@ class ProjectCreator:
         left = seconds / done * (total - done) if done and seconds > 1.0 else None
         self.state = replace(self.state, done=done, of=total, seconds_left=left)
 
-    def _finish(self, *, error: str = "", link: str = "", said: tuple[str, ...] = ()) -> None:
-        self.state = replace(self.state, is_at_work=False, error=error, link=link, said=said)
+    def _finish(self, error: str, **result: Any) -> None:
+        self.state = replace(self.state, is_at_work=False, error=error, **result)

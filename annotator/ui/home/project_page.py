@@ -215,7 +215,7 @@ class ProjectPage:
 
 def get_token_name(visitor: Visitor) -> str:
     """Return the token name for changing projects."""
-    return f"keeping {visitor.token_name}"
+    return f"keeping {visitor.identity}"
 
 
 def _check_not_in_use(place: HostedProject) -> None:

@@ -20,7 +20,12 @@ def main() -> None:
     watch_parent(send_stop_signal)  # the server ends by itself, and long before that exit
     provider = said["oidc"] and Path(said["oidc"])
     reached = parse_access(
-        said["auth"], said["port"], url=said["url"], trusted_proxies=said["behind"], provider=provider
+        said["auth"],
+        said["port"],
+        url=said["url"],
+        trusted_proxies=said["behind"],
+        provider=provider,
+        tagger_urls=said["tagger_urls"],
     )
     try:
         serve(Path(said["project"]), replace(reached, home_url=said["home"]), browser=False, json_log=said["json_log"])

@@ -30,6 +30,7 @@ class ServingOptions:
     behind: str = ""
     oidc: str = ""
     json_log: bool = False
+    tagger_urls: tuple[str, ...] = ()
 
     @property
     def is_team(self) -> bool:
@@ -113,6 +114,7 @@ class ProjectServer:
             "behind": how.behind,
             "oidc": how.oidc,
             "json_log": how.json_log,
+            "tagger_urls": how.tagger_urls,
             "home": f"{how.address}/",
         }
         command = [sys.executable, "-P", "-m", "annotator.ui.home.project_process"]

@@ -44,6 +44,7 @@ SERVED_FILES = {
     "start/project_page.js": "text/javascript",
     "start/image_drop.js": "text/javascript",
     "start/archived_projects.js": "text/javascript",
+    "shared/annotator_name.js": "text/javascript",
     "shared/dom.js": "text/javascript",
 }
 ONE_MINUTE_HEADERS = SECURITY_HEADERS | {"cache-control": "private, max-age=60"}

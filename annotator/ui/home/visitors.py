@@ -1,6 +1,7 @@
 """Start page visitors: the local user, or a member of some projects.
 
-Each project's server gives members a cookie for this page, which only proves who they are.
+Each project's server gives members a cookie for this page, which only proves who they are. A name is unique within one
+project only, so that a visitor is identified by their sessions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +14,21 @@ from annotator.ui.access.access_keys import listing_cookie_name
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home.hosted_projects import HostedProject
 
+LOCAL_IDENTITY = "here"  # of whoever uses a start page without members
+
 
 @dataclass(frozen=True)
 class VisibleProject:
-    """A project that a visitor may see (`member` None locally)."""
+    """A project that a visitor may see.
+
+    Attributes:
+        member: None locally.
+        session: Identity of the member's session, unique over all projects. Empty locally.
+    """
 
     place: HostedProject
     member: Member | None = None
+    session: str = ""
 
     @property
     def role(self) -> str:
@@ -42,7 +51,17 @@ class Visitor:
     @property
     def owner(self) -> Member | None:
         """Return the visitor's first owner membership, or None."""
-        return next((one.member for one in self.visible_projects if one.member and one.member.role == Role.OWNER), None)
+        return next((one.member for one in self._owned_projects), None)
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """Return the sessions in which the visitor is an owner."""
+        return tuple(one.session for one in self._owned_projects) if self.is_team else (LOCAL_IDENTITY,)
+
+    @property
+    def identity(self) -> str:
+        """Return the session for which pages act, or "" without the right to create projects."""
+        return next(iter(self.identities), "")
 
     @property
     def may_create_projects(self) -> bool:
@@ -55,9 +74,8 @@ class Visitor:
         return not self.is_team or Role.OWNER in roles
 
     @property
-    def token_name(self) -> str:
-        """Return the visitor's name in page tokens."""
-        return f"{self.owner.id} {self.owner.name}" if self.owner else "here" if not self.is_team else ""
+    def _owned_projects(self) -> list[VisibleProject]:
+        return [one for one in self.visible_projects if one.member and one.member.role == Role.OWNER]
 
 
 class Visitors:
@@ -72,17 +90,20 @@ class Visitors:
         good = [place for place in self._places if place.db is not None]
         if not self._is_team:
             return Visitor([VisibleProject(place) for place in good], False)
-        listed = [VisibleProject(place, member) for place in good if (member := self._find_member(place, cookies))]
-        return Visitor(listed, True)
+        return Visitor([one for place in good if (one := self._find_visible_project(place, cookies))], True)
 
-    def _find_member(self, place: HostedProject, cookies: Mapping[str, str]) -> Member | None:
+    def _find_visible_project(self, place: HostedProject, cookies: Mapping[str, str]) -> VisibleProject | None:
         assert place.db is not None
         if place.name not in self._tokens or self._tokens[place.name][0] is not place:
             self._tokens[place.name] = place, Tokens(place.db.paths.secret)
-        said = self._tokens[place.name][1].read_listing(cookies.get(listing_cookie_name(place.port), ""), place.port)
-        if said is None:
+        tokens = self._tokens[place.name][1]
+        listing = tokens.read_listing(cookies.get(listing_cookie_name(place.port), ""), place.port)
+        if listing is None:
             return None
-        member = next((one for one in members.load_members(place.db) if one.id == said[0]), None)
-        if member is None or member.highest_right < Right.LOOK or said[1] <= member.sessions_since:
+        member_id, made_at, session = listing
+        member = next((one for one in members.load_members(place.db) if one.id == member_id), None)
+        if member is None or member.highest_right < Right.LOOK or made_at <= member.sessions_since:
             return None
-        return None if members.has_session_ended(place.db, said[2]) else member
+        if not session or members.has_session_ended(place.db, session):
+            return None
+        return VisibleProject(place, member, f"{tokens.project} {session}")

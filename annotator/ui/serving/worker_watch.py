@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, ProjectMoved
+from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
 from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, project_identity
 from annotator.store.database.database import Database
@@ -25,8 +26,8 @@ log = logging.getLogger("annotator.watch")
 class WorkerWatch:
     """The thread that supervises one project's worker."""
 
-    def __init__(self, db: Database):
-        self.db = db
+    def __init__(self, db: Database, taggers: AllowedTaggers = LOCAL_TAGGERS):
+        self.db, self._taggers = db, taggers
         self._ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._keep_running, name="worker watch", daemon=True)
@@ -68,10 +69,13 @@ class WorkerWatch:
 
     def _run_worker(self) -> None:
         path = self.db.paths.worker_log
+        words = [f"--tagger-url={option}" for option in self._taggers.options]
+        if self._taggers.are_all_listed:
+            words.append("--listed-taggers-only")
         with path.open("wb") as log_file:
             self._process = subprocess.Popen(
                 # -P: the folder that serve was called in, perhaps a data set, must not be searched for modules.
-                [sys.executable, "-P", "-m", "annotator", "worker", str(self.db.paths.project), "--watched"],
+                [sys.executable, "-P", "-m", "annotator", "worker", str(self.db.paths.project), "--watched", *words],
                 stdin=subprocess.PIPE,
                 stdout=log_file,
                 stderr=log_file,

@@ -6,13 +6,14 @@ from urllib.parse import unquote
 
 import streamlit as st
 
+from annotator.settings import IMPORT_ANNOTATOR
 from annotator.store.labels import project_counts
 from annotator.ui.access import served_project
+from annotator.ui.access.access_keys import LAST_NAME_COOKIE_NAME, build_name_cookie_name
 from annotator.ui.shared.markdown_text import escape_markdown
 from annotator.ui.shared.message_boxes import show_warning
 from annotator.ui.shared.page_access import get_member
 
-NAME_COOKIE = "annotator_name"
 MAX_NAME_CHARACTERS = 60
 FOCUS_SCRIPT = """<script>
   // Streamlit has no option for it, and may build the field anew while the page comes: whatever is focused stays so.
@@ -27,12 +28,12 @@ FOCUS_SCRIPT = """<script>
 def require_annotator_name() -> str:
     """Return the member's name, or the typed name if the project has no members.
 
-    The page stops until a name is typed. A cookie keeps it across reloads.
+    The page stops until a name is typed. The project's own cookie keeps it across reloads.
     """
     if served_project.sessions() is not None:
         signed_in = get_member()
         return signed_in.name if signed_in else st.stop()
-    name = st.session_state.get("name") or _clean_name(_read_name_cookie())
+    name = st.session_state.get("name") or _read_name_cookie(build_name_cookie_name(served_project.db()))
     if not name:
         _ask_for_name()
         st.stop()
@@ -63,10 +64,19 @@ def _ask_for_name() -> None:
     with middle, st.form("name_form"):
         st.subheader("Who is labeling?")
         st.write("Your name is stored with every answer you give.")
-        given = st.text_input("Your name", max_chars=MAX_NAME_CHARACTERS, placeholder="Ann", key="name_given")
+        given = st.text_input(
+            "Your name",
+            _read_name_cookie(LAST_NAME_COOKIE_NAME),
+            max_chars=MAX_NAME_CHARACTERS,
+            placeholder="Ann",
+            key="name_given",
+        )
         if st.form_submit_button("Start", type="primary"):
-            st.session_state["name_asked"] = _clean_name(given)
-            if not _clean_name(given):
+            name, is_reserved = _clean_name(given), _normalize_name(_clean_name(given)) == IMPORT_ANNOTATOR
+            st.session_state["name_asked"] = "" if is_reserved else name
+            if is_reserved:
+                st.warning(f"{IMPORT_ANNOTATOR} is the annotator of imported labels. Type another name.")
+            elif not name:
                 st.warning("Type a name or initials.")
     st.html(FOCUS_SCRIPT, unsafe_allow_javascript=True)
     name = st.session_state.get("name_asked")
@@ -101,10 +111,10 @@ def _set_name(name: str) -> None:
     st.rerun()
 
 
-def _read_name_cookie() -> str:
-    if st.session_state.get("asked"):
+def _read_name_cookie(cookie_name: str) -> str:
+    if st.session_state.get("asked"):  # another person takes over
         return ""
-    return unquote(st.context.cookies.get(NAME_COOKIE, ""))
+    return _clean_name(unquote(st.context.cookies.get(cookie_name, "")))
 
 
 def _clean_name(name: str | None) -> str:

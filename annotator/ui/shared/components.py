@@ -12,7 +12,7 @@ from annotator.roles import Right
 from annotator.snapshot.project_progress import load_progress
 from annotator.store.people.daily_activity import get_seconds_until_midnight, load_daily_activity
 from annotator.ui.access import served_project
-from annotator.ui.access.access_keys import get_storage_name
+from annotator.ui.access.access_keys import build_name_cookie_name, get_storage_name
 from annotator.ui.access.middleware import SIGN_OUT_PATH
 from annotator.ui.serving.script_bundles import COMPONENTS_FOLDER, get_script_url
 from annotator.ui.shared import navigation
@@ -57,6 +57,7 @@ def mount_component(name: str, *, styles: Sequence[str] = (), **extra_data: obje
         "token": create_token(),
         "annotator": require_annotator_name(),
         "project": get_storage_name(served_project.db()),
+        "name_cookie": build_name_cookie_name(served_project.db()),
         "base": served_project.base_path(),
         "may_answer": has_right(Right.ANSWER),
         "may_review": has_right(Right.REVIEW),
@@ -75,6 +76,7 @@ def mount_status_bar() -> None:
         "base": served_project.base_path(),
         "annotator": name,
         "role": member.role if member else "",
+        "name_cookie": build_name_cookie_name(served_project.db()),
         "project": served_project.project_name(),
         "progress": load_progress(served_project.db(), name).sentence(),
         "home": served_project.home_url(),

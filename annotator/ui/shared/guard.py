@@ -84,6 +84,12 @@ def get_blind_annotator(request: Request, annotator: str) -> str:
     return annotator if member is not None and member.highest_right < Right.REVIEW else ""
 
 
+def get_person_key(request: Request, annotator: str) -> str:
+    """Return a key of the person for limits: the member, who may be renamed, else the typed name."""
+    member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
+    return f"name {annotator}" if member is None else f"member {member.id}"
+
+
 def guard_program_route(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
     """Return a route for programs that needs an access token with this right, ignoring cookies.
 

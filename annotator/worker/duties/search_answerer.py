@@ -37,7 +37,7 @@ class SearchAnswerer:
         search_examples.delete_old(self._db)
 
     def answer_newest(self) -> bool:
-        """Answer the newest request. Return False if none."""
+        """Answer the newest request of the person who waits longest. Return False if none."""
         asked = next(iter(search_examples.load_waiting(self._db)), None)
         if asked is None:
             return False

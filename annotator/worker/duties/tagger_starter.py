@@ -1,10 +1,15 @@
-"""Starts `annotator tag` on request, again after a kill."""
+"""Starts `annotator tag` on request, again after a kill.
+
+The request is a row of the project, which may be older than the list of allowed servers.
+"""
 
 import contextlib
 import subprocess
 import sys
 import time
 
+from annotator.errors import AnnotatorError
+from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
 from annotator.store.runs import tagging_state
 from annotator.worker.features.worker_context import WorkerContext
 
@@ -15,8 +20,8 @@ RESTART_SECONDS = 30.0  # after a process that ended although it was still wante
 class TaggerStarter:
     """The worker duty of starting prelabeling."""
 
-    def __init__(self, context: WorkerContext):
-        self._db = context.db
+    def __init__(self, context: WorkerContext, taggers: AllowedTaggers = LOCAL_TAGGERS):
+        self._db, self._taggers = context.db, taggers
         self._process: subprocess.Popen[bytes] | None = None
         self._check_at = self._retry_at = 0.0
 
@@ -32,8 +37,14 @@ class TaggerStarter:
         if wanted is None:
             self._retry_at = 0.0
         elif self._process is None and now >= self._retry_at and tagging_state.get_running(self._db) is None:
+            try:
+                tagger = self._taggers.find(wanted.url)
+            except AnnotatorError as error:
+                tagging_state.set_result(self._db, {"name": wanted.model, "error": str(error), "at": time.time()})
+                return
             words = ["--images-may-leave"] if wanted.may_leave else []
-            options = [f"--url={wanted.url}", f"--model={wanted.model}", *words]
+            # An empty --key-from sends no key: that of the environment belongs to another server.
+            options = [f"--url={tagger.url}", f"--key-from={tagger.key_variable}", f"--model={wanted.model}", *words]
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "annotator", "tag", str(self._db.paths.project), *options, "--watched"],
                 stdin=subprocess.PIPE,  # its end is the end of this process

@@ -19,7 +19,7 @@ from annotator.store.networks import configuration, search_examples
 from annotator.store.pictures.decoding import BadImage, check_image
 from annotator.ui.access import served_project
 from annotator.ui.pages.gallery.gallery_requests import ExamplePictureQuery, ExampleRequest, ExampleStateRequest
-from annotator.ui.shared.guard import NO_STORE_HEADERS, build_error_response, guard_route, read_body
+from annotator.ui.shared.guard import NO_STORE_HEADERS, build_error_response, get_person_key, guard_route, read_body
 from annotator.ui.shared.requests import convert_values, parse_body
 
 MAX_PICTURE_BYTES = 50_000_000  # bytes of a picture
@@ -39,7 +39,8 @@ async def picture(request: Request, annotator: str) -> Response:
                 413, f"{name} is larger than {format_size(MAX_PICTURE_BYTES)}. Give a smaller copy of it."
             )
     return JSONResponse(
-        {"example": await run_sync(_store_picture, served_project.db(), bytes(data), name)}, headers=NO_STORE_HEADERS
+        {"example": await run_sync(_store_picture, bytes(data), name, get_person_key(request, annotator))},
+        headers=NO_STORE_HEADERS,
     )
 
 
@@ -47,7 +48,8 @@ async def example(request: Request, annotator: str) -> Response:
     """Handle POST {words} or {image, box in 0..1} -> {example}: store a search example."""
     asked = parse_body(await read_body(request), ExampleRequest)
     return JSONResponse(
-        {"example": await run_sync(_store_example, served_project.db(), asked)}, headers=NO_STORE_HEADERS
+        {"example": await run_sync(_store_example, asked, get_person_key(request, annotator))},
+        headers=NO_STORE_HEADERS,
     )
 
 
@@ -68,22 +70,24 @@ ROUTES = [
 ]
 
 
-def _store_picture(db: Database, content: bytes, name: str) -> str:
+def _store_picture(content: bytes, name: str, by: str) -> str:
+    db = served_project.db()
     _check_has_features(db)
     try:
         check_image(io.BytesIO(content), get_shown_bands(db))
     except BadImage as problem:
         raise AnnotatorError(f"{name} cannot be used as an example: {problem}.") from problem
-    return search_examples.request_picture(db, content, name)
+    return search_examples.request_picture(db, content, name, by)
 
 
-def _store_example(db: Database, asked: ExampleRequest) -> str:
+def _store_example(asked: ExampleRequest, by: str) -> str:
+    db = served_project.db()
     _check_has_features(db)
     if asked.image is not None:
-        return search_examples.request_part(db, asked.image, asked.box)
+        return search_examples.request_part(db, asked.image, asked.box, by)
     if not name_texts.get_text_network(db):
         raise AnnotatorError(f"{configuration.get_backbone(db)} knows no texts. Settings has networks that do.")
-    return search_examples.request_words(db, asked.words)
+    return search_examples.request_words(db, asked.words, by)
 
 
 def _check_has_features(db: Database) -> None:

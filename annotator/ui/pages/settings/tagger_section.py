@@ -3,15 +3,16 @@
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.tagging.chat_server import ChatServer
+from annotator.exchange.tagging.allowed_taggers import AllowedTaggers
 from annotator.humanize import format_count, format_duration, format_percent
 from annotator.store.database.database import Database
 from annotator.store.runs import tagging_state
 from annotator.store.runs.source_record import SourceRecord, load_source_records
 from annotator.store.runs.tagging_state import TaggingRequest, TaggingState
+from annotator.ui.access import served_project
 from annotator.ui.shared import html_tables
 from annotator.ui.shared.markdown_text import escape_markdown
-from annotator.ui.shared.message_boxes import show_error, show_warning
+from annotator.ui.shared.message_boxes import show_errors, show_info, show_warning
 from annotator.ui.shared.page_access import build_fragment
 
 REFRESH_SECONDS = 2.0  # between two looks at what is under way
@@ -63,32 +64,33 @@ def _draw_result(db: Database) -> None:
 
 
 def _draw_form(db: Database, by: str) -> None:
-    url = st.text_input(
-        "Server", placeholder="http://127.0.0.1:11434/v1", max_chars=300, key="tagger_url",
-        help="Ollama, vLLM, llama.cpp, LM Studio: any server that speaks the OpenAI chat format.",
-    ).strip()  # fmt: skip
+    allowed = served_project.taggers()
+    if allowed.are_all_listed and not allowed.listed:
+        show_info("No server is allowed. Whoever runs Annotator can add one:")
+        st.code("annotator serve PROJECT --tagger-url URL", language=None, wrap_lines=True)
+        return
+    url = _draw_server(allowed)
     model = st.text_input("Model", placeholder="qwen2.5vl", max_chars=200, key="tagger_model").strip()
     may_leave = False
-    if url and not _is_local_server(url):
+    if any(tagger.url == url and not tagger.is_local for tagger in allowed.listed):
         may_leave = st.checkbox("This server is on another machine. All images may be sent to it.", key="tagger_leave")
     if st.button("Ask about all images", disabled=not (url and model), key="tagger_start"):
-        try:
-            server = ChatServer(url)
-        except AnnotatorError as error:
-            show_error(error)
-            return
-        if not (server.is_local or may_leave):
-            show_error("Images would leave this machine. Tick that they may.")
-            return
-        tagging_state.set_request(db, TaggingRequest(url, model, may_leave, by))
-        st.rerun()
+        with show_errors():
+            if not (allowed.find(url).is_local or may_leave):
+                raise AnnotatorError("Images would leave this machine. Tick that they may.")
+            tagging_state.set_request(db, TaggingRequest(url, model, may_leave, by))
+            st.rerun()
 
 
-def _is_local_server(url: str) -> bool:
-    try:
-        return ChatServer(url).is_local
-    except AnnotatorError:
-        return True  # the button says what is wrong with it
+def _draw_server(allowed: AllowedTaggers) -> str:
+    """Draw the choice of a server and return its URL."""
+    urls = [tagger.url for tagger in allowed.listed]
+    if allowed.are_all_listed:
+        return st.selectbox("Server", urls, key="tagger_listed", help="The operator of this server allows these.")
+    return st.text_input(
+        "Server", next(iter(urls), ""), placeholder="http://127.0.0.1:11434/v1", max_chars=300, key="tagger_url",
+        help="Ollama, vLLM, llama.cpp, LM Studio: a server on this machine that speaks the OpenAI chat format.",
+    ).strip()  # fmt: skip
 
 
 def _draw_track_record(records: list[SourceRecord]) -> None:

@@ -50,8 +50,3 @@ export class ApiError extends Error {
     this.status = status;
   }
 }
-
-/** Keep the person's name for the next visit; the page script reads it. @param {string} name */
-export function rememberName(name) {
-  document.cookie = `annotator_name=${encodeURIComponent(name)}; path=/; max-age=31536000; samesite=strict`;
-}

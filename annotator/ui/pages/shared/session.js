@@ -4,7 +4,8 @@
  * at the foot.
  */
 
-import { Api, rememberName } from "./api.js";
+import { rememberName } from "./annotator_name.js";
+import { Api } from "./api.js";
 import { RefusedDecisionsDialog } from "./refused_decisions.js";
 import { OVERRULE_KEY, askAboutBatch, overrule } from "./contradictions.js";
 import { afterPaint, capitalize, el, keyButton } from "./dom.js";
@@ -247,7 +248,7 @@ export class Session {
 
   /** @param {any} data */
   #applyData(data) {
-    rememberName(data.annotator);
+    rememberName(data.name_cookie, data.annotator);
     this.data = data;
     /** @type {Class[]} */
     this.classes = data.classes;

@@ -6,7 +6,8 @@
  * again from its beginning.
  */
 
-import { Api, ApiError, rememberName } from "../shared/api.js";
+import { rememberName } from "../shared/annotator_name.js";
+import { Api, ApiError } from "../shared/api.js";
 import { GridBoard } from "../grid/grid_board.js";
 import { SaveBar } from "../grid/save_bar.js";
 import { HelpDialog } from "../shared/help.js";
@@ -33,7 +34,7 @@ export default class SpeedTestPage {
   constructor({ data, parentElement, setTriggerValue }) {
     this.renew = () => setTriggerValue("expired", Date.now());
     this.data = data;
-    rememberName(data.annotator);
+    rememberName(data.name_cookie, data.annotator);
     this.api = new Api(data.token);
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
     /** What the parts of other pages need of a session. @type {any} */

@@ -1,6 +1,7 @@
 // @ts-check
 /** New project: a folder of the server, what lies in it, the classes, and how people begin. One page, top to bottom. */
 
+import { readLastName, rememberName } from "../shared/annotator_name.js";
 import { el, formatCount, kbd } from "../shared/dom.js";
 import { ImageDrop } from "./image_drop.js";
 
@@ -10,7 +11,7 @@ const MAX_NAMED_CLASSES = 12; // classes that are named under the list
 const DRAFT_KEY = "annotator:new project"; // in the storage of the tab
 
 const MAIN_ELEMENT = /** @type {HTMLElement} */ (document.getElementById("page"));
-/** @type {{token: string, base: string, folder: string, person: string, is_team: boolean,
+/** @type {{token: string, base: string, folder: string, is_team: boolean,
  *         sample: {folder: string, name: string} | null, attempt: {folder: string, name: string} | null, endings: string[], photos: string}} */
 const PAGE_DATA = JSON.parse(MAIN_ELEMENT.dataset.page ?? "{}");
 
@@ -21,7 +22,7 @@ const PAGE_DATA = JSON.parse(MAIN_ELEMENT.dataset.page ?? "{}");
  * @typedef {{folder: string, images: number, endings: Record<string, number>, samples: string[], said: string[],
  *            lists: ClassList[], name: string}} Look
  * @typedef {{name: string, is_at_work: boolean, done: number, of: number, seconds_left: number | null, error: string,
- *            link: string, said: string[]}} State
+ *            link: string, name_cookie: string, said: string[]}} State
  */
 
 /** @param {string} what @param {object} [content] @returns {Promise<any>} */
@@ -83,7 +84,7 @@ class NewProject {
     this.one = el("input", { type: "radio", name: "mode", value: "one", checked: true });
     this.all = el("input", { type: "radio", name: "mode", value: "all" });
     this.name = el("input", { id: "name", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
-    this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: PAGE_DATA.person });
+    this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: readLastName() });
     this.error = el("p", { class: "error", role: "alert" });
     this.create = el("button", { class: "main", type: "submit", "aria-keyshortcuts": "Control+Enter" }, el("span", {}, "Create project"), kbd("Ctrl+Enter"));
     this.rest = el("div", { class: "rest", hidden: true },
@@ -391,7 +392,7 @@ class NewProject {
   }
 
   /** @param {State} state */
-  ended({ name, error, link }) {
+  ended({ name, error, link, name_cookie }) {
     this.work.hidden = true;
     this.cancel.disabled = false;
     if (error) {
@@ -410,7 +411,7 @@ class NewProject {
         el("p", {}, el("a", { href: link }, link)));
     } else {
       const person = this.person.value.trim();
-      if (person) document.cookie = `annotator_name=${encodeURIComponent(person)}; path=/; max-age=31536000; samesite=strict`;
+      if (person) rememberName(name_cookie, person);
       location.assign(link);
     }
   }

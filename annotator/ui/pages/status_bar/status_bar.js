@@ -2,7 +2,7 @@
 /** The project and how far it is, who is at work and what they have done today: one line at the top of every page. */
 
 import { el, formatCount, setText } from "../shared/dom.js";
-import { rememberName } from "../shared/api.js";
+import { rememberName } from "../shared/annotator_name.js";
 import { PROGRESS_EVENT } from "../shared/progress.js";
 import { fixSidebarRoles } from "./sidebar_roles.js";
 import { TODAY_EVENT } from "../shared/daily_activity.js";
@@ -50,7 +50,7 @@ export default class StatusBar {
 
   /** @param {any} component */
   update({ data, setTriggerValue }) {
-    rememberName(data.annotator);
+    rememberName(data.name_cookie, data.annotator);
     const other = this.name.textContent !== data.annotator;
     if (other) {
       this.ahead = { milliseconds: 0, images: 0, labels: 0 };
