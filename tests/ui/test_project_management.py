@@ -130,6 +130,8 @@ def test_only_project_owners_can_archive_back_up_rename_or_delete_it(folder):
         straight = renamed["link"].replace(str(port), str(birds.port))
         assert ann.get(straight)[0] == 200
         assert f'href="{address}/aves/"' in ann.get(f"{address}/")[1]
+        assert ann.ask("trash", project="aves", typed="aves")["status"] == 401, "the pass of the session before"
+        ann.take_pass("/start/project/aves")
         assert ann.ask("trash", project="aves", typed="birds")["status"] == 409
         assert ann.ask("trash", project="aves", typed="aves")["status"] == 200
         assert len(list((folder / ".trash").iterdir())) == 1 and "aves" not in ann.get(f"{address}/")[1]
