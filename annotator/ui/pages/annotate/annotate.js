@@ -7,7 +7,7 @@
 import { ClassCard } from "./class_card.js";
 import { ClassList, decodeLikelihoods } from "./class_list.js";
 import { askAboutContradiction } from "../shared/contradictions.js";
-import { HIDDEN_WORDS, STATE_WORDS, el, formatCount, keyButton, setText } from "../shared/dom.js";
+import { HIDDEN_WORDS, STATE_WORDS, el, formatCount, keyButton, setText, showCaption } from "../shared/dom.js";
 import { ClassFinder } from "./class_finder.js";
 import { FlagDialog } from "../shared/flag.js";
 import { KEY_HELP, buildHints } from "./annotate_texts.js";
@@ -450,12 +450,12 @@ export default class AnnotatePage extends Page {
     setText(/** @type {HTMLElement} */ (this.doneButton.firstElementChild), this.session.relations.isEmpty(states, implied) ? EMPTY_TEXT : NOTHING_ELSE_TEXT);
     const other = item?.with && `${item.with} has it open, too`;
     const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summarizeStates(labels, this.session.classes.length, implied);
-    this.caption.textContent = [item?.name, said, formatCommentCount(item), ...(item?.events ?? []), other].filter(Boolean).join(" · ");
+    showCaption(this.caption, item?.name, [said, formatCommentCount(item), ...(item?.events ?? []), other]);
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")
       .map((label) => this.chip(label));
-    if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Edit the note" }, `Flag: ${item.flag}`));
+    if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Edit the note" }, "Flag: ", el("bdi", {}, item.flag)));
     if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
     clearTimeout(this.pause);
     this.pause = window.setTimeout(() => {
@@ -467,8 +467,7 @@ export default class AnnotatePage extends Page {
   /** @param {any} label */
   chip({ class: id, state, by }) {
     const name = this.session.names.get(id) ?? "?";
-    const words = state === PRESENT ? name : `${name} (${STATE_WORDS[state]})`;
-    const chip = el("span", { class: "chip", "data-class": id, "data-state": STATE_WORDS[state], title: by && `by ${by}` }, words);
+    const chip = el("span", { class: "chip", "data-class": id, "data-state": STATE_WORDS[state], title: by && `by ${by}` }, el("bdi", {}, name), state === PRESENT ? "" : ` (${STATE_WORDS[state]})`);
     if (state !== ABSENT) {
       const cross = { type: "button", "data-class": id, "aria-label": `${name} is not on the image`, title: "Mark absent (Delete)" };
       chip.append(el("button", cross, "×"));

@@ -97,9 +97,9 @@ export class ClassCard {
     this.states.show(class_.id);
     const examples = el("div", { class: "examples" });
     this.element.replaceChildren(
-      el("p", { class: "title" }, el("strong", {}, class_.name), ...(class_.key ? [kbd(class_.key)] : [])),
+      el("p", { class: "title" }, el("strong", { dir: "auto" }, class_.name), ...(class_.key ? [kbd(class_.key)] : [])),
       this.states.element,
-      ...(class_.description ? [el("p", {}, class_.description)] : []),
+      ...(class_.description ? [el("p", { dir: "auto" }, class_.description)] : []),
       examples,
     );
     this.element.showPopover();

@@ -71,7 +71,7 @@ class NewProject {
     this.pathError = el("p", { class: "error", role: "alert" });
     this.imageDrop = new ImageDrop(PAGE_DATA, postStart, (folder) => this.useSent(folder));
     this.offers = el("div", { class: "offers" });
-    this.text = el("textarea", { id: "classes", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
+    this.text = el("textarea", { id: "classes", dir: "auto", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
       oninput: () => this.later(() => this.preview()), onkeydown: (/** @type {KeyboardEvent} */ event) => this.classesKey(event) });
     this.file = el("input", { id: "file", type: "file", accept: ".txt,.csv,.tsv,text/plain", class: "file", onchange: () => this.fromFile() });
     this.commas = el("input", { id: "commas", type: "checkbox", onchange: () => this.preview() });
@@ -82,9 +82,9 @@ class NewProject {
     this.names = el("p", { class: "quiet", role: "status" });
     this.one = el("input", { type: "radio", name: "mode", value: "one", checked: true });
     this.all = el("input", { type: "radio", name: "mode", value: "all" });
-    this.name = el("input", { id: "name", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
-    this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: PAGE_DATA.person });
-    this.error = el("p", { class: "error", role: "alert" });
+    this.name = el("input", { id: "name", dir: "auto", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
+    this.person = el("input", { id: "person", dir: "auto", autocomplete: "name", maxlength: 60, value: PAGE_DATA.person });
+    this.error = el("p", { class: "error", role: "alert", tabindex: -1 });
     this.create = el("button", { class: "main", type: "submit", "aria-keyshortcuts": "Control+Enter" }, el("span", {}, "Create project"), kbd("Ctrl+Enter"));
     this.rest = el("div", { class: "rest", hidden: true },
       el("fieldset", {}, el("legend", {}, "Classes"),
@@ -148,7 +148,7 @@ class NewProject {
   showFolders({ path, parent, folders, images, roots }) {
     const had = this.walker.contains(document.activeElement);
     const button = (/** @type {string} */ name, /** @type {string} */ to) =>
-      el("button", { type: "button", class: "folder", title: to, onclick: () => this.walk(to) }, name);
+      el("button", { type: "button", class: "folder", title: to, dir: "auto", onclick: () => this.walk(to) }, name);
     const up = parent ? [el("button", { type: "button", class: "folder up", onclick: () => this.walk(parent) }, `Up to ${getFileName(parent)}`)] : [];
     const others = roots.filter((root) => root !== path && !path.startsWith(`${root}/`)).map((root) => button(root, root));
     const here = images ? `${formatCount(images, "image")} in ${getFileName(path)}` : `No images directly in ${getFileName(path)}`;
@@ -331,8 +331,9 @@ class NewProject {
       const { names, has_commas } = await postStart("classes", this.typed);
       if (number !== this.newest.classes) return;
       this.commasRow.hidden = !has_commas || !names.length || !/[,;，、；]/.test(this.text.value);
-      const shown = names.slice(0, MAX_NAMED_CLASSES).join(" · ") + (names.length > MAX_NAMED_CLASSES ? " · ..." : "");
-      this.names.textContent = names.length ? `${formatCount(names.length, "class", "classes")}: ${shown}` : "";
+      const shown = names.slice(0, MAX_NAMED_CLASSES).flatMap((/** @type {string} */ name, /** @type {number} */ at) => [at ? " · " : "", el("bdi", {}, name)]);
+      const more = names.length > MAX_NAMED_CLASSES ? " · ..." : "";
+      this.names.replaceChildren(...(names.length ? [`${formatCount(names.length, "class", "classes")}: `, ...shown, more] : []));
       this.names.classList.remove("error");
     } catch (error) {
       if (number !== this.newest.classes) return;
