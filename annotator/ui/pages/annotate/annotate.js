@@ -24,6 +24,7 @@ import { StateButtons, summarizeStates } from "./state_buttons.js";
 import { EventStrip, LOOKING_TEXT, performForEvent } from "../shared/event_strip.js";
 import { WordDetector } from "../shared/word_detector.js";
 import { isTyping } from "../shared/keys.js";
+import { chooseSaveKind } from "../shared/press_guard.js";
 import { ABSENT, PRESENT, UNSURE } from "../shared/states.js";
 
 const LIKELY_DELAY_MILLISECONDS = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
@@ -254,7 +255,8 @@ export default class AnnotatePage extends Page {
   }
 
   done() {
-    const item = this.getPressedItem("rest");
+    const rest = this.items.current && this.listRest(this.items.current);
+    const item = this.getPressedItem(chooseSaveKind(rest?.absent.length ?? 0));
     if (!item) return;
     const { absent, asked } = this.listRest(item);
     if (asked.length && !absent.length) {
@@ -303,7 +305,7 @@ export default class AnnotatePage extends Page {
    * @param {boolean} [rest] and nothing else is here, nor on them
    */
   answerEvent(rest = false) {
-    const item = this.getPressedItem("all");
+    const item = this.getPressedItem("many");
     if (!item) return;
     const { absent } = rest ? this.listRest(item) : { absent: [] };
     const copies = this.strip.listLabelCopies([...item.labels, ...absent]);
