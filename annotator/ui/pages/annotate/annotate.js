@@ -11,7 +11,7 @@ import { HIDDEN_WORDS, STATE_WORDS, el, formatCount, keyButton, setText, showCap
 import { ClassFinder } from "./class_finder.js";
 import { FlagDialog } from "../shared/flag.js";
 import { KEY_HELP, buildHints } from "./annotate_texts.js";
-import { LabelMode } from "../shared/label_mode.js";
+import { LABEL_MODE_KEY, LabelMode } from "../shared/label_mode.js";
 import { ImageAddress } from "./image_address.js";
 import { QueryOrderField } from "./query_order.js";
 import { Page } from "../shared/page.js";
@@ -46,7 +46,7 @@ export default class AnnotatePage extends Page {
 
   build() {
     const { session } = this;
-    this.mode = new LabelMode(session, { key: "." });
+    this.mode = new LabelMode(session);
     this.unsure = false;
     this.pause = 0;
     /** The item that the message is about. @type {any} */
@@ -94,7 +94,7 @@ export default class AnnotatePage extends Page {
     session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
     const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
-    const left = el("div", { class: "left" }, this.stage.element, this.suggestionsNotice.element, this.strip.element, under,
+    const left = el("div", { class: "left" }, this.stage.element, this.strip.element, under,
       el("div", { class: "row" }, this.imageAddress.button, steps, this.orderField.element, this.sequence.same, session.toolbar));
     const side = el("div", { class: "side" }, el("div", { class: "picking" }, this.finder.element, this.mode.element), this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(el("div", { class: "work" }, left, side), session.statusLine.element, session.hints.element,
@@ -170,9 +170,10 @@ export default class AnnotatePage extends Page {
       "/": () => this.finder.focus(),
       find: () => this.finder.focus(),
       " ": once(() => this.skip()),
+      ".": once(() => this.skip()),
       Enter: once(() => this.done()),
       "-": once(() => this.toggleUnsure()),
-      ".": once(() => this.mode.toggle()),
+      [LABEL_MODE_KEY]: once(() => this.mode.toggle()),
       ",": once(() => this.openFlag()),
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
@@ -258,7 +259,7 @@ export default class AnnotatePage extends Page {
     const rest = this.items.current && this.listRest(this.items.current);
     const item = this.getPressedItem(chooseSaveKind(rest?.absent.length ?? 0));
     if (!item) return;
-    const { absent, asked } = this.listRest(item);
+    const { absent, asked } = rest;
     if (asked.length && !absent.length) {
       this.session.showMessage(`One of ${asked.join(" and ")} is always present: which?`, true);
       return;

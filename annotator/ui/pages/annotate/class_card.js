@@ -53,7 +53,8 @@ export class ClassCard {
       if (node) this.point(find(Number(node.dataset.class)), node, wait);
       return Boolean(node);
     };
-    list.addEventListener("pointerover", (event) => event.pointerType === "mouse" && point(event, HOVER_MILLISECONDS));
+    // A pointer that rests while another image comes (resting_pointer.js) asks for nothing.
+    list.addEventListener("pointerover", (event) => event.pointerType === "mouse" && !list.closest(".still") && point(event, HOVER_MILLISECONDS));
     list.addEventListener("pointerout", (event) => event.pointerType === "mouse" && this.leave());
     list.addEventListener("focusin", (event) => under(event)?.matches(":focus-visible") && point(event, HOVER_MILLISECONDS));
     list.addEventListener("focusout", () => this.leave());

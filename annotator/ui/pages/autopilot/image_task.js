@@ -14,6 +14,7 @@ import { formatCommentCount } from "../shared/history.js";
 import { createPicture, loadPicture } from "../shared/pictures.js";
 import { describeFailure } from "../shared/placeholder.js";
 import { isTyping } from "../shared/keys.js";
+import { LABEL_MODE_KEY } from "../shared/label_mode.js";
 import { FIX_KEY, buildFixButton, openInAnnotate } from "../shared/fix_link.js";
 import { ABSENT, PRESENT, UNSURE } from "../shared/states.js";
 
@@ -156,6 +157,7 @@ export class ImageTask {
       ".": () => this.onSkip(),
       " ": () => this.onSkip(),
       "-": () => this.toggleUnsure(),
+      [LABEL_MODE_KEY]: () => this.mode?.toggle(),
       "/": () => this.finder.focus(),
       find: () => this.finder.focus(),
       [FIX_KEY]: () => this.fix(),

@@ -63,7 +63,7 @@ export class AnswerPanel {
       type: "button", class: "opener", "aria-controls": "panel-body", "aria-expanded": "false", onclick: () => this.unfold(!this.element.classList.contains("open")),
     }, "Set classes");
     this.body = el("div", { class: "body", id: "panel-body" },
-      el("div", { class: "find" }, this.field, kbd(".")), this.list, this.more, this.how, this.setButton, this.spoken);
+      el("div", { class: "find" }, this.field, kbd("c")), this.list, this.more, this.how, this.setButton, this.spoken);
     this.element = el("section", { class: "panel", "aria-label": "Selected images" },
       el("div", { class: "panel-head" }, this.title, this.opener, el("div", { class: "tools" }, this.openButton, this.flagButton, this.clearButton, this.allButton)),
       this.about, more, this.body);

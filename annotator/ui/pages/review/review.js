@@ -111,6 +111,7 @@ export default class ReviewPage extends Page {
       m: () => this.screen.ask(),
       Enter: () => this.done(),
       " ": () => this.pass(),
+      ".": () => this.pass(),
       ArrowLeft: () => this.showEarlier(),
       ArrowRight: () => this.showLater(NEWEST_IMAGE_TEXT),
       f: () => this.filter.focus(),
