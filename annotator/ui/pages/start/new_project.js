@@ -98,8 +98,7 @@ class NewProject {
         el("label", { for: "name" }, "Project", this.name),
         ...(PAGE_DATA.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)]),
         el("p", { class: "quiet" }, `It is made in ${PAGE_DATA.folder}; photos stay where they are.`)),
-      this.error,
-      el("div", { class: "row create" }, this.create));
+      el("div", { class: "row create" }, this.error, this.create));
     this.form = el("form", { novalidate: true, onsubmit: (/** @type {Event} */ event) => this.make(event) },
       el("fieldset", {}, el("legend", {}, "Images"),
         el("label", { for: "path" }, "A folder on the machine that runs Annotator"),
@@ -356,10 +355,16 @@ class NewProject {
       await postStart("make", { ...this.typed, name: this.name.value, path: this.chosen, labels, mode });
       await this.follow();
     } catch (error) {
-      this.error.textContent = String(/** @type {Error} */ (error).message);
+      this.showError(/** @type {Error} */ (error).message);
     } finally {
       this.create.disabled = false;
     }
+  }
+
+  /** Why the project was not made, at the button that makes it. @param {string} words */
+  showError(words) {
+    this.error.textContent = words;
+    this.error.focus();
   }
 
   /** Show how far the project is until it is made. @param {boolean} [atStart] an earlier one is of no interest */
@@ -397,8 +402,7 @@ class NewProject {
     this.cancel.disabled = false;
     if (error) {
       this.form.hidden = false;
-      this.error.textContent = error;
-      this.create.focus();
+      this.showError(error);
       return;
     }
     sessionStorage.removeItem(DRAFT_KEY);
