@@ -72,6 +72,8 @@ def test_tile_marks_are_visible_in_forced_colors(forced, tmp_path):
         tiles = page.locator(".tiles:not(.skeleton) .tile")
         tiles.first.wait_for(timeout=60_000)
         looked(page)
+        chosen, other = (page.locator(f".starts button[aria-pressed={pressed}]") for pressed in ("true", "false"))
+        assert look(chosen) != look(other)
         tiles.nth(0).hover()
         page.keyboard.press("1")
         page.keyboard.press("u")
@@ -88,8 +90,6 @@ def test_tile_marks_are_visible_in_forced_colors(forced, tmp_path):
         expect(tiles.nth(3)).to_have_attribute("data-state", "present")
         seen |= {number: look(tiles.nth(number).locator(".mark")) for number in (3, 4)}  # present, and as tiles start
         assert len({seen[number] for number in range(4)}) == 4 and seen[3] != seen[4], seen
-        chosen, other = (page.locator(f".starts button[aria-pressed={pressed}]") for pressed in ("true", "false"))
-        assert look(chosen) != look(other)
 
 
 def test_resting_pointer_marks_no_button_of_the_next_image_until_it_moves(browser: Contexts, tmp_path):
