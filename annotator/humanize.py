@@ -1,7 +1,8 @@
-"""Formatting of percentages, counts and durations."""
+"""Formatting of percentages, counts, durations and times."""
 
 import math
 import re
+from datetime import UTC, datetime
 
 from annotator.errors import AnnotatorError
 
@@ -51,6 +52,11 @@ def format_duration(seconds: float) -> str:
         if seconds >= 2 * length:
             return format_count(round(seconds / length), unit)
     return format_count(max(1, round(seconds)), "second")
+
+
+def format_local_minute(at: float | None) -> str:
+    """Format unix seconds in this machine's time zone with its offset: "2026-11-28 21:32+01:00", "" for None."""
+    return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone().isoformat(" ", "minutes")
 
 
 def format_exact_duration(seconds: float) -> str:

@@ -1,6 +1,5 @@
 """The commands that list and change classes; every change is kept with its author and can be undone."""
 
-import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,7 @@ from annotator.cli.options import (
 )
 from annotator.cli.printing import escape_unprintable, print_result, print_table
 from annotator.errors import AnnotatorError, combine_problems, did_you_mean
-from annotator.humanize import format_count
+from annotator.humanize import format_count, format_local_minute
 from annotator.records import Class
 from annotator.settings import get_login_name
 
@@ -271,10 +270,9 @@ def history(project: ProjectArgument, as_json: AsJson = False) -> None:
 
     def text() -> None:
         for change, words in changes:
-            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
             back = f" (undone by change {change.undone_by})" if change.undone_by else ""
             who = escape_unprintable(change.annotator) or "-"
-            print(f"{change.id:>4}  {day}  {who}: {escape_unprintable(words)}{back}")
+            print(f"{change.id:>4}  {format_local_minute(change.changed_at)}  {who}: {escape_unprintable(words)}{back}")
 
     print_result([asdict(change) | {"words": words} for change, words in changes], as_json, text)
 

@@ -1,6 +1,5 @@
 """The commands that export the data set, list export versions and compare them."""
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from inspect import Parameter, signature
@@ -14,7 +13,7 @@ from annotator.cli.printing import escape_unprintable, print_result, show_progre
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.export_options import OPTIONS, OptionValues
 from annotator.exchange.exports.option_types import ExportOption
-from annotator.humanize import format_count
+from annotator.humanize import format_count, format_local_minute
 from annotator.settings import get_login_name
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -132,10 +131,7 @@ def tags(project: ProjectArgument, as_json: AsJson = False) -> None:
 
     def text() -> None:
         for tag in tagged:
-            made = (
-                f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(tag.tagged_at))} by "
-                f"{escape_unprintable(tag.annotator)}"
-            )
+            made = f"{format_local_minute(tag.tagged_at)} by {escape_unprintable(tag.annotator)}"
             size = (
                 f"{format_count(tag.card['images'], 'image')} x "
                 f"{format_count(len(tag.card['classes']), 'class', 'classes')}"

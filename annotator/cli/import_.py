@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -40,7 +39,7 @@ from annotator.cli.options import (
 )
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_by_reason, print_table, show_progress
 from annotator.errors import AnnotatorError
-from annotator.humanize import format_count
+from annotator.humanize import format_count, format_local_minute
 from annotator.settings import DATABASE_FILE, get_login_name
 
 if TYPE_CHECKING:  # the formats would delay every command
@@ -283,7 +282,7 @@ def list_imports(project: ProjectArgument, as_json: AsJson = False) -> None:
         return
     rows = [
         (
-            f"{one.id}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.imported_at))}  "
+            f"{one.id}  {format_local_minute(one.imported_at)}  "
             f"{escape_unprintable(one.source)}"
             + (f" (taken back by {escape_unprintable(one.undone_by)})" if one.undone_at else ""),
             one.format,

@@ -1,6 +1,5 @@
 """The commands for the members of a project that several people label: roles, invitation links, the log."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ import typer
 
 from annotator.cli.options import AnnotatorOption, AsJson, DefaultListGroup, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_result, print_table
+from annotator.humanize import format_local_minute
 from annotator.roles import Role
 from annotator.settings import get_login_name
 
@@ -38,7 +38,7 @@ def list_members(project: ProjectArgument, as_json: AsJson = False) -> None:
                     member.role.value,
                     escape_unprintable(member.email),
                     "has a link" if member.has_link else "",
-                    _format_minute(member.signed_in_at),
+                    format_local_minute(member.signed_in_at),
                 )
                 for member in known
             ]
@@ -165,7 +165,7 @@ def log(
             return
         rows = [
             (
-                _format_minute(entry.at),
+                format_local_minute(entry.at),
                 escape_unprintable(entry.by),
                 entry.what,
                 escape_unprintable(entry.member),
@@ -176,7 +176,3 @@ def log(
         print_table(("when", "by", "what", "member", "detail"), rows)
 
     print_result([asdict(entry) for entry in entries], as_json, text)
-
-
-def _format_minute(at: float | None) -> str:
-    return "" if at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

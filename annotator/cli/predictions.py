@@ -1,8 +1,6 @@
 """The commands for predictions of other models, and for the access tokens of programs that send them."""
 
 import json
-import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +11,7 @@ import typer
 from annotator.cli.options import AnnotatorOption, AsJson, DefaultListGroup, Match, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_table, show_progress
 from annotator.errors import AnnotatorError
-from annotator.humanize import format_count, format_percent
+from annotator.humanize import format_count, format_local_minute, format_percent
 from annotator.settings import get_login_name
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -198,7 +196,7 @@ def _print_sources(db: Any, as_json: bool) -> None:
             one.source.scale,
             f"{one.source.images:,} ({format_percent(one.covered)})",
             f"{len(one.source.class_ids):,}",
-            time.strftime("%Y-%m-%d %H:%M", time.localtime(one.source.added_at)),
+            format_local_minute(one.source.added_at),
             escape_unprintable(one.describe_weights()),
         )
         for one in known
@@ -221,7 +219,8 @@ def list_tokens(project: ProjectArgument, as_json: AsJson = False) -> None:
             escape_unprintable(token.name),
             token.right_to,
             escape_unprintable(token.annotator),
-            *_format_times(token.made_at, token.used_at),
+            format_local_minute(token.made_at),
+            format_local_minute(token.used_at),
             "revoked" if token.revoked_at else "valid",
         )
         for token in known
@@ -230,10 +229,6 @@ def list_tokens(project: ProjectArgument, as_json: AsJson = False) -> None:
         print_table(("token", "for", "made by", "made", "last used", ""), rows)
     else:
         print("There are no tokens yet.")
-
-
-def _format_times(*at: float | None) -> Sequence[str]:
-    return tuple("" if one is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(one)) for one in at)
 
 
 @tokens.command(

@@ -23,7 +23,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from annotator.humanize import format_count, format_percent
+from annotator.humanize import format_count, format_local_minute, format_percent
 from annotator.progress_callbacks import StepCallback
 from annotator.records import SOURCES, STATE_NAMES, BadFile
 from annotator.store.gallery.image_history import DecisionRecord
@@ -257,15 +257,11 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
 def print_history(events: Sequence[DecisionRecord]) -> None:
     """Print the history of an image, one line a decision."""
     for event in events:
-        when = _format_minute(event.at)
+        when = format_local_minute(event.at)
         undone = f" (undone by {event.undone_by})" if event.undone_by is not None else ""
         print(escape_unprintable(f"{when}  {event.annotator}: {_describe_event(event)}{undone}"))
     if not events:
         print("Nothing was decided about this image yet.")
-
-
-def _format_minute(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def _describe_source(source: str) -> str:
@@ -280,7 +276,7 @@ def _describe_origin(event: DecisionRecord) -> str:
     parts = [
         f"by {who}" if who else "",
         f"({_describe_source(how)})" if how else "",
-        "" if at is None else _format_minute(at),
+        format_local_minute(at),
     ]
     return " ".join(["originally", *filter(None, parts)])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.exchange.band_selection import choose_bands
-from annotator.exchange.formats.shared.class_list import is_indented, parse_class_list, read_classes
+from annotator.exchange.formats.shared.class_list import is_indented, parse_class_list, read_classes, resolve_class_list
 from annotator.exchange.imports.image_folders import (
     check_has_images,
     describe_skipped_files,
@@ -24,7 +24,7 @@ from annotator.exchange.sources.fetch_folder import apply_changed_images
 from annotator.exchange.sources.source import FolderPaths
 from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.settings import IMPORT_ANNOTATOR
-from annotator.store.classes import classes, name_lists
+from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images, name_matching
 from annotator.store.images.address_cache import set_cache_gb
@@ -132,7 +132,7 @@ def set_up_project(
         paths = [(images_folder, None)]
     listed = read_classes(class_file) if class_file else parse_class_list(class_text) if class_text.strip() else []
     named = classes.load_classes_by_name(known_db).keys() if known_db else ()
-    listed = name_lists.resolve_lists(listed, named, str(class_file or "the list"), settings.commas)
+    listed = resolve_class_list(listed, named, str(class_file or "the list"), settings.commas)
     folders = list_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
     if folders and not exists and not any(folder.listing.list_images() for folder in folders):
         check_has_images(folders[0].path, folders[0].listing)

@@ -3,7 +3,7 @@
 from playwright.sync_api import Page
 
 from harness.contexts import Contexts
-from harness.person import decided, looked, open_page, wait_until_fetched
+from harness.person import decided, looked_around, open_page, wait_until_fetched
 from harness.served import Served, until
 
 STATES = {"present": 1, "absent": -1, "unsure": 0}
@@ -52,7 +52,7 @@ def shown(page: Page) -> dict:
 
 def after(page: Page, key: str, before: str) -> dict:
     """The grid that this key brings in place of the one with the id `before`, once that has been looked at."""
-    looked(page)
+    looked_around(page)
     page.keyboard.press(key)
     return until(lambda: (now := shown(page))["id"] != before and now)
 

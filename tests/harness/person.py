@@ -95,6 +95,19 @@ def looked(page: Page) -> None:
     page.wait_for_function("performance.now() - window.since > 320")
 
 
+def looked_around(page: Page) -> None:
+    """The same where one press gives many answers: the pointer moves over what is there meanwhile."""
+    looked(page)
+    page.mouse.move(2, 2)
+    page.mouse.move(62, 2)
+
+
+def looked_through(page: Page) -> None:
+    """The same with the hands off: until a press that gives many answers can be about all that is there."""
+    page.evaluate("window.since = performance.now()")
+    page.wait_for_function("performance.now() - window.since > 720")
+
+
 def twice(press: Callable[[], object], apart: float) -> None:
     """Press twice, so many seconds apart, as a hand does that trembles or does not trust the first press."""
     began = time.perf_counter()
@@ -134,7 +147,7 @@ class Scribe:
         """These keys, about the image on screen, whose id is returned."""
         wait_for_picture(self.page)
         if keys[0] in ("Enter", self.last):  # about what is seen, and no slip: a person looks first
-            looked(self.page)
+            looked_around(self.page)
         self.last = keys[-1]
         image_id = on_screen(self.page)
         for key in keys:

@@ -13,7 +13,7 @@ from annotator.store.classes.classes import DEFAULT_KEYS
 from annotator.store.database.database import Database
 from harness.book import Book
 from harness.grids import DRAWN, KIND, MARKED, SHOWN, STATES
-from harness.person import looked, on_screen, twice, wait_for_picture, wait_until_saved
+from harness.person import looked, looked_through, on_screen, twice, wait_for_picture, wait_until_saved
 from harness.served import until
 
 SLIPS = 0.05  # of the keys are wrong at first
@@ -64,12 +64,14 @@ class Someone:
 
     # Keys and buttons
 
-    def _press(self, key: str, button: str, *, often: bool = False) -> None:
+    def _press(self, key: str, button: str, *, often: bool = False, many: bool = False) -> None:
         """The key, or with the mouse the button, once what is on screen was seen; now and then twice.
 
-        often: what may be pressed twice on purpose, and so never is by mistake
+        often: what may be pressed twice on purpose, and so never is by mistake; many: it gives many answers
         """
-        if not often:
+        if many:
+            looked_through(self.page)
+        elif not often:
             looked(self.page)
         press = self._click(button) if self.mouse else lambda: self.page.keyboard.press(key)
         self.presses += 1
@@ -98,7 +100,7 @@ class Someone:
 
     def _all(self) -> None:
         """Enter, or the button that says so."""
-        self._press("Enter", "button[aria-keyshortcuts='Enter']")
+        self._press("Enter", "button[aria-keyshortcuts='Enter']", many=True)
 
     def _undo(self) -> None:
         self._press("Backspace", "button[aria-keyshortcuts='Backspace']", often=True)
@@ -249,7 +251,7 @@ class Someone:
                 page.locator(f".thumb[data-image='{image}']").click(modifiers=["Control"])
             if not images:
                 continue
-            page.keyboard.press(".")
+            page.keyboard.press("c")
             page.keyboard.type(names[class_id])
             for _ in range(presses):
                 page.keyboard.press("Enter")
@@ -283,7 +285,7 @@ class Someone:
                 self._press(TILE_KEYS[place], f".tiles:not(.skeleton) .tile[data-index='{place}'] .mark", often=True)
         marked = page.evaluate(SHOWN)
         assert marked["id"] == grid["id"]
-        self._press("Enter", "button.decide")
+        self._press("Enter", "button.decide", many=True)
         for image, state in marked["tiles"]:
             self.book.give(name, image, class_id, STATES[state])
         until(lambda: (page.evaluate(SHOWN) or {"id": ""})["id"] != grid["id"])

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from conftest import CLASSES
 from harness.browser import open_by_menu, sign_in_context
-from harness.person import decided, looked, on_screen, open_page, served_photos, wait_for_picture, wait_until_saved
+from harness.person import (
+    decided,
+    looked,
+    looked_around,
+    on_screen,
+    open_page,
+    served_photos,
+    wait_for_picture,
+    wait_until_saved,
+)
 from harness.served import PAGES_ALONE, Served, serving, until
 from playwright.sync_api import expect
 
@@ -198,7 +207,7 @@ def test_browser_workflow_labels_trains_reviews_with_heat_maps_and_exports(brows
     wait_for_picture(page)
     for _ in range(22):
         wait_for_picture(page)
-        looked(page)
+        looked_around(page)
         names = [name for bit, name in enumerate(CLASSES) if on_screen(page) >> bit & 1]
         page.keyboard.press(KEYS[names[0]] if names else "Enter")
     wait_until_saved(page)

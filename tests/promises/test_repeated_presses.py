@@ -1,5 +1,6 @@
 """Presses that nobody meant, in a real Chromium: twice what was meant once, letters of a word, a key that is held."""
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ from harness.person import (
     decided,
     labels_of,
     looked,
+    looked_around,
+    looked_through,
     on_screen,
     open_page,
     served_photos,
@@ -24,6 +27,7 @@ from harness.projects import draw_heatmaps, publish_run
 from harness.served import Served, until
 from playwright.sync_api import Locator, Page, expect
 
+from annotator.quality import audit_sampling
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
@@ -37,6 +41,8 @@ LETTERS = "qwertyuiopasdfghjklzxcvbnm"
 APART = (0.09, 0.15, 0.23)  # seconds
 FIVE_A_SECOND = 0.2
 SECOND = "ignored"  # said of a second press
+UNSEEN = "Too soon to have seen all of it"
+IGNORED = re.compile(f"{SECOND}|{UNSEEN}")
 SELECTED = ".suggestion.selected"
 SINGLE = ("reading", "image", "click")  # kinds of Autopilot's actions about one image
 
@@ -95,6 +101,29 @@ def at_a_beat(page: Page, keys: str, seconds: float = FIVE_A_SECOND) -> list[tup
     return seen
 
 
+def twice_by_clock(page: Page, press: str | Locator, seconds: float) -> None:
+    """Press Enter or a button twice, so many seconds apart by the clock of the page's events: a busy machine gives them
+    no more. The hand on the mouse trembles meanwhile."""
+    tools = page.context.new_cdp_session(page)
+    box = {"x": 40, "y": 2, "width": 0, "height": 0} if isinstance(press, str) else press.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    at = time.time()
+    for count, due in enumerate((at, at + seconds), start=1):
+        time.sleep(max(0.0, due - time.time()))
+        if isinstance(press, str):
+            about = {"key": press, "code": press, "windowsVirtualKeyCode": 13, "timestamp": due}
+            tools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": "\r", **about})
+            tools.send("Input.dispatchKeyEvent", {"type": "keyUp", **about})
+        else:
+            about = {"x": x, "y": y, "button": "left", "clickCount": count, "timestamp": due}
+            tools.send("Input.dispatchMouseEvent", {"type": "mousePressed", **about})
+            tools.send("Input.dispatchMouseEvent", {"type": "mouseReleased", **about})
+        x += 5
+        page.mouse.move(x, y)
+    tools.detach()
+
+
 def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many):
     page = open_page(browser, many, "Twice")
     wait_for_picture(page)
@@ -106,7 +135,7 @@ def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many
     for way in ways:
         for apart in APART:
             wait_until_fetched(page)
-            looked(page)
+            looked_through(page)
             seen.append(on_screen(page))
             said = listen(page)
             twice(way(), apart)
@@ -260,7 +289,7 @@ def test_double_press_saves_a_grid_once(browser, ranked, path):
     grids = []
     for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
         wait_until_fetched(page)  # or the second press would be told that the next one is on its way
-        looked(page)
+        looked_through(page)
         grids.append(shown(page))
         said = listen(page)
         twice(way(), apart)
@@ -273,6 +302,62 @@ def test_double_press_saves_a_grid_once(browser, ranked, path):
     ]
 
 
+@pytest.mark.parametrize("path", ["/grid", "/grid?audit=1", "/autopilot"])
+def test_slow_double_press_saves_only_the_grid_that_was_seen(browser, ranked, path):
+    if "audit" in path:
+        audit_sampling.draw_audit(Database(ranked.project), 300, seed=0)
+    page = open_grid(browser, ranked, "Slow", path)
+    grids, all_said = [], ""
+    for seconds, way in zip((0.35, 0.5, 0.6, 0.45), ("Enter", page.locator("button.decide")) * 2, strict=True):
+        wait_until_fetched(page)
+        looked_through(page)
+        grids.append(shown(page))
+        said = listen(page)
+        twice_by_clock(page, way, seconds)  # a double click takes up to half a second on Windows
+        until(lambda said=said: IGNORED.search(said()) or page.evaluate(KIND) in SINGLE, 10)
+        all_said += said()
+        if page.evaluate(KIND) in SINGLE:
+            break
+    assert UNSEEN in all_said
+    wait_until_saved(page, len(grids))
+    assert [{image for image, _ in batch} for batch in saved(ranked, "Slow")] == [
+        {image for image, _ in grid["tiles"]} for grid in grids
+    ]
+    expect(page.locator("div.words")).to_have_text("", timeout=10_000)  # it was said briefly
+
+
+def test_slow_double_press_of_nothing_else_here_completes_one_image(browser, ranked):
+    page = open_page(browser, ranked, "Empty")
+    seen = []
+    for path in ("/annotate", "/review"):
+        page.goto(ranked.address + path)
+        wait_for_picture(page)
+        for way in (
+            "Enter",
+            page.get_by_role("button", name="Nothing else here").or_(page.get_by_text("Nothing here")),
+        ):
+            wait_until_fetched(page)
+            looked_through(page)
+            seen.append(on_screen(page))
+            said = listen(page)
+            twice_by_clock(page, way, 0.5)
+            until(lambda said=said: IGNORED.search(said()), 10)
+    wait_until_saved(page)
+    assert [row["image_id"] for row in decided(ranked, "Empty") if row["action"] == "done"] == seen
+
+
+def test_grid_is_saved_after_700_ms_or_once_the_pointer_or_another_key_was_used(browser, ranked):
+    page = open_grid(browser, ranked, "Looks")
+    ways = [looked_through, looked_around, lambda page: (looked(page), page.keyboard.press("ArrowRight"))]
+    for number, look in enumerate(ways, start=1):
+        wait_until_fetched(page)
+        before = shown(page)["id"]
+        look(page)
+        page.keyboard.press("Enter")
+        until(lambda before=before: shown(page)["id"] != before)
+        wait_until_saved(page, number)
+
+
 def test_double_press_answers_a_suggestion_once(browser, ranked):
     page = open_page(browser, ranked, "Review", "/review")
     page.locator(SELECTED).wait_for(timeout=60_000)
@@ -282,13 +367,13 @@ def test_double_press_answers_a_suggestion_once(browser, ranked):
     ways += [lambda: click(page.locator(f"{SELECTED} button.no")), lambda: key(page, "Enter"), lambda: key(page, "a")]
     answered = []
     for number, way in enumerate(ways * 2):
-        looked(page)
+        looked_through(page)
         if way is ways[-1]:  # on an image with a suggestion above the threshold
             page.keyboard.press(" ")
-            looked(page)
+            looked_through(page)
         answered.append((on_screen(page), int(page.locator(SELECTED).get_attribute("data-class"))))
         twice(way(), APART[number % 3])
-    looked(page)  # the second click on a suggestion's own button may meet nothing
+    looked_through(page)  # the second click on a suggestion's own button may meet nothing
     wait_until_saved(page, len(answered))
     rows = {row["batch"] or row["uuid"]: row for row in decided(ranked, "Review")}.values()
     assert [
@@ -307,7 +392,7 @@ def test_double_press_answers_a_single_image_of_autopilot_once(browser: Contexts
         ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.main.wide"))]
         for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
             wait_until_fetched(page)
-            looked(page)
+            looked_through(page)
             seen.append(on_screen(page))
             said = listen(page)
             twice(way(), apart)
@@ -325,6 +410,6 @@ def test_double_press_in_the_speed_test_advances_one_task(browser, many):
         expect(page.locator(".tally")).to_contain_text(f"{number} of")
         until(lambda: page.evaluate(KIND))
         page.evaluate(DRAWN)
-        looked(page)
+        looked_through(page)
         twice(key(page, "1" if page.evaluate(KIND) == "click" else "Enter"), APART[number % 3])
     expect(page.locator(".tally")).to_contain_text("4 of")

@@ -74,7 +74,7 @@ def test_autopilot_without_a_model_offers_each_annotator_another_image_to_click(
     first = {planner.lease_next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
     assert len(first) == 6  # nobody gets what somebody else has open
     action = planner.lease_next_actions(db, wanted("another", "Eve")).items[0]
-    assert action.kind == action.source == "click" and action.line == "Label one class on this image (about 2 s)"
+    assert action.kind == action.source == "click" and action.line == "Label this image (about 2 s)"
 
 
 def test_autopilot_offers_the_most_representative_images_first(db):

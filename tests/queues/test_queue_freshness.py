@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from harness.grids import open_grid
 from harness.grids import shown as grid_shown
-from harness.person import looked, on_screen, wait_for_another
+from harness.person import looked_around, on_screen, wait_for_another
 from harness.served import Served, until
 from test_review import NAMES, open_review, reviewed
 
@@ -80,7 +80,7 @@ def test_open_grid_keeps_prefetched_grids_and_uses_new_predictions_for_later_one
     answers, grids = asks(page), [grid_shown(page)]
     turn_over(falling)
     for _ in range(3):
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         grids.append(until(lambda: (now := grid_shown(page))["id"] != grids[-1]["id"] and now))
         if len(grids) == 2:

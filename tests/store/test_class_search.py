@@ -8,7 +8,7 @@ from harness.person import (
     Scribe,
     decided,
     labels_of,
-    looked,
+    looked_around,
     on_screen,
     open_page,
     served_photos,
@@ -170,7 +170,7 @@ def test_empty_class_finder_labels_nothing_on_enter(browser, many):
     page.keyboard.press("ArrowUp")
     expect(chosen).to_have_attribute("data-class", "1")  # answered already: the last row
     page.keyboard.press("Escape")
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")
     wait_for_another(page, image_id)
     wait_until_saved(page, 2)

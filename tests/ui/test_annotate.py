@@ -13,6 +13,7 @@ from harness.person import (
     decided,
     labels_of,
     looked,
+    looked_around,
     on_screen,
     open_page,
     served_photos,
@@ -181,7 +182,7 @@ def test_hundred_images_labeled_by_keyboard_are_stored_as_pressed(browser, many)
             case 7:
                 scribe.write(scribe.press("Enter"), c1=-1, c2=-1, c3=-1, c4=-1, c5=-1)
             case 8:  # stay until Space
-                scribe.write(scribe.press(".", "2", "3", ".", " "), c2=1, c3=1)
+                scribe.write(scribe.press("F4", "2", "3", "F4", " "), c2=1, c3=1)
             case _:
                 scribe.write(scribe.press("1"), c1=1)
     wait_until_saved(page)
@@ -379,10 +380,10 @@ def test_annotate_continues_with_incomplete_images_and_ends_with_links_to_other_
         assert set(again) == set(seen) - {first}, "what was passed by comes last"
         wait_for_image(page, first)
         page.keyboard.press("Backspace")
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         wait_for_image(page, first)
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
         wait_until_saved(page)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from harness.grids import GRID, after, cells, open_grid, saved, shown
-from harness.person import decided, looked, open_page, wait_until_saved
+from harness.person import decided, looked_around, open_page, wait_until_saved
 from harness.served import Served, until
 from playwright.sync_api import expect
 from test_autopilot_page import flown
@@ -52,7 +52,7 @@ def test_audit_grid_page_hides_predictions_and_stores_audit_answers(browser, dra
         if number < 3:
             after(page, "Enter", grid["id"])
         else:
-            looked(page)
+            looked_around(page)
             page.keyboard.press("Enter")
     expect(page.locator(NOTHING)).to_contain_text("Every audit question has been answered")
     wait_until_saved(page, 4)
@@ -87,7 +87,7 @@ def test_audit_grid_opens_and_closes_by_keyboard_and_survives_a_reload(browser, 
     page.get_by_role("button", name="Leave the audit grid").click()
     until(lambda: shown(page)["id"].split("-")[0] == ordinary["id"].split("-")[0])
     assert "audit" not in page.url
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
     assert {row["source"] for row in decided(drawn, "Keys")} == {"grid"}

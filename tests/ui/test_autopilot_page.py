@@ -11,7 +11,16 @@ import pytest
 from conftest import CLASSES, draw
 from harness.contexts import Contexts
 from harness.grids import DRAWN, KIND, MARKED, cells, shown
-from harness.person import decided, labels_of, looked, on_screen, open_page, wait_until_fetched, wait_until_saved
+from harness.person import (
+    decided,
+    labels_of,
+    looked,
+    looked_around,
+    on_screen,
+    open_page,
+    wait_until_fetched,
+    wait_until_saved,
+)
 from harness.projects import publish_run
 from harness.served import Served, serving, until
 from playwright.sync_api import Page, expect
@@ -79,7 +88,7 @@ def on(page: Page) -> tuple[str, str]:
 def go_on(page: Page, key: str = "Enter") -> tuple[str, str]:
     """What this key brings, once it has been drawn."""
     before = on(page)
-    looked(page)
+    looked_around(page)
     page.keyboard.press(key)
     now = until(lambda: (now := on(page)) != before and now)
     page.evaluate(DRAWN)
@@ -332,7 +341,7 @@ def test_autopilot_page_without_a_model_offers_whole_images_until_all_are_answer
             page.keyboard.press("1")
             page.keyboard.press("-")
             page.keyboard.press("2")
-            looked(page)
+            looked_around(page)
             page.keyboard.press("Enter")
             if left:
                 until(lambda was=name: on(page)[1] != was)

@@ -11,6 +11,7 @@ from harness.in_events import in_events
 from harness.person import (
     labels_of,
     looked,
+    looked_around,
     on_screen,
     open_page,
     served_photos,
@@ -86,7 +87,7 @@ def test_annotate_answers_an_event_with_exceptions_and_undo_restores_it(browser:
     page.keyboard.press("Shift+ArrowDown")
     page.keyboard.press("Escape")
     assert strip_of(page)[beside] == "left out"
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Shift+Enter")
     wait_for_another(page, front)
     wait_until_saved(page, 2)
@@ -98,7 +99,7 @@ def test_annotate_answers_an_event_with_exceptions_and_undo_restores_it(browser:
     page.keyboard.press("Backspace")
     wait_for_image(page, front)
     strip_of(page)
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Control+Enter")  # nothing else is on any of them
     wait_for_another(page, front)
     wait_until_saved(page, 4)
@@ -114,7 +115,7 @@ def test_annotate_answers_an_event_with_exceptions_and_undo_restores_it(browser:
     page.keyboard.press(f"Shift+{way}")
     page.keyboard.press("Shift+ArrowDown")
     page.keyboard.press("Escape")
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Shift+Enter")
     wait_for_another(page, front)
 
@@ -143,7 +144,7 @@ def test_review_accepts_a_suggestion_for_the_whole_event(browser: Contexts, serv
     wait_for_picture(page)
     front = on_screen(page)
     strip_of(page)
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Shift+Y")
     expect(page.locator(".words")).to_contain_text("Answered 3 other images of the event.")
     looked(page)
@@ -155,7 +156,7 @@ def test_review_accepts_a_suggestion_for_the_whole_event(browser: Contexts, serv
     page.keyboard.press("ArrowLeft")
     wait_for_image(page, front)
     strip_of(page)
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Shift+Enter")
     wait_until_saved(page, 3)
     assert all(labels_of(served, image) == {FOX: 1, HERON: -1} for image in event_of(front))
@@ -183,7 +184,7 @@ def test_grid_answers_events_by_one_tile_each_and_shows_their_images_on_demand(b
     expect(dialog).to_have_count(0)
     looked(page)
     page.keyboard.press("3")  # the third event shows none
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
     [(first, _), (second, _), (third, _)] = grid["tiles"]
@@ -218,7 +219,7 @@ def test_autopilot_offers_events_as_single_images_and_as_grid_tiles(browser: Con
         page.keyboard.press("2")
         expect(page.locator(".words")).to_contain_text("Nothing was answered.")
         assert strip_of(page)[beside] == "left out"
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Shift+Enter")
         wait_for_another(page, front)
         wait_until_saved(page, 1)

@@ -7,7 +7,7 @@ import numpy as np
 from conftest import CLASSES
 from harness.contexts import Contexts
 from harness.grids import DRAWN, KIND, cells, shown
-from harness.person import decided, looked, open_page, wait_for_picture, wait_until_saved
+from harness.person import decided, looked, looked_around, open_page, wait_for_picture, wait_until_saved
 from harness.projects import publish_run
 from harness.served import Served, until
 from playwright.sync_api import Page, expect
@@ -69,7 +69,7 @@ def test_complete_page_starts_relabeling_of_likely_mistakes_only_on_request_and_
         assert [state for _, state in first] == [1] + [-1] * 23
         go_on(page)
         assert len(shown(page)["tiles"]) == 6
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
         expect(finish).to_contain_text("The model contradicts no answer that is not checked yet.")
@@ -98,14 +98,14 @@ def test_complete_page_appears_after_the_last_answer_and_leads_to_newly_unanswer
         page = open_page(browser, served, "Last", "/autopilot")
         until(lambda: page.evaluate(KIND))
         last = on(page)
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
         expect(page.locator(".finish")).to_contain_text("There is no model to compare the answers with.")
         page.keyboard.press("Backspace")
         until(lambda: page.evaluate(KIND) and on(page) == last)
         wait_until_saved(page)
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
         wait_until_saved(page)
@@ -130,7 +130,7 @@ def test_audit_started_on_the_complete_page_ends_on_the_complete_page(browser, t
         until(lambda: page.evaluate(KIND) == "audit")
         for number in range(3):
             before = on(page)
-            looked(page)
+            looked_around(page)
             page.keyboard.press("Enter")
             if number < 2:
                 until(lambda was=before: page.evaluate(KIND) == "audit" and on(page) != was)

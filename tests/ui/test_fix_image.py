@@ -9,6 +9,7 @@ from harness.person import (
     decided,
     labels_of,
     looked,
+    looked_around,
     on_screen,
     open_page,
     served_photos,
@@ -258,7 +259,7 @@ def test_grid_keeps_its_marks_while_one_of_its_images_is_corrected_on_annotate(b
         page.get_by_role("button", name="Back to Grid").click()
         expect(tiles).to_have_count(23)
         assert marks() == {image: state for image, state in before.items() if image != fixed}
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         wait_until_saved(page)
         until(lambda: len(decided(served, "Ann")) == 2 + 23)

@@ -109,7 +109,7 @@ def selected(page: Page, number: int) -> None:
 
 def set_two(page: Page) -> None:
     """The fox is present and the deer absent on what is selected, by keys alone."""
-    page.keyboard.press(".")
+    page.keyboard.press("c")
     page.keyboard.type("fox")
     page.keyboard.press("Enter")
     page.keyboard.type("der")
@@ -254,7 +254,7 @@ def test_gallery_decisions_survive_a_server_kill(browser, tmp_path):
         page.keyboard.press("Escape")
         page.keyboard.press("Home")
         page.keyboard.press(" ")
-        page.keyboard.press(".")
+        page.keyboard.press("c")
         page.keyboard.type("fox")
         for _ in range(4):
             page.keyboard.press("Enter")  # unknown: no answer any more
@@ -275,7 +275,7 @@ def test_late_gallery_response_does_not_hide_a_newer_decision(browser, many):
     held: list[tuple[Route, APIResponse]] = []
 
     def say(presses: int) -> None:
-        page.keyboard.press(".")
+        page.keyboard.press("c")
         page.keyboard.type("wolf")
         for _ in range(presses):
             page.keyboard.press("Enter")

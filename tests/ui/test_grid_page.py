@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness.grids import DRAWN, GRID, SHOWN, after, cells, open_grid, saved, shown
-from harness.person import decided, labels_of, looked, served_photos, wait_until_saved
+from harness.person import decided, labels_of, looked_around, served_photos, wait_until_saved
 from harness.served import Served, until
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
@@ -439,7 +439,7 @@ def test_every_grid_is_stored_once_despite_lost_network_server_kill_and_reload(b
 
         def decide(*keys: str) -> None:
             page.evaluate(DRAWN)
-            looked(page)
+            looked_around(page)
             for key in keys:
                 page.keyboard.press(key)
             grid = shown(page)
@@ -497,7 +497,7 @@ def test_grid_shows_and_answers_a_map_selection_until_it_is_left(browser, ranked
     assert sorted(image for image, _ in grid["tiles"]) == chosen
     page.keyboard.press("1")
     marked = shown(page)
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
     assert saved(ranked, "Ann") == [cells(marked)]
@@ -511,7 +511,7 @@ def test_grid_shows_and_answers_a_map_selection_until_it_is_left(browser, ranked
     second.keyboard.press("/")
     second.keyboard.type("fox")
     again = after(second, "Enter", best["id"])
-    looked(second)
+    looked_around(second)
     second.keyboard.press("Enter")
     wait_until_saved(second, 1)
     assert saved(ranked, "Dan") == [cells(again)], "that one more person sees it so is a decision of theirs"

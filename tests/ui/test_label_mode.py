@@ -7,7 +7,16 @@ import pytest
 from harness.browser import open_by_menu
 from harness.contexts import Contexts
 from harness.grids import KIND
-from harness.person import labels_of, looked, on_screen, open_page, wait_for_another, wait_for_picture, wait_until_saved
+from harness.person import (
+    labels_of,
+    looked,
+    looked_around,
+    on_screen,
+    open_page,
+    wait_for_another,
+    wait_for_picture,
+    wait_until_saved,
+)
 from harness.served import Served, until
 from playwright.sync_api import Locator, Page, expect
 from test_autopilot_page import flown, go_to
@@ -66,7 +75,7 @@ def test_answer_mode_persists_across_pages_reloads_and_browsers(browser: Context
         page.keyboard.press(key)
         wait_until_saved(page)
         assert (on_screen(page), labels_of(served, image)) == (image, after), key
-    page.keyboard.press(".")
+    page.keyboard.press("F4")
     until(lambda: answer_mode.get_annotator_mode(Database(served.project), "Ann") == answer_mode.MODE_ONE)
     other = open_page(browser, served, "Ann")
     wait_for_picture(other)
@@ -87,12 +96,13 @@ def test_class_keys_in_all_labels_mode_toggle_classes_until_enter_shows_the_next
     expect(page.locator(".task")).to_have_text("One label is enough; the model asks for the rest.")
     way(page, "All labels").click()
     expect(page.locator(".task")).to_contain_text("Mark every class you see")
+    expect(page.locator(".line")).to_have_text("Label this image")
     for key, after in (("5", {5: 1}), ("6", {5: 1, 6: 1}), ("5", {6: 1})):
         looked(page)
         page.keyboard.press(key)
         wait_until_saved(page)
         assert (on_screen(page), labels_of(served, image)) == (image, after), key
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")
     wait_for_another(page, image)
     wait_until_saved(page)

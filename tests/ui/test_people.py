@@ -8,7 +8,7 @@ from harness.browser import open_by_menu
 from harness.person import (
     Scribe,
     decided,
-    looked,
+    looked_around,
     on_screen,
     open_page,
     served_photos,
@@ -46,7 +46,7 @@ def test_daily_figures_in_the_page_header_follow_decisions_and_undo_on_all_pages
             wait_for_another(page, before)
     expect(figures).to_have_text("today 0 min · 2 images · 3 labels")
     expect(measure).to_contain_text("3 of 72 pairs answered · 0 of 24 images complete")
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")  # nothing else on the third image
     expect(figures).to_have_text("today 0 min · 3 images · 3 labels")
     page.keyboard.press("Backspace")

@@ -5,7 +5,7 @@ import re
 import pytest
 from harness.contexts import Contexts
 from harness.grids import open_grid, shown
-from harness.person import looked, open_page, wait_for_picture
+from harness.person import looked, looked_around, open_page, wait_for_picture
 from harness.served import serving, until
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
@@ -97,7 +97,7 @@ def test_annotate_shows_implied_labels_and_f8_undoes_an_earlier_answer_in_confli
             expect(button).to_have_attribute("data-state", word)
         until(lambda: implied_cells.count_by_state(db) == {"present": 1, "absent": 1})
         page.keyboard.press("F8")  # nothing is asked any more
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         labels = "SELECT class_id, state FROM label ORDER BY class_id"
         until(lambda: db.tuples(labels) == [(fox, 1), (deer, -1)])
@@ -123,7 +123,7 @@ def test_answer_for_a_whole_event_adds_no_label_in_conflict_with_implied_labels(
         looked(page)
         page.locator(f"button.class[data-class='{fox}']").click()
         page.locator(".strip").first.wait_for()
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Control+Enter")
         until(lambda: db.value("SELECT count(DISTINCT image_id) FROM label") > 5)
         assert set(db.tuples("SELECT class_id, state FROM label")) == {(fox, 1), (deer, -1)}
@@ -164,7 +164,7 @@ def test_grid_reports_earlier_answers_in_conflict_and_f8_undoes_them_in_one_step
         grid = until(lambda: (now := shown(page))["start"] == "yes" and now)
         answers = [(image, deer, 1, None) for image, _ in grid["tiles"][:2]]  # somebody else, meanwhile
         decisions.save(db, [Batch(uuid="meanwhile", annotator="Bea", source="click", cells=answers)])
-        looked(page)
+        looked_around(page)
         page.keyboard.press("Enter")
         expect(page.locator(".words")).to_contain_text(
             "Fox present contradicts deer present on 2 images", timeout=30_000

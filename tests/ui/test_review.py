@@ -14,6 +14,7 @@ from harness.person import (
     decided,
     labels_of,
     looked,
+    looked_around,
     on_screen,
     open_page,
     wait_for_another,
@@ -196,7 +197,7 @@ def test_enter_in_review_completes_the_image_and_space_leaves_it_unchanged(brows
     image_id, class_id = selected(page)
     known = labels_of(many, image_id)
     page.keyboard.press("y")
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")
     wait_for_another(page, image_id)
     page.keyboard.press("ArrowLeft")

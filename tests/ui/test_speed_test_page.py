@@ -6,7 +6,7 @@ import pytest
 from conftest import CLASSES
 from harness.contexts import Contexts
 from harness.grids import DRAWN, KIND
-from harness.person import looked, open_page, served_photos
+from harness.person import looked_around, open_page, served_photos
 from harness.served import Served, until
 from playwright.sync_api import Page, expect
 
@@ -32,7 +32,7 @@ def on_screen(page: Page, number: int) -> str:
     """The kind of this task, once it is on screen and drawn."""
     expect(page.locator(".tally")).to_have_text(f"{number} of {len(TASK_PLAN)}", timeout=60_000)
     page.evaluate(DRAWN)
-    looked(page)
+    looked_around(page)
     return until(lambda: page.evaluate(KIND))
 
 
@@ -113,7 +113,7 @@ def test_speed_test_repeats_a_task_after_the_page_was_hidden(browser: Contexts, 
     on_screen(page, 1)
     page.evaluate(HIDE)
     expect(page.get_by_text("The page was hidden: the task is asked again.")).to_be_visible()
-    looked(page)
+    looked_around(page)
     page.keyboard.press("Enter")
     do(page, 1)
     on_screen(page, 2)

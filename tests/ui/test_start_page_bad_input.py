@@ -103,6 +103,27 @@ def test_full_disk_is_reported_on_the_start_page_and_leaves_no_partial_files(per
         assert not [path for path in all_below(person / "annotator-projects" / ".backups") if ".part" in path]
 
 
+def test_refused_project_says_why_at_the_focused_button_and_a_long_line_of_classes_is_split(person, browser: Contexts):
+    names = [f"class number {number}" for number in range(30)]
+    with at_home("--port", free_port(), HOME=person) as home:
+        page = browser.new_page(viewport={"width": 1366, "height": 600})
+        page.goto(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())
+        page.get_by_role("link", name="New project").click()
+        page.get_by_role("button", name="birds", exact=True).click()
+        page.locator("#classes").fill("x" * 201)
+        page.get_by_role("button", name="Create project").click()
+        error = page.locator(".create .error")
+        expect(error).to_contain_text("at most 200 are allowed")
+        expect(error).to_be_focused()
+        expect(error).to_be_in_viewport(ratio=1)
+        page.locator("#classes").fill(", ".join(names))
+        expect(page.get_by_text("30 classes: class number 0")).to_be_visible()
+        page.get_by_role("button", name="Create project").click()
+        page.locator(".stage img[data-image]").first.wait_for(timeout=120_000)
+        rows = made(person, "birds").tuples("SELECT name FROM class ORDER BY id")
+    assert [name for (name,) in rows] == names
+
+
 def test_new_project_form_survives_a_reload_and_creation_survives_a_closed_tab(person, browser: Contexts):
     with at_home("--port", free_port(), HOME=person) as home:
         page = browser.new_page(viewport={"width": 1366, "height": 768})

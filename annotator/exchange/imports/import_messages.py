@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from annotator.exchange.imports.import_plan import ImportOutcome, ImportPlan
-from annotator.humanize import format_count
+from annotator.humanize import format_count, format_local_minute
 from annotator.store.images.name_kinds import KIND_DESCRIPTIONS
 from annotator.store.images.registration import RegistrationResult
 from annotator.store.imports.commit import ImportResult
@@ -92,7 +91,7 @@ def describe_registration(registered: RegistrationResult) -> str:
     words = ", ".join(words for place, (count, words) in enumerate(counts) if count or place < 3)
     if registered.listed_at is None:
         return words
-    listed = datetime.fromtimestamp(registered.listed_at).strftime("%Y-%m-%d %H:%M")
+    listed = format_local_minute(registered.listed_at)
     return f"{words}; as listed at {listed}, before it was interrupted: look again for newer files"
 
 

@@ -57,7 +57,7 @@ def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, ima
         name, state = evidence.names[candidate.class_id], "present" if candidate.start_present else "absent"
         return f"Check {format_count(len(candidate.cells), 'answer')} again: {name} marked {state} ({time})"
     if candidate.kind == "click":
-        return f"Label one class on {image} ({time})"
+        return f"Label {image} ({time})"  # one class or all of them: the page says which
     if candidate.reason:
         return _format_mark_everything(image, time)
     missing = _format_few(candidate.expected_positives)

@@ -13,7 +13,12 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.images_only import IMAGES
-from annotator.exchange.formats.shared.class_list import CLASS_LIST_NAMES, parse_class_list, read_classes
+from annotator.exchange.formats.shared.class_list import (
+    CLASS_LIST_NAMES,
+    parse_class_list,
+    read_classes,
+    resolve_class_list,
+)
 from annotator.exchange.imports import label_files
 from annotator.exchange.imports.image_folders import check_has_images
 from annotator.exchange.reading.reading_options import ReadingOptions
@@ -109,7 +114,12 @@ def parse_classes(text: str, commas: str) -> list[tuple[str, str]]:
     Raises:
         AnnotatorError: Names are repeated or not valid.
     """
-    return name_lists.resolve_lists(parse_class_list(text), (), "the list", commas) if text.strip() else []
+    return resolve_class_list(parse_class_list(text), (), "the list", commas) if text.strip() else []
+
+
+def has_lists(text: str) -> bool:
+    """Return whether a line of typed classes may be a list of names."""
+    return bool(text.strip() and name_lists.find_lists(parse_class_list(text), ()))
 
 
 def make_thumbnail(path: Path) -> bytes:

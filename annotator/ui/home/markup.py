@@ -100,7 +100,7 @@ def render_projects_page(
 
 def render_trouble(name: str, why: str) -> str:
     """Return the section of an unusable project."""
-    return f"<section><h2>{html.escape(name)} cannot be opened</h2><pre>{html.escape(why)}</pre></section>"
+    return f"<section><h2><bdi>{html.escape(name)}</bdi> cannot be opened</h2><pre>{html.escape(why)}</pre></section>"
 
 
 def render_unfinished(base: str, name: str, images: str) -> str:
@@ -108,7 +108,7 @@ def render_unfinished(base: str, name: str, images: str) -> str:
     of = f" of the images in {images}" if images else ""
     link = f'<a class="button" href="{base}/start/new?unfinished={quote(name)}">Go on or remove it</a>'
     about = f"<p>It was being made{html.escape(of)} when Annotator was ended.</p><p>{link}</p>"
-    return f"<section><h2>{html.escape(name)} is not finished</h2>{about}</section>"
+    return f"<section><h2><bdi>{html.escape(name)}</bdi> is not finished</h2>{about}</section>"
 
 
 def format_last_worked_on(at: float | None) -> str:
@@ -130,7 +130,11 @@ def _render_card(card: ProjectCard) -> str:
     name, about = html.escape(card.name), [html.escape(sentence) for sentence in card.about]
     src = f' src="{html.escape(card.picture)}" loading="lazy"' if card.picture else ""
     picture = f'<img alt=""{src} width="96" height="72">' if src else '<span class="picture"></span>'
-    title = f'<a class="name" href="{html.escape(card.address)}">{name}</a>' if card.address else f"<b>{name}</b>"
+    title = (
+        f'<a class="name" dir="auto" href="{html.escape(card.address)}">{name}</a>'
+        if card.address
+        else f'<b dir="auto">{name}</b>'
+    )
     lines = "".join(f'<div class="quiet">{sentence}</div>' for sentence in about)
     bar = ""
     if card.of:

@@ -253,11 +253,8 @@ class NewProjectPage:
         """Handle POST {text, commas}: return the class names."""
         asked = parse_body(await read_body(request), ClassesRequest)
         pairs = await run_sync(folder_scan.parse_classes, asked.text, asked.commas)
-        kept = {name for name, _ in await run_sync(folder_scan.parse_classes, asked.text, KEEP)}
-        names = [name for name, _ in pairs]
-        return JSONResponse(
-            {"names": names, "has_commas": asked.commas == KEEP or set(names) != kept}, headers=NO_STORE_HEADERS
-        )
+        has_commas = asked.commas == KEEP or await run_sync(folder_scan.has_lists, asked.text)
+        return JSONResponse({"names": [name for name, _ in pairs], "has_commas": has_commas}, headers=NO_STORE_HEADERS)
 
     async def _create_project(self, request: Request, visitor: Visitor) -> Response:
         """Handle POST: start creating a project."""

@@ -293,7 +293,7 @@ def _render_strip(image_ids: Iterable[int], names: dict[int, str], remaining: in
     token, base = escape(create_token()), served_project.base_path()
     figures = "".join(
         f'<figure><img src="{base}/api/thumb/{image_id}?token={token}" alt="" loading="lazy">'
-        f"<figcaption>{escape(names[image_id])}</figcaption></figure>"
+        f'<figcaption dir="auto">{escape(names[image_id])}</figcaption></figure>'
         for image_id in image_ids
     )
     rest = f"<figure>and {remaining:,} more</figure>" if remaining > 0 else ""

@@ -21,6 +21,7 @@ from annotator.ui.shared.page_access import get_member, has_right
 from annotator.ui.shared.page_classes import build_classes_json
 
 SHARED_STYLES = ("shared/shared.css", "shared/stage.css")
+CONTRAST_STYLE = "shared/forced_colors.css"  # after all others, which it overrides
 LOADER_SCRIPT = """
 const mounted = new WeakMap();
 export default function (given) {
@@ -101,7 +102,7 @@ def get_component(name: str, styles: tuple[str, ...], part: str = "root", folder
         folder: Folder of its files. Empty selects `name`.
     """
     path = f"{folder or name}/{name}"
-    files = (*SHARED_STYLES, *styles, f"{path}.css")
+    files = (*SHARED_STYLES, *styles, f"{path}.css", CONTRAST_STYLE)
     css = "\n".join((COMPONENTS_FOLDER / file).read_text(encoding="utf-8") for file in files)
     script = LOADER_SCRIPT % get_script_url(f"{path}.js")
     return component(f"annotator_{name}", html=f'<div class="{part}"></div>\n', css=css, js=script)

@@ -26,7 +26,8 @@ def show(rows: Sequence[dict[str, str]], label: str) -> None:
     lines = []
     for row in rows:
         first, *others = (escape(value) for value in row.values())
-        lines.append(f'<tr><th scope="row">{first}</th>{"".join(f"<td>{value}</td>" for value in others)}</tr>')
+        cells = "".join(f'<td dir="auto">{value}</td>' for value in others)
+        lines.append(f'<tr><th scope="row" dir="auto">{first}</th>{cells}</tr>')
     st.html(
         f'{STYLE}<div class="as-text" tabindex="0" role="region" aria-label="{escape(label)}"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"

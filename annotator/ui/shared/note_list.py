@@ -41,8 +41,8 @@ def _render_item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
     address = f"annotate?image={int(row['id'])}&amp;from=progress"
     source = f"{served_project.base_path()}/api/thumb/{int(row['id'])}?token={quote(token)}"
     picture = f'<a href="{address}" tabindex="-1"><img src="{source}" alt="" loading="lazy"></a>' if token else ""
-    about = f"{escape(row['annotator'])}, {format_moment(row['at'], zone)}"
+    note, image, annotator = (escape(row[name]) for name in ("note", "image", "annotator"))
     return (
-        f'<li>{picture}<div><p>{escape(row["note"])}</p><small><a href="{address}">{escape(row["image"])}</a> · '
-        f"{about}</small></div></li>"
+        f'<li>{picture}<div><p dir="auto">{note}</p><small><a href="{address}"><bdi>{image}</bdi></a> · '
+        f"<bdi>{annotator}</bdi>, {format_moment(row['at'], zone)}</small></div></li>"
     )

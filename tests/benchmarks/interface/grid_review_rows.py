@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FEW_CLASSES = 20  # classes
 TILES_PER_GRID = 24
 GRIDS_IN_HAND = 40  # grids beyond those that are decided
-GRID_PAUSE_SECONDS = (0.5, 1.0)  # seconds: nobody looks at 24 pictures in less
+GRID_PAUSE_SECONDS = (0.75, 1.25)  # seconds: in less nobody has seen 24 pictures, and nothing is saved
 GRID_BURST = 12  # presses of Enter
 REVIEW_BURST = 60  # keys
 SUGGESTIONS_PER_IMAGE = 4  # suggestions of an image, where there are several

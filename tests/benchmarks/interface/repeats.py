@@ -1,8 +1,9 @@
-"""Presses that nobody meant: each key and button that decides, pressed twice within a quarter of a second.
+"""Presses that nobody meant: each key and button that decides, pressed twice as a double click is.
 
 Each page is looked at for a while, then a key, or a button at its place, is pressed twice. What the store holds
-afterwards must be about what was on screen at the first press: everything else was decided unseen. Beside it, what must
-be kept: keys at five a second.
+afterwards must be about what was on screen at the first press: everything else was decided unseen. How far apart the
+presses were is read from the time stamps of the page's events: a busy machine sleeps longer than it is told. Beside it,
+what must be kept: keys at five a second.
 """
 
 import random
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 
 DOUBLE_PRESSES = 1000  # when a row has 60 presses
 DOUBLE_PRESS_SECONDS = (0.080, 0.250)  # between the two presses
+MANY_PRESS_SECONDS = (0.080, 0.640)  # where each gives many answers
 LOOK_SECONDS = (0.45, 0.9)  # for which somebody looks at what is new
+MANY_LOOK_SECONDS = (0.75, 1.2)
+MAX_DOUBLE_MILLISECONDS = 280  # of presses that are a double press; later ones may be meant
+MAX_MANY_MILLISECONDS = 680
 SETTLE_SECONDS = 0.35  # after the second press, in which it would act
 PROJECT_CLASSES = 20
 TILES_PER_GRID = 24
@@ -51,11 +56,20 @@ SHOWN_SCRIPT = """() => {
 }"""
 
 
+# When the page was pressed, in milliseconds: repeated keys of one that is held are no presses.
+PRESS_TIMES_SCRIPT = """() => {
+  window.pressTimes = [];
+  const note = (event) => event.isTrusted && !event.repeat && window.pressTimes.push(event.timeStamp);
+  for (const name of ["keydown", "pointerdown"]) addEventListener(name, note, true);
+}"""
+
+
 @dataclass
 class Doubles:
-    """The outcome of presses that were made twice."""
+    """The outcome of presses that were made twice, with the milliseconds between the two as the page had them."""
 
     pressed: int = 0
+    pause_milliseconds: list[float] = field(default_factory=list)
     decided: int = 0  # of which the first press decided something
     unseen: list[str] = field(default_factory=list)  # decisions about what came only after the first press
 
@@ -67,6 +81,7 @@ class Way:
     key: str = ""
     button: str = ""
     chip: bool = False  # answers the selected suggestion alone
+    many: bool = False  # gives many answers
 
     def build_press(self, page: "Page") -> Callable[[], None] | None:
         """Return a function that presses the key or the button; None where the button is not on screen.
@@ -88,12 +103,13 @@ class Way:
         return click
 
 
-ENTER_KEY = Way(key="Enter")
-NOTHING_ELSE_BUTTON = Way(button="button[aria-keyshortcuts='Enter']")
+ENTER_KEY = Way(key="Enter", many=True)
+NOTHING_ELSE_BUTTON = Way(button="button[aria-keyshortcuts='Enter']", many=True)
+SAVE_BUTTON = Way(button="button.decide", many=True)
 PAGE_WAYS: dict[str, list[Way]] = {
     "annotate": [Way(key="1"), Way(key="2"), ENTER_KEY, Way(key=" "), Way(button="button.class"), NOTHING_ELSE_BUTTON],
-    "grid": [ENTER_KEY, Way(button="button.decide")],
-    "grid?audit=1": [ENTER_KEY, Way(button="button.decide")],
+    "grid": [ENTER_KEY, SAVE_BUTTON],
+    "grid?audit=1": [ENTER_KEY, SAVE_BUTTON],
     "review": [
         *(Way(key=key, chip=True) for key in "ynu"),
         *(Way(button=f".answers.first button.{kind}", chip=True) for kind in ("yes", "no")),
@@ -108,7 +124,7 @@ PAGE_WAYS: dict[str, list[Way]] = {
 
 
 def measure_repeats(ground: Ground) -> tuple[dict, dict]:
-    """Press twice a thousand times, 80 to 250 ms apart, on all pages; and press keys at five a second.
+    """Press twice a thousand times on all pages, as far apart as double clicks are; and press keys at five a second.
 
     Return the figures, and no ratios.
     """
@@ -122,9 +138,12 @@ def measure_repeats(ground: Ground) -> tuple[dict, dict]:
             doubles = _press_twice(page, db, ways, some, chance)
         print_progress(f"{path}: {doubles.pressed} double presses, {doubles.decided} decided, unseen: {doubles.unseen}")
         of_all.pressed += doubles.pressed
+        of_all.pause_milliseconds += doubles.pause_milliseconds
         of_all.decided += doubles.decided
         of_all.unseen += doubles.unseen
     figures |= {"double_presses": of_all.pressed, "double_presses_decided": of_all.decided}
+    for name, percent in (("p50", 50), ("max", 100)):
+        figures[f"double_press_pause_{name}_ms"] = round(float(np.percentile(of_all.pause_milliseconds, percent)), 1)
     return figures | {"double_presses_decided_unseen": len(of_all.unseen)} | _measure_five_a_second(ground, chance), {}
 
 
@@ -162,21 +181,29 @@ def _open_page(ground: Ground, path: str, some: int) -> Iterator[tuple["Page", D
 def _press_twice(page: "Page", db: Database, ways: list[Way], count: int, chance: random.Random) -> Doubles:
     done = Doubles()
     tested = "speed_test" in page.url
+    page.evaluate(PRESS_TIMES_SCRIPT)
     while done.pressed < count:
         way = ways[chance.randrange(len(ways))]
         if tested and not page.evaluate(SHOWN_SCRIPT)["task"]:
             page.locator("button.main, button[aria-keyshortcuts='Enter']").locator("visible=true").first.click()
         wait_for(lambda: page.evaluate(SHOWN_SCRIPT)["images"], "an item on screen", 60)
-        time.sleep(chance.uniform(*LOOK_SECONDS))
+        time.sleep(chance.uniform(*(MANY_LOOK_SECONDS if way.many else LOOK_SECONDS)))
         before, newest, press = page.evaluate(SHOWN_SCRIPT), decisions.get_newest_decision_id(db), way.build_press(page)
         if press is None or not before["images"]:
             continue
         began = time.perf_counter()
         press()
-        time.sleep(max(0.0, began + chance.uniform(*DOUBLE_PRESS_SECONDS) - time.perf_counter()))
+        pause = chance.uniform(*(MANY_PRESS_SECONDS if way.many else DOUBLE_PRESS_SECONDS))
+        time.sleep(max(0.0, began + pause - time.perf_counter()))
         press()
         time.sleep(SETTLE_SECONDS)
+        first, second = page.evaluate("window.pressTimes.slice(-2)")
+        if second - first > (MAX_MANY_MILLISECONDS if way.many else MAX_DOUBLE_MILLISECONDS):
+            if not tested:
+                bursts.wait_until_nothing_waits(page)
+            continue  # the machine was busy: these are two presses, each of which may be meant
         done.pressed += 1
+        done.pause_milliseconds.append(second - first)
         if tested:
             after = page.evaluate(SHOWN_SCRIPT)["task"]
             steps = int(after.split()[0]) - int(before["task"].split()[0]) if after else 1

@@ -1,11 +1,13 @@
 """Class lists: one class per line, optionally `name<TAB>description`."""
 
 import re
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.exchange.files.text_files import read_text
-from annotator.store.classes.classes import find_description_problem, find_name_problem
+from annotator.store.classes import name_lists
+from annotator.store.classes.classes import check_usable, find_description_problem, find_name_problem
 
 CLASS_LIST_NAMES = ("classes.txt", "class_names.txt", "labels.txt", "names.txt")
 _LARGEST = 1 << 20  # bytes
@@ -36,6 +38,8 @@ def is_indented(path: Path) -> bool:
 def parse_class_list(text: str, where: str = "") -> list[tuple[str, str]]:
     """Return (name, description) pairs of a class list, or raise AnnotatorError with all invalid entries.
 
+    A line of several names is one entry (see `resolve_class_list`).
+
     Args:
         where: Path for messages, "" for typed text.
     """
@@ -51,7 +55,7 @@ def parse_class_list(text: str, where: str = "") -> list[tuple[str, str]]:
         name = name.strip()
         if not name:
             problems.append(f"line {number}: blank")
-        elif problem := find_name_problem(name) or find_description_problem(name, description.strip()):
+        elif problem := _find_entry_problem(name, description.strip()):
             problems.append(f"line {number}: {problem}")
         elif name in line_of:
             problems.append(f"line {number}: {name!r} again (first in line {line_of[name]})")
@@ -64,3 +68,21 @@ def parse_class_list(text: str, where: str = "") -> list[tuple[str, str]]:
         name = f"The class list {where}" if where else "This class list"
         raise combine_problems(f"{name} cannot be used, and nothing was changed:", problems)
     return classes
+
+
+def resolve_class_list(
+    listed: Sequence[tuple[str, str]], known: Container[str], where: str, commas: str | None
+) -> list[tuple[str, str]]:
+    """Return the entries with lists of names split or kept, or raise AnnotatorError for names that cannot be used."""
+    pairs = name_lists.resolve_lists(listed, known, where, commas)
+    check_usable(pairs)
+    return pairs
+
+
+def _find_entry_problem(name: str, description: str) -> str | None:
+    """Return why an entry cannot be used, or None. An entry that is no name may be a list of names."""
+    problem = find_name_problem(name)
+    parts = [name] if description else name_lists.split_name(name)
+    if problem and parts != [name]:
+        problem = next((found for part in parts if (found := find_name_problem(part))), None)
+    return problem or find_description_problem(name, description)

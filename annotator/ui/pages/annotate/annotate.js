@@ -7,11 +7,11 @@
 import { ClassCard } from "./class_card.js";
 import { ClassList, decodeLikelihoods } from "./class_list.js";
 import { askAboutContradiction } from "../shared/contradictions.js";
-import { HIDDEN_WORDS, STATE_WORDS, el, formatCount, keyButton, setText } from "../shared/dom.js";
+import { HIDDEN_WORDS, STATE_WORDS, el, formatCount, keyButton, setText, showCaption } from "../shared/dom.js";
 import { ClassFinder } from "./class_finder.js";
 import { FlagDialog } from "../shared/flag.js";
 import { KEY_HELP, buildHints } from "./annotate_texts.js";
-import { LabelMode } from "../shared/label_mode.js";
+import { LABEL_MODE_KEY, LabelMode } from "../shared/label_mode.js";
 import { ImageAddress } from "./image_address.js";
 import { QueryOrderField } from "./query_order.js";
 import { Page } from "../shared/page.js";
@@ -24,6 +24,7 @@ import { StateButtons, summarizeStates } from "./state_buttons.js";
 import { EventStrip, LOOKING_TEXT, performForEvent } from "../shared/event_strip.js";
 import { WordDetector } from "../shared/word_detector.js";
 import { isTyping } from "../shared/keys.js";
+import { chooseSaveKind } from "../shared/press_guard.js";
 import { ABSENT, PRESENT, UNSURE } from "../shared/states.js";
 
 const LIKELY_DELAY_MILLISECONDS = 250; // milliseconds until the likely classes of an image are listed, so as not to delay a quick next key
@@ -45,7 +46,7 @@ export default class AnnotatePage extends Page {
 
   build() {
     const { session } = this;
-    this.mode = new LabelMode(session, { key: "." });
+    this.mode = new LabelMode(session);
     this.unsure = false;
     this.pause = 0;
     /** The item that the message is about. @type {any} */
@@ -93,7 +94,7 @@ export default class AnnotatePage extends Page {
     session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
     const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
-    const left = el("div", { class: "left" }, this.stage.element, this.suggestionsNotice.element, this.strip.element, under,
+    const left = el("div", { class: "left" }, this.stage.element, this.strip.element, under,
       el("div", { class: "row" }, this.imageAddress.button, steps, this.orderField.element, this.sequence.same, session.toolbar));
     const side = el("div", { class: "side" }, el("div", { class: "picking" }, this.finder.element, this.mode.element), this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(el("div", { class: "work" }, left, side), session.statusLine.element, session.hints.element,
@@ -169,9 +170,10 @@ export default class AnnotatePage extends Page {
       "/": () => this.finder.focus(),
       find: () => this.finder.focus(),
       " ": once(() => this.skip()),
+      ".": once(() => this.skip()),
       Enter: once(() => this.done()),
       "-": once(() => this.toggleUnsure()),
-      ".": once(() => this.mode.toggle()),
+      [LABEL_MODE_KEY]: once(() => this.mode.toggle()),
       ",": once(() => this.openFlag()),
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
@@ -254,9 +256,10 @@ export default class AnnotatePage extends Page {
   }
 
   done() {
-    const item = this.getPressedItem("rest");
+    const rest = this.items.current && this.listRest(this.items.current);
+    const item = this.getPressedItem(chooseSaveKind(rest?.absent.length ?? 0));
     if (!item) return;
-    const { absent, asked } = this.listRest(item);
+    const { absent, asked } = rest;
     if (asked.length && !absent.length) {
       this.session.showMessage(`One of ${asked.join(" and ")} is always present: which?`, true);
       return;
@@ -303,7 +306,7 @@ export default class AnnotatePage extends Page {
    * @param {boolean} [rest] and nothing else is here, nor on them
    */
   answerEvent(rest = false) {
-    const item = this.getPressedItem("all");
+    const item = this.getPressedItem("many");
     if (!item) return;
     const { absent } = rest ? this.listRest(item) : { absent: [] };
     const copies = this.strip.listLabelCopies([...item.labels, ...absent]);
@@ -450,12 +453,12 @@ export default class AnnotatePage extends Page {
     setText(/** @type {HTMLElement} */ (this.doneButton.firstElementChild), this.session.relations.isEmpty(states, implied) ? EMPTY_TEXT : NOTHING_ELSE_TEXT);
     const other = item?.with && `${item.with} has it open, too`;
     const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summarizeStates(labels, this.session.classes.length, implied);
-    this.caption.textContent = [item?.name, said, formatCommentCount(item), ...(item?.events ?? []), other].filter(Boolean).join(" · ");
+    showCaption(this.caption, item?.name, [said, formatCommentCount(item), ...(item?.events ?? []), other]);
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")
       .map((label) => this.chip(label));
-    if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Edit the note" }, `Flag: ${item.flag}`));
+    if (item?.flag) chips.unshift(el("button", { type: "button", class: "chip flag", title: "Edit the note" }, "Flag: ", el("bdi", {}, item.flag)));
     if (chips.length || this.chips.firstChild) this.chips.replaceChildren(...chips);
     clearTimeout(this.pause);
     this.pause = window.setTimeout(() => {
@@ -467,8 +470,7 @@ export default class AnnotatePage extends Page {
   /** @param {any} label */
   chip({ class: id, state, by }) {
     const name = this.session.names.get(id) ?? "?";
-    const words = state === PRESENT ? name : `${name} (${STATE_WORDS[state]})`;
-    const chip = el("span", { class: "chip", "data-class": id, "data-state": STATE_WORDS[state], title: by && `by ${by}` }, words);
+    const chip = el("span", { class: "chip", "data-class": id, "data-state": STATE_WORDS[state], title: by && `by ${by}` }, el("bdi", {}, name), state === PRESENT ? "" : ` (${STATE_WORDS[state]})`);
     if (state !== ABSENT) {
       const cross = { type: "button", "data-class": id, "aria-label": `${name} is not on the image`, title: "Mark absent (Delete)" };
       chip.append(el("button", cross, "×"));

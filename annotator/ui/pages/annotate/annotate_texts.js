@@ -4,6 +4,7 @@
 import { OVERRULE_ROW } from "../shared/contradictions.js";
 import { FIND_ROW } from "../shared/fix_link.js";
 import { HISTORY_ROW } from "../shared/history.js";
+import { LABEL_MODE_ROW } from "../shared/label_mode.js";
 import { STAGE_KEYS } from "../shared/image_stage.js";
 import { REST_ROW, STRIP_KEYS } from "../shared/event_strip.js";
 
@@ -19,9 +20,9 @@ const TOUCH_TEXTS = {
 
 /** @param {"one" | "all"} mode as the server has it for this person */
 export const buildHints = (mode) => [
-  { at: ".classes", side: "left", by: "decide", text: KEY_TEXTS[mode], touch: TOUCH_TEXTS[mode] },
-  { at: ".finder", side: "left", by: "find", text: "Press / and type to find any class by name.", touch: "“Find a class” finds any class by its name." },
-  { at: "[aria-label=Session]", side: "above", by: "undo", text: "Backspace undoes; ? lists all keys.", touch: "“Undo” undoes, step by step." },
+  { at: ".classes", by: "decide", text: KEY_TEXTS[mode], touch: TOUCH_TEXTS[mode] },
+  { at: ".finder", by: "find", text: "Press / and type to find any class by name.", touch: "“Find a class” finds any class by its name." },
+  { at: "[aria-label=Session]", by: "undo", text: "Backspace undoes; ? lists all keys.", touch: "“Undo” undoes, step by step." },
 ];
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEY_HELP = [
@@ -39,13 +40,13 @@ export const KEY_HELP = [
       ["Enter", "nothing else here: mark every unanswered class absent; where nothing is present, the image is empty"],
       ["=", "label it like the previous image in its folder, and stay"],
       OVERRULE_ROW,
-      [".", "“One label” or “All labels” (keys mark, Enter goes on)"],
+      LABEL_MODE_ROW,
     ],
   },
   {
     title: "Go on, go back",
     rows: [
-      [" ", "skip: it comes back later; once labeled, just go on"],
+      [".", "skip (also Space): the image comes back later; once labeled, just go on"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       [["[", "]"], "previous image, next image in its folder (by name or time)"],
       FIND_ROW,

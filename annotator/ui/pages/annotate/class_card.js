@@ -53,7 +53,8 @@ export class ClassCard {
       if (node) this.point(find(Number(node.dataset.class)), node, wait);
       return Boolean(node);
     };
-    list.addEventListener("pointerover", (event) => event.pointerType === "mouse" && point(event, HOVER_MILLISECONDS));
+    // A pointer that rests while another image comes (resting_pointer.js) asks for nothing.
+    list.addEventListener("pointerover", (event) => event.pointerType === "mouse" && !list.closest(".still") && point(event, HOVER_MILLISECONDS));
     list.addEventListener("pointerout", (event) => event.pointerType === "mouse" && this.leave());
     list.addEventListener("focusin", (event) => under(event)?.matches(":focus-visible") && point(event, HOVER_MILLISECONDS));
     list.addEventListener("focusout", () => this.leave());
@@ -97,9 +98,9 @@ export class ClassCard {
     this.states.show(class_.id);
     const examples = el("div", { class: "examples" });
     this.element.replaceChildren(
-      el("p", { class: "title" }, el("strong", {}, class_.name), ...(class_.key ? [kbd(class_.key)] : [])),
+      el("p", { class: "title" }, el("strong", { dir: "auto" }, class_.name), ...(class_.key ? [kbd(class_.key)] : [])),
       this.states.element,
-      ...(class_.description ? [el("p", {}, class_.description)] : []),
+      ...(class_.description ? [el("p", { dir: "auto" }, class_.description)] : []),
       examples,
     );
     this.element.showPopover();

@@ -53,7 +53,7 @@ export class ClassFinder {
     /** The chosen row; -1 for none. */
     this.at = -1;
     this.field = el("input", {
-      type: "text", role: "combobox", placeholder: "Find a class", "aria-label": "Find a class", "aria-keyshortcuts": "/ Control+K",
+      type: "text", dir: "auto", role: "combobox", placeholder: "Find a class", "aria-label": "Find a class", "aria-keyshortcuts": "/ Control+K",
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "found", autocomplete: "off", autocapitalize: "off",
       spellcheck: "false", enterkeyhint: "done", oninput: () => this.#search(), onfocus: () => this.#open(), onblur: () => this.#shut(),
     });
@@ -286,8 +286,8 @@ function isOnPath({ name, path }, typed) {
 /** @param {Match} match @param {number} index @param {number | undefined} likely @param {number | undefined} state */
 function buildRow({ class_, synonym }, index, likely, state) {
   const props = { class: "option", role: "option", id: `found-${index}`, "aria-selected": "false", "data-class": class_.id };
-  const node = el("div", props, ...buildSwatch(class_), el("span", { class: "name" }, formatFullName(class_.name, synonym)));
-  if (class_.path) node.append(el("span", { class: "path" }, class_.path));
+  const node = el("div", props, ...buildSwatch(class_), el("span", { class: "name", dir: "auto" }, formatFullName(class_.name, synonym)));
+  if (class_.path) node.append(el("span", { class: "path", dir: "auto" }, class_.path));
   if (state != null) node.append(el("span", { class: "known", "data-state": STATE_WORDS[state] }, STATE_WORDS[state]));
   if (likely != null) node.append(el("span", { class: "percent" }, formatProbability(likely)));
   if (class_.key) node.append(kbd(class_.key));

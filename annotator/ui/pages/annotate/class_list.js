@@ -136,7 +136,7 @@ export class ClassList {
     const buttons = classes.map(({ id }) => /** @type {HTMLButtonElement} */ (this.buttons.get(id)));
     return Array.from({ length: Math.ceil(buttons.length / BUTTONS_PER_CHUNK) }, (_, index) =>
       el("div", { class: kind, ...(heading ? { role: "group", "aria-label": heading } : {}) },
-        ...(heading && index === 0 ? [el("div", { class: "heading", "aria-hidden": "true" }, heading)] : []),
+        ...(heading && index === 0 ? [el("div", { class: "heading", dir: "auto", "aria-hidden": "true" }, heading)] : []),
         ...buttons.slice(index * BUTTONS_PER_CHUNK, (index + 1) * BUTTONS_PER_CHUNK)));
   }
 
@@ -178,7 +178,7 @@ function buildClassButton(class_, more) {
     "button",
     { type: "button", class: "class", "data-class": class_.id, "aria-keyshortcuts": class_.key || null, "aria-pressed": "false" },
     ...buildSwatch(class_),
-    el("span", { class: "name" }, class_.name),
+    el("span", { class: "name", dir: "auto" }, class_.name),
     ...more,
   );
 }

@@ -96,7 +96,7 @@ export class FileSequence {
 
   /** The classes that are present on the image before, where this one has no answer yet. It stays, to be looked at. */
   async copy() {
-    const item = this.page.getPressedItem();
+    const item = this.page.getPressedItem("many");
     const before = item && (await this.#beside(item, "before"));
     if (!before) return;
     const answered = new Set(item.labels.map((/** @type {any} */ label) => label.class));

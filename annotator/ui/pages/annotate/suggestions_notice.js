@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The news that there are suggestions by now, with the way to Autopilot: once for each project and browser, to people who
- * were there before. It lies over the foot of the picture and moves nothing.
+ * were there before. It is shown in the status line.
  */
 
 import { el } from "../shared/dom.js";
@@ -9,13 +9,13 @@ import { readSetting, writeSetting } from "../shared/storage.js";
 
 export class SuggestionsNotice {
   /** @param {import("../shared/session.js").Session} session */
-  constructor({ data }) {
+  constructor({ data, statusLine }) {
     this.store = `annotator:suggestions:${data.project}`;
     const [, href] = data.pages.autopilot ?? ["", ""];
-    this.note = el("div", { class: "hint" },
-      el("span", {}, "Suggestions are ready: Autopilot now asks only what pays. ", el("a", { href }, "Go to Autopilot")),
+    this.note = el("span", {}, "Suggestions are ready: Autopilot now asks only what pays. ", el("a", { href }, "Go to Autopilot"), " ",
       el("button", { type: "button", "aria-label": "Dismiss", title: "Dismiss", onclick: () => this.note.remove() }, "×"));
-    this.element = el("div", { class: "ready", role: "status" });
+    this.element = el("span", { class: "ready", role: "status" });
+    statusLine.element.append(this.element);
   }
 
   /** The server has answered. @param {{progress: any, run: number | null}} news run: null before the first one */

@@ -14,6 +14,7 @@ import { Page } from "../shared/page.js";
 import { ImageTask, buildInitialMarks } from "./image_task.js";
 import { buildOnwardLinks } from "../shared/placeholder.js";
 import { el, formatCount, keyButton } from "../shared/dom.js";
+import { chooseSaveKind } from "../shared/press_guard.js";
 import { discardElements, listCells, restoreMarks } from "../grid/grid_tiles.js";
 import { PRESENT } from "../shared/states.js";
 
@@ -147,13 +148,16 @@ export default class AutopilotPage extends Page {
     if (!action) this.board.isLoaded();
     else if (action.kind === "click") this.done(action);
     else if (action.grid) this.decideGrid(action);
-    else if (this.imageTask.acceptsPress("all")) this.batch(action, this.imageTask.cells());
+    else {
+      const cells = this.imageTask.cells();
+      if (this.imageTask.acceptsPress(chooseSaveKind(cells.length))) this.batch(action, cells);
+    }
   }
 
   /** What is marked on the image also goes to the other images of its event. */
   decideEvent() {
     const action = this.shown;
-    if (action?.kind !== "image" || !this.imageTask.acceptsPress("all")) return;
+    if (action?.kind !== "image" || !this.imageTask.acceptsPress("many")) return;
     const cells = this.imageTask.cells();
     const copies = this.imageTask.strip.listCopies(cells.map(([, id, state]) => [id, state]));
     if (!copies) return;
@@ -165,11 +169,10 @@ export default class AutopilotPage extends Page {
 
   /** @param {Action} action */
   decideGrid(action) {
-    const { view } = this.board;
-    if (!this.board.acceptsPress("all")) return;
-    const [cells, copies] = [view.cells(), view.copies()];
+    const saved = this.board.listSaved();
+    if (!saved) return;
     for (const tile of action.grid.tiles) if (tile.broken) this.items.passed.add([tile.id, action.grid.class]);
-    this.batch(action, cells, copies);
+    this.batch(action, saved.cells, saved.copies);
     this.board.keep(action, (old) => old === this.items.current || this.items.queue.includes(old));
   }
 
@@ -210,7 +213,7 @@ export default class AutopilotPage extends Page {
 
   /** Every class of the image that has no answer yet is absent. @param {Action} action */
   done(action) {
-    if (!this.imageTask.acceptsPress("rest")) return;
+    if (!this.imageTask.acceptsPress(chooseSaveKind(this.imageTask.cells().length))) return;
     this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, true, () => {});
   }
 

@@ -5,6 +5,7 @@ import { OVERRULE_ROW } from "../shared/contradictions.js";
 import { formatCount } from "../shared/dom.js";
 import { FIND_ROW, FIX_ROW } from "../shared/fix_link.js";
 import { HISTORY_ROW } from "../shared/history.js";
+import { LABEL_MODE_ROW } from "../shared/label_mode.js";
 import { STAGE_KEYS } from "../shared/image_stage.js";
 import { STRIP_KEYS } from "../shared/event_strip.js";
 import { EVENT_HELP_ROW, UNSURE_HELP_ROW } from "../grid/grid_texts.js";
@@ -17,6 +18,7 @@ const HIDDEN_TEXTS = {
 const EVERY_CLASS_TEXT = "Mark every class you see. All others are saved as absent.";
 const IMAGE_TEXTS = { image: EVERY_CLASS_TEXT, reading: `${EVERY_CLASS_TEXT} What others and the model say is hidden.` };
 
+const ALL_LABELS_LINE = "Label this image";
 const LABEL_MODE_TEXTS = {
   one: "One label is enough; the model asks for the rest.",
   all: "Mark every class you see, then Enter. Skip keeps what you marked.",
@@ -33,6 +35,14 @@ export function describeTask(action, way) {
     return `Check ${formatCount(preset.length, "guess", "guesses")} (dashed). Enter saves them as your answers, all others as absent.`;
   }
   return grid ? MARK_TEXTS[grid.start] + (HIDDEN_TEXTS[isRelabel(action) ? "again" : kind] ?? "") : IMAGE_TEXTS[kind];
+}
+
+/**
+ * The line above it: the server's, whose time is that of one label.
+ * @param {import("./autopilot.js").Action} action @param {"one" | "all"} way
+ */
+export function describeLine({ kind, line }, way) {
+  return kind === "click" && way === "all" ? ALL_LABELS_LINE : line;
 }
 
 /** Whether it settles nothing: its tiles have answers, which are asked once more. @param {import("./autopilot.js").Action} action */
@@ -78,6 +88,7 @@ export const KEY_HELP = [
       [["Alt", "1"], "mark the class absent"],
       ["-", "mark the next class unsure"],
       [["/", "Ctrl+K"], "find a class by name: Enter takes it"],
+      LABEL_MODE_ROW,
       HISTORY_ROW,
       FIX_ROW,
       ...STAGE_KEYS,
@@ -86,11 +97,8 @@ export const KEY_HELP = [
   { title: "One image of an event", rows: STRIP_KEYS },
 ];
 
-const NO_OFFER_SELECTOR = ":not(:has(.plain:not([hidden] *)))"; // to treat a class as absent: it stands where the hint would
-const FIRST_HINT_TEXT = "The most useful task comes next. Its line says what to do.";
 export const PAGE_HINTS = [
-  { at: `.grid-page .what${NO_OFFER_SELECTOR}`, side: "end", by: "decide", text: FIRST_HINT_TEXT },
-  { at: ".root:not(.grid-page) .what", side: "below", by: "decide", text: FIRST_HINT_TEXT },
-  { at: "[aria-keyshortcuts='.']:not([hidden] *)", side: "below", by: "skip", text: "Press . to skip a task." },
-  { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes; ? lists all keys." },
+  { at: ".what", by: "decide", text: "The most useful task comes next. Its line says what to do." },
+  { at: "[aria-keyshortcuts='.']:not([hidden] *)", by: "skip", text: "Press . to skip a task." },
+  { at: "[aria-label=Session]", by: "undo", text: "Backspace undoes; ? lists all keys." },
 ];

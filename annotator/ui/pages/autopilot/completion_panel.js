@@ -97,7 +97,7 @@ function buildLabelRows(labels) {
   const listed = labels.slice(0, MAX_LISTED_CLASSES).map(([name, count]) => {
     const bar = el("span", { class: "bar-of-labels" });
     bar.style.width = `${(100 * count) / most}%`;
-    return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, count.toLocaleString("en")), el("td", { "aria-hidden": "true" }, bar));
+    return el("tr", {}, el("th", { scope: "row", dir: "auto" }, name), el("td", {}, count.toLocaleString("en")), el("td", { "aria-hidden": "true" }, bar));
   });
   const more = labels.length - listed.length;
   const rest = more > 0 ? [el("tfoot", {}, el("tr", {}, el("td", { colspan: "3" }, `${formatCount(more, "more class", "more classes")}`)))] : [];

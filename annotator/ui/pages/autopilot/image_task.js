@@ -6,7 +6,7 @@
 
 import { ClassList, decodeLikelihoods } from "../annotate/class_list.js";
 import { ClassFinder } from "../annotate/class_finder.js";
-import { STATE_WORDS, describeModels, el, kbd, keyButton, onDraw, setText } from "../shared/dom.js";
+import { STATE_WORDS, describeModels, el, kbd, keyButton, onDraw, setText, showCaption } from "../shared/dom.js";
 import { ImageStage } from "../shared/image_stage.js";
 import { EventStrip, LOOKING_TEXT } from "../shared/event_strip.js";
 import { WordDetector } from "../shared/word_detector.js";
@@ -14,6 +14,7 @@ import { formatCommentCount } from "../shared/history.js";
 import { createPicture, loadPicture } from "../shared/pictures.js";
 import { describeFailure } from "../shared/placeholder.js";
 import { isTyping } from "../shared/keys.js";
+import { LABEL_MODE_KEY } from "../shared/label_mode.js";
 import { FIX_KEY, buildFixButton, openInAnnotate } from "../shared/fix_link.js";
 import { ABSENT, PRESENT, UNSURE } from "../shared/states.js";
 
@@ -109,7 +110,7 @@ export class ImageTask {
     const item = this.action?.item;
     if (!item) return;
     const models = Object.entries(this.#models()).map(([name, said]) => `${name}: ${describeModels(said)}`);
-    this.caption.textContent = [item.name, formatCommentCount(item), ...models].filter(Boolean).join(" · ");
+    showCaption(this.caption, item.name, [formatCommentCount(item), ...models]);
   }
 
   /** What models from elsewhere say of the classes that start as present: name of the class -> name and score of each. */
@@ -156,6 +157,7 @@ export class ImageTask {
       ".": () => this.onSkip(),
       " ": () => this.onSkip(),
       "-": () => this.toggleUnsure(),
+      [LABEL_MODE_KEY]: () => this.mode?.toggle(),
       "/": () => this.finder.focus(),
       find: () => this.finder.focus(),
       [FIX_KEY]: () => this.fix(),

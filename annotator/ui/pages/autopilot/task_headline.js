@@ -3,7 +3,7 @@
 
 import { el, formatCount, setText } from "../shared/dom.js";
 import { RuleOutOffer } from "./rule_out_offer.js";
-import { describeTask } from "./autopilot_texts.js";
+import { describeLine, describeTask } from "./autopilot_texts.js";
 
 const MAX_TIMED_MILLISECONDS = 60_000; // milliseconds of one decision that count: whoever takes longer is having a coffee
 
@@ -31,9 +31,8 @@ export class TaskHeadline {
 
   /** @param {import("./autopilot.js").Action} action */
   show(action) {
-    const { line, reason, others } = action;
-    setText(this.line, line);
-    setText(this.task, describeTask(action, this.mode.way));
+    const { reason, others } = action;
+    this.again(action);
     this.why.open = false;
     this.why.hidden = !reason && !others.length;
     setText(this.reason, reason);
@@ -44,6 +43,7 @@ export class TaskHeadline {
 
   /** A grid begins the other way, or a label does not complete the task any more. @param {import("./autopilot.js").Action} action */
   again(action) {
+    setText(this.line, describeLine(action, this.mode.way));
     setText(this.task, describeTask(action, this.mode.way));
   }
 

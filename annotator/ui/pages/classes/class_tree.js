@@ -29,9 +29,9 @@ export default class ClassTree {
     const { sections, depths } = arrangeClasses(data.classes, new Relations(data.relations));
     this.place.replaceChildren(...sections.map(({ heading, group, classes }) =>
       el("section", { class: group ? "group" : "" },
-        ...(heading ? [el("h4", {}, heading)] : []),
+        ...(heading ? [el("h4", { dir: "auto" }, heading)] : []),
         el("ul", {}, ...classes.map(({ id, name }) =>
-          el("li", { draggable: "true", "data-class": id, style: `--depth:${depths.get(id) ?? 0}`, title: name }, name))))));
+          el("li", { draggable: "true", "data-class": id, style: `--depth:${depths.get(id) ?? 0}`, title: name, dir: "auto" }, name))))));
   }
 
   unmount() {}

@@ -43,10 +43,10 @@ export class AnswerPanel {
   /** @param {HTMLElement} more */
   #build(more) {
     this.title = el("h3", { role: "status" });
-    this.about = el("p", { class: "about" });
+    this.about = el("p", { class: "about", dir: "auto" });
     this.field = el("input", {
-      type: "search", placeholder: "Find a class", "aria-label": "Class to set on the selected images", "aria-describedby": "panel-how",
-      "aria-keyshortcuts": ".", autocomplete: "off", oninput: () => this.#search(),
+      type: "search", dir: "auto", placeholder: "Find a class", "aria-label": "Class to set on the selected images", "aria-describedby": "panel-how",
+      "aria-keyshortcuts": "c", autocomplete: "off", oninput: () => this.#search(),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#control(event),
     });
     this.list = el("div", { class: "rows-of-classes", role: "group", tabindex: "0", "aria-label": "Classes" });
@@ -63,7 +63,7 @@ export class AnswerPanel {
       type: "button", class: "opener", "aria-controls": "panel-body", "aria-expanded": "false", onclick: () => this.unfold(!this.element.classList.contains("open")),
     }, "Set classes");
     this.body = el("div", { class: "body", id: "panel-body" },
-      el("div", { class: "find" }, this.field, kbd(".")), this.list, this.more, this.how, this.setButton, this.spoken);
+      el("div", { class: "find" }, this.field, kbd("c")), this.list, this.more, this.how, this.setButton, this.spoken);
     this.element = el("section", { class: "panel", "aria-label": "Selected images" },
       el("div", { class: "panel-head" }, this.title, this.opener, el("div", { class: "tools" }, this.openButton, this.flagButton, this.clearButton, this.allButton)),
       this.about, more, this.body);
@@ -211,7 +211,7 @@ export class AnswerPanel {
 
 /** @param {Class} class_ */
 function buildRow({ id, name }) {
-  return el("div", { class: "row-of-class", role: "group", "aria-label": name }, el("span", { class: "name", title: name }, name),
+  return el("div", { class: "row-of-class", role: "group", "aria-label": name }, el("span", { class: "name", dir: "auto", title: name }, name),
     ...STATE_CHOICES.map(([state, sign, word]) => el("button", {
       type: "button", tabindex: "-1", "data-class": id, "data-state": state ?? "", "aria-pressed": "false", title: word, "aria-label": `${name} ${word}`,
     }, sign)));

@@ -87,6 +87,6 @@ export class FieldChart {
     return el("button", {
       type: "button", class: "bar", title: words, "aria-label": words, "aria-pressed": String(pressed), disabled: !given || (!count && !pressed),
       style: `--share: ${share}`, onclick: () => this.give(fact, pressed ? "" : given),
-    }, el("span", { class: "bar-name" }, name), el("span", { class: "bar-line" }), el("span", { class: "bar-count" }, count.toLocaleString("en")));
+    }, el("span", { class: "bar-name", dir: "auto" }, name), el("span", { class: "bar-line" }), el("span", { class: "bar-count" }, count.toLocaleString("en")));
   }
 }

@@ -390,7 +390,7 @@ export class FilterBar {
     this.direction.title = view.down ? "Descending" : "Ascending";
     this.clearButton.hidden = !hasFilters(view);
     this.chips.replaceChildren(...this.#listed().map(([name, value, words]) => el("button", {
-      type: "button", class: "condition", title: "Remove this condition",
+      type: "button", class: "condition", dir: "auto", title: "Remove this condition",
       onclick: () => this.#choose({ lists: { ...view.lists, [name]: view.lists[name].filter((other) => other !== value) } }),
     }, words, el("span", { "aria-hidden": "true" }, "×"))));
     const single = this.conditions.filter(({ name }) => view.given[name]);

@@ -262,7 +262,7 @@ export default class GalleryPage extends Page {
       set: () => this.panel.set(),
       "/": () => this.filter.focus(),
       find: () => this.filter.focus(),
-      ".": () => this.panel.focus(),
+      c: () => this.panel.focus(),
       "+": () => this.tileSize.step(1),
       "=": () => this.tileSize.step(1),
       "-": () => this.tileSize.step(-1),

@@ -21,7 +21,7 @@ export const KEY_HELP = [
   {
     title: "Change the selected images",
     rows: [
-      [".", "choose classes: Enter marks one present, again absent, unsure, unanswered"],
+      ["c", "choose classes: Enter marks one present, again absent, unsure, unanswered"],
       ["Ctrl+Enter", "set them on all selected images"],
       [",", "flag all selected images, or set them aside"],
       ["k", "keep the image: set its twins aside"],
@@ -51,9 +51,9 @@ export const KEY_HELP = [
 ];
 
 export const PAGE_HINTS = [
-  { at: ".work .left", side: "over", by: "select", text: "Click or drag to select images. Double-click opens one in Annotate." },
-  { at: ".panel", side: "left", by: "decide", text: "Set classes on all selected images at once." },
-  { at: "[aria-label=Session]", side: "below", by: "undo", text: "Backspace undoes a whole batch; ? lists all keys." },
+  { at: ".work .left", by: "select", text: "Click or drag to select images. Double-click opens one in Annotate." },
+  { at: ".panel", by: "decide", text: "Set classes on all selected images at once." },
+  { at: "[aria-label=Session]", by: "undo", text: "Backspace undoes a whole batch; ? lists all keys." },
 ];
 
 /** What was set, "fox present, deer absent on 12 images". @param {Map<number, number | null>} states @param {number} count @param {Map<number, string>} names */

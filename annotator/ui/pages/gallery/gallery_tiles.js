@@ -27,7 +27,7 @@ class GalleryTile {
     this.picture = el("div", { class: "picture" });
     this.tick = el("span", { class: "tick" }, "✓");
     this.marks = el("span", { class: "marks" });
-    this.name = el("div", { class: "name" });
+    this.name = el("div", { class: "name", dir: "auto" });
     this.labels = el("div", { class: "labels" });
     this.box = el("div", { class: "thumb", role: "option" }, this.picture, this.tick, this.marks, this.name, this.labels);
     /** @type {Image | null} */
@@ -179,7 +179,7 @@ export class GalleryTiles {
         chips.push(el("span", { class: "more" }, `+${rest + 1}`));
         break;
       }
-      chips.push(el("span", { class: "label", "data-state": STATE_WORDS[state] }, words));
+      chips.push(el("span", { class: "label", dir: "auto", "data-state": STATE_WORDS[state] }, words));
     }
     return chips;
   }

@@ -23,7 +23,7 @@ export class ClassPicker {
     this.matches = [];
     this.at = 0;
     this.input = el("input", {
-      type: "search", placeholder: "Type to find a class", "aria-label": "Find a class", autocomplete: "off", role: "combobox",
+      type: "search", dir: "auto", placeholder: "Type to find a class", "aria-label": "Find a class", autocomplete: "off", role: "combobox",
       "aria-expanded": "true", "aria-controls": "picker-list", oninput: () => this.#search(),
     });
     this.list = el("div", { class: "rows", role: "listbox", id: "picker-list", "aria-label": "Classes" });
@@ -98,7 +98,7 @@ export class ClassPicker {
         class: "row", role: "option", id: `picker-${place}`, "data-class": class_.id, "aria-selected": "false",
         onclick: () => this.#take(place), onpointermove: () => place !== this.at && this.#moveTo(place, false),
       },
-      el("span", { class: "name" }, ...buildSwatch(class_), formatFullName(class_.name, synonym),
+      el("span", { class: "name", dir: "auto" }, ...buildSwatch(class_), formatFullName(class_.name, synonym),
         ...(class_.heading ? [el("span", { class: "of" }, class_.heading)] : []),
         ...(class_.id === this.current ? [el("span", { class: "now" }, "current")] : [])),
       el("span", { class: "likely" },

@@ -51,7 +51,7 @@ export class EventImages {
       onEnlarge: () => {},
     });
     this.view.appear(true);
-    this.title.textContent = `Event of ${formatCount(tiles.length, "image")}: ${name}?`;
+    this.title.replaceChildren(`Event of ${formatCount(tiles.length, "image")}: `, el("bdi", {}, name), "?");
     this.place.replaceChildren(this.view.element);
     this.view.element.addEventListener("click", (event) => {
       const box = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(".tile"));

@@ -117,9 +117,10 @@ export default class GridPage extends Page {
 
   /** Decide every tile that is on screen, as it is marked. */
   decide() {
-    if (!this.board.acceptsPress("all")) return;
+    const saved = this.board.listSaved();
+    if (!saved) return;
     const { grid } = this.board.view;
-    const [cells, copies] = [this.board.view.cells(), this.board.view.copies()];
+    const { cells, copies } = saved;
     for (const tile of grid.tiles) if (tile.broken) this.items.passed.add([tile.id, grid.class]);
     const source = grid.hidesPredictions ? "audit" : "grid";
     const given = { action: "batch", source, cells, run: grid.run, milliseconds: this.items.viewMilliseconds };

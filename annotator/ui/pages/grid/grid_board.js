@@ -16,6 +16,7 @@ import { HeatmapPeek } from "./heatmap_peek.js";
 import { SizeButtons, TileSize } from "./tile_size.js";
 import { GridTiles, TILE_KEYS, UNSURE_KEY, buildSkeleton, discardElements } from "./grid_tiles.js";
 import { el, onDraw } from "../shared/dom.js";
+import { chooseSaveKind } from "../shared/press_guard.js";
 import { makePaintable } from "./tile_painting.js";
 
 const TILE_COUNT_MULTIPLE = 6; // without a chosen size, grids are laid out for a multiple of so many tiles, which has many divisors
@@ -128,6 +129,13 @@ export class GridBoard {
    */
   acceptsPress(kind) {
     return this.isLoaded() && this.session.pressGuard.allows(kind, this.seen);
+  }
+
+  /** What a press that saves the grid saves; null where the press does not. */
+  listSaved() {
+    if (!this.isLoaded()) return null;
+    const [cells, copies] = [this.view.cells(), this.view.copies()];
+    return this.acceptsPress(chooseSaveKind(cells.length + copies.length)) ? { cells, copies } : null;
   }
 
   /** Whether there are tiles; says so while they are on their way. */

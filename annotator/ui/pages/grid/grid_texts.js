@@ -31,7 +31,7 @@ export const KEY_HELP = [
     title: "Class and size",
     rows: [
       ["/", "choose a class, or the audit grid (also Ctrl+K)"],
-      [".", "the next best class"],
+      [".", "skip this class: the next best one"],
       [["-", "+"], "smaller tiles, larger tiles: the next grid has as many as fit"],
       FIND_ROW,
     ],
@@ -50,7 +50,7 @@ export const KEY_HELP = [
 ];
 
 export const PAGE_HINTS = [
-  { at: ".host", side: "over", by: "mark", text: "Tiles are marked already, ✓ or ✕. Press a key, click or drag to change; hold for unsure." },
-  { at: ".decide", side: "below", by: "decide", text: "Enter saves every tile as it is marked; the next grid appears." },
-  { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes a whole grid; ? lists all keys." },
+  { at: ".host", by: "mark", text: "Tiles are marked already, ✓ or ✕. Press a key, click or drag to change; hold for unsure." },
+  { at: ".decide", by: "decide", text: "Enter saves every tile as it is marked; the next grid appears." },
+  { at: "[aria-label=Session]", by: "undo", text: "Backspace undoes a whole grid; ? lists all keys." },
 ];

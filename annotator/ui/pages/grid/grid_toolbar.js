@@ -16,11 +16,11 @@ export class GridToolbar {
    *          onStart: (start: "yes" | "no") => void, onDecide: () => void, onLeave: () => void}} options
    */
   constructor({ onPicker, onBest, onStart, onDecide, onLeave }) {
-    this.className = el("span", { class: "name" });
+    this.className = el("span", { class: "name", dir: "auto" });
     this.title = el("h2", {},
       el("button", { type: "button", class: "class-name", "aria-keyshortcuts": "/ Control+K", title: "Choose a class", onclick: onPicker },
         this.className, el("span", { class: "down", "aria-hidden": "true" }, "▾"), kbd("/")));
-    this.description = el("span", { class: "description" });
+    this.description = el("span", { class: "description", dir: "auto" });
     this.progress = el("span", { class: "progress" });
     this.bestButton = keyButton(NEXT_BEST_TEXT, ".", onBest);
     this.bestText = /** @type {HTMLElement} */ (this.bestButton.firstElementChild);

@@ -62,7 +62,7 @@ export class TileZoom {
     this.item = item;
     const sure = tile.probability == null ? "" : ` · ${name} ${formatProbability(tile.probability)}`;
     const others = tile.models?.length ? ` · ${describeModels(tile.models)}` : "";
-    this.name.replaceChildren(`${tile.name}${sure}${others}`, this.note);
+    this.name.replaceChildren(el("bdi", {}, tile.name), `${sure}${others}`, this.note);
     this.stage.show(item);
     this.history.hidden = hidesHistory;
     this.showMark(tile.mark, guess);

@@ -355,7 +355,7 @@ def _draw_sentences(order: ImportRequest, headline: str, sentences: Iterable[str
 
 
 def _draw_list(texts: Iterable[str], label: str) -> None:
-    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    items = "".join(f'<li dir="auto">{escape(text)}</li>' for text in texts)
     st.html(f'{STYLE}<ul class="examples" tabindex="0" aria-label="{escape(label)}">{items}</ul>')
 
 

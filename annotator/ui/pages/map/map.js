@@ -10,7 +10,7 @@ import { capitalize, el, formatCount, kbd, keyButton } from "../shared/dom.js";
 import { FIX_KEY, openInAnnotate } from "../shared/fix_link.js";
 import { PointerGestures } from "./pointer_gestures.js";
 import { HelpDialog } from "../shared/help.js";
-import { HintBubbles } from "../shared/hints.js";
+import { HintRow } from "../shared/hints.js";
 import { ImageFinder } from "../shared/image_finder.js";
 import { isTyping, listenToKeys } from "../shared/keys.js";
 import { MapCard } from "./map_card.js";
@@ -23,8 +23,8 @@ const NO_MAP_REFRESH_MILLISECONDS = 3000;
 const CLICK_PIXELS = 14; // pixels from a point within which a click means it
 
 const PAGE_HINTS = [
-  { at: ".field", side: "over", by: "select", text: "Each point is an image; similar images are close together. Draw around points to select them." },
-  { at: ".maptools", side: "left", by: "view", text: "Scroll to zoom; click a point to enlarge its image." },
+  { at: ".field", by: "select", text: "Each point is an image; similar images are close together. Draw around points to select them." },
+  { at: ".maptools", by: "view", text: "Scroll to zoom; click a point to enlarge its image." },
 ];
 
 export default class MapPage {
@@ -37,7 +37,7 @@ export default class MapPage {
     this.pointColors = new PointColors(data.facts, () => this.#onColorsChange());
     this.card = new MapCard(this.api, (id) => this.names.get(id) ?? `class ${id}`);
     this.help = new HelpDialog(KEY_HELP);
-    this.hints = new HintBubbles("map", data.annotator, PAGE_HINTS);
+    this.hints = new HintRow("map", data.annotator, PAGE_HINTS);
     this.images = new ImageFinder(this.api, openInAnnotate);
     this.selection = { id: "", images: 0 };
     this.crosshair = new Crosshair(this.canvas, {
@@ -77,7 +77,6 @@ export default class MapPage {
     this.closed = true;
     clearTimeout(this.timer);
     this.stopListening();
-    this.hints.close();
     this.sizes.disconnect();
     this.theme.removeEventListener("change", this.repaint);
     document.removeEventListener("visibilitychange", this.comeBack);

@@ -31,7 +31,7 @@ export class MapCard {
       const words = el("div", { class: "words" });
       this.element.replaceChildren(el("img", { src: this.api.url(`/api/thumb/${id}`), alt: "", draggable: "false" }), words);
       this.#item(id).then((item) => {
-        if (this.shown === id && item) words.replaceChildren(el("p", {}, item.name), this.#chips(item, MOST_CHIPS));
+        if (this.shown === id && item) words.replaceChildren(el("p", { dir: "auto" }, item.name), this.#chips(item, MOST_CHIPS));
       });
     }
     this.element.hidden = false;
@@ -52,7 +52,7 @@ export class MapCard {
   open(id) {
     this.hide();
     this.opened = id;
-    const head = el("h2", {}, "");
+    const head = el("h2", { dir: "auto" }, "");
     const labels = el("div", { class: "chips" });
     this.dialog.replaceChildren(
       head,
@@ -82,7 +82,7 @@ export class MapCard {
     const positive = item.labels.filter((label) => label.state >= 0);
     const negative = item.labels.length - positive.length;
     const chips = positive.slice(0, most).map((label) =>
-      el("span", { class: "chip", "data-state": STATE_WORDS[label.state] }, this.className(label.class) + (label.state ? "" : " ?")));
+      el("span", { class: "chip", "data-state": STATE_WORDS[label.state] }, el("bdi", {}, this.className(label.class)), label.state ? "" : " ?"));
     const more = positive.length - chips.length;
     const rest = [more ? `${more} more` : "", negative ? `${negative} absent` : ""].filter(Boolean).join(", ");
     const note = rest || (item.labels.length ? "" : item.hidden ? HIDDEN_WORDS : "No labels yet");

@@ -156,7 +156,7 @@ export class PointColors {
       const sign = el("canvas", { width: SIGN_PIXELS * devicePixelRatio, height: SIGN_PIXELS * devicePixelRatio, "data-kind": key, "aria-hidden": "true" });
       if (colour) sign.style.color = colour;
       const count = el("span", { class: "count" });
-      return { sign, count, element: el("li", { title: name }, sign, el("span", { class: "name" }, name), count) };
+      return { sign, count, element: el("li", { title: name }, sign, el("span", { class: "name", dir: "auto" }, name), count) };
     });
     const { names, low, high } = this.by === "fact" ? this.meaning : { names: [] };
     // A ramp is one line with its ends; the signs of its steps only tell the theme's colors.

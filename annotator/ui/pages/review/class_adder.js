@@ -32,7 +32,7 @@ export class ClassAdder extends Chooser {
       },
       draw: ({ class_, synonym }) => {
         const state = states().get(class_.id);
-        return [...buildSwatch(class_), el("span", { class: "name" }, formatFullName(class_.name, synonym)),
+        return [...buildSwatch(class_), el("span", { class: "name", dir: "auto" }, formatFullName(class_.name, synonym)),
           ...(state == null ? [] : [el("span", { class: "quiet" }, STATE_WORDS[state])])];
       },
       onTake: ({ class_ }) => onAdd(class_),

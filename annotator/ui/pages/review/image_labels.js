@@ -31,9 +31,9 @@ export class ImageLabels {
     const absent = labels.filter((label) => label.state === -1);
     const chips = shown.map((label) => {
       const by = label.by && label.by !== me ? `· ${label.by}` : "";
-      const words = [this.name(label.class), label.state === 0 ? "(unsure)" : "", by].filter(Boolean).join(" ");
+      const more = [label.state === 0 ? "(unsure)" : "", by].filter(Boolean).map((words) => ` ${words}`);
       const title = `${STATE_WORDS[label.state]}, by ${label.by || "unknown"}`;
-      return el("span", { class: "chip", "data-state": STATE_WORDS[label.state], title }, words);
+      return el("span", { class: "chip", "data-state": STATE_WORDS[label.state], title }, el("bdi", {}, this.name(label.class)), ...more);
     });
     const list = absent.map((label) => `${this.name(label.class)} (${label.by || "unknown"})`).join(", ");
     if (absent.length) chips.push(el("span", { class: "more", title: list }, `${absent.length} absent`));

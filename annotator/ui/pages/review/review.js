@@ -16,6 +16,7 @@ import { applyAnswers } from "./image_labels.js";
 import { ReviewScreen, findFirstOpen, listOpenAbove } from "./review_screen.js";
 import { LOOKING_TEXT, performForEvent } from "../shared/event_strip.js";
 import { isTyping } from "../shared/keys.js";
+import { chooseSaveKind } from "../shared/press_guard.js";
 import { WordDetector } from "../shared/word_detector.js";
 
 const NEWEST_IMAGE_TEXT = "This is the newest image. Press Space to go on.";
@@ -110,6 +111,7 @@ export default class ReviewPage extends Page {
       m: () => this.screen.ask(),
       Enter: () => this.done(),
       " ": () => this.pass(),
+      ".": () => this.pass(),
       ArrowLeft: () => this.showEarlier(),
       ArrowRight: () => this.showLater(NEWEST_IMAGE_TEXT),
       f: () => this.filter.focus(),
@@ -133,7 +135,7 @@ export default class ReviewPage extends Page {
 
   /** @param {number} state @param {number} [at] which suggestion; the selected one @param {boolean} [whole] also of the event */
   answer(state, at = this.screen.at, whole = false) {
-    const item = this.getPressedItem();
+    const item = this.getPressedItem(whole && this.session.data.events ? "many" : "answer");
     const chip = item?.suggestions[at];
     if (!chip) return;
     // The run was trained on the answer of a cell that was answered before: its probability is no test of the model.
@@ -174,7 +176,7 @@ export default class ReviewPage extends Page {
 
   /** What this person has answered here is said of the other images of the event, too: one step. */
   answerEvent() {
-    const item = this.getPressedItem("all");
+    const item = this.getPressedItem("many");
     if (!item) return;
     const copies = this.strip.listLabelCopies(this.labels());
     if (copies) this.decide(item, { action: "batch", source: "event", cells: [], copies, milliseconds: this.items.viewMilliseconds }, [], 0);
@@ -183,9 +185,9 @@ export default class ReviewPage extends Page {
   /** Everything open at or above the line is present: one decision. */
   acceptAll() {
     this.session.hints.noteUse("above");
-    const item = this.getPressedItem("all");
+    const places = this.items.current ? listOpenAbove(this.items.current, this.screen.threshold.at) : [];
+    const item = this.getPressedItem(chooseSaveKind(places.length));
     if (!item) return;
-    const places = listOpenAbove(item, this.screen.threshold.at);
     if (!places.length) {
       this.session.showMessage(`No suggestion left above the threshold (${formatPercent(this.screen.threshold.at)}).`);
       return;
@@ -285,7 +287,7 @@ export default class ReviewPage extends Page {
 
   /** Nothing else here: what is not answered is absent. */
   done() {
-    const item = this.getPressedItem("rest");
+    const item = this.getPressedItem(chooseSaveKind(this.session.classes.length - this.labels().length));
     if (!item) return;
     this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.items.viewMilliseconds }, {
       forward: () => {

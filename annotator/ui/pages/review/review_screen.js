@@ -6,7 +6,7 @@
 
 import { SuggestionChips, formatAnswer } from "./suggestion_chips.js";
 import { formatCommentCount } from "../shared/history.js";
-import { afterPaint, el, keyButton, setText } from "../shared/dom.js";
+import { afterPaint, el, keyButton, setText, showCaption } from "../shared/dom.js";
 import { buildFixButton } from "../shared/fix_link.js";
 import { HeatmapOverlay, isHiddenChip } from "./heatmap_overlay.js";
 import { HeatmapLoader } from "../shared/heatmaps.js";
@@ -190,7 +190,7 @@ export class ReviewScreen {
   #showRest() {
     /** @type {any} */
     const item = this.session.items.current;
-    setText(this.name, item ? [item.name, formatCommentCount(item)].filter(Boolean).join(" · ") : "");
+    showCaption(this.name, item?.name, [formatCommentCount(item)]);
     this.imageLabels.show(item, this.session.data.annotator);
     this.threshold.element.hidden = this.filter.relabels;
     for (const button of this.onImage) if (button.disabled !== !item) button.disabled = !item;

@@ -18,7 +18,7 @@ export const KEY_HELP = [
       ["A", "accept all above the threshold; undone together"],
       [["/", "Ctrl+K"], "add a class that is not suggested: label it present, and stay"],
       ["Enter", "nothing else here: mark every unanswered class absent, which completes the image"],
-      [" ", "skip: next image, without answering the rest"],
+      [".", "skip (also Space): next image, without answering the rest"],
       OVERRULE_ROW,
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
@@ -47,7 +47,7 @@ export const KEY_HELP = [
 ];
 
 export const PAGE_HINTS = [
-  { at: ".root:has(.suggestion) .stage", side: "over", by: "decide", text: "Warm colors or boxes show where a model saw the selected suggestion.", touch: "Warm colors or boxes show where a model saw the selected suggestion." },
-  { at: ".suggestions:has(.suggestion)", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure.", touch: "Accept or reject; or draw the picture right or left." },
-  { at: ".root:has(.suggestion) .above", side: "left", by: "above", text: "A accepts everything above the threshold, which you set." },
+  { at: ".root:has(.suggestion) .stage", by: "decide", text: "Warm colors or boxes show where a model saw the selected suggestion.", touch: "Warm colors or boxes show where a model saw the selected suggestion." },
+  { at: ".suggestions:has(.suggestion)", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure.", touch: "Accept or reject; or draw the picture right or left." },
+  { at: ".root:has(.suggestion) .above", by: "above", text: "A accepts everything above the threshold, which you set." },
 ];

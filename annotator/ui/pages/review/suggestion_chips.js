@@ -27,7 +27,7 @@ export class SuggestionChips {
       const pick = el("button",
         { type: "button", class: "pick", "aria-keyshortcuts": at < 9 ? at + 1 : null, onclick: () => onSelect(at) },
         at < 9 ? kbd(String(at + 1)) : el("span"),
-        el("span", { class: "name" }, name(chip.class_id)),
+        el("span", { class: "name", dir: "auto" }, name(chip.class_id)),
         el("span", { class: "percent" }, chip.probability == null || isHiddenChip(item, chip) ? "" : formatProbability(chip.probability)));
       const hidden = isHiddenChip(item, chip);
       if (chip.models?.length && !hidden) pick.append(el("span", { class: "against models" }, describeModels(chip.models)));

@@ -29,7 +29,7 @@ export class Chooser {
     this.taking = false;
     this.searching = false;
     this.field = el("input", {
-      type: "search", placeholder, "aria-label": title, autocomplete: "off", spellcheck: "false", role: "combobox", "aria-expanded": "true",
+      type: "search", dir: "auto", placeholder, "aria-label": title, autocomplete: "off", spellcheck: "false", role: "combobox", "aria-expanded": "true",
       "aria-autocomplete": "list", "aria-controls": "chooser-rows", oninput: () => this.#search(),
     });
     this.list = el("div", { class: "rows", role: "listbox", id: "chooser-rows", "aria-label": title });

@@ -51,6 +51,15 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/**
+ * An image's name, in the direction of its own letters, and what is said of the image.
+ * @param {Element} node @param {string | undefined} name @param {(string | undefined | null | false)[]} parts those that are empty are left out
+ */
+export function showCaption(node, name, parts) {
+  const said = parts.filter(Boolean).join(" · ");
+  node.replaceChildren(...(name ? [el("bdi", {}, name)] : []), name && said ? " · " : "", said);
+}
+
 /** @param {string} text */
 export function capitalize(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -14,7 +14,7 @@ export class FlagDialog {
     this.onSave = onSave;
     this.onAside = onAside;
     this.asideButton = el("button", { type: "button", hidden: !onAside, onclick: () => this.exclude(), title: "Out of the work, training and exports, with this note as the reason" }, "Set aside");
-    this.field = el("input", { type: "text", "aria-label": "Note", maxlength: MAX_NOTE_CHARACTERS, placeholder: "What should somebody look at?", autocomplete: "off" });
+    this.field = el("input", { type: "text", dir: "auto", "aria-label": "Note", maxlength: MAX_NOTE_CHARACTERS, placeholder: "What should somebody look at?", autocomplete: "off" });
     this.title = el("h2", { id: "flag-title" });
     this.element = el(
       "dialog",
@@ -31,7 +31,7 @@ export class FlagDialog {
 
   /** @param {string} name of the image, or how many there are @param {string} note the one it has */
   open(name, note) {
-    this.title.replaceChildren(`Flag ${name}`);
+    this.title.replaceChildren("Flag ", el("bdi", {}, name));
     this.field.value = note;
     this.element.showModal();
     this.field.select();

@@ -32,7 +32,7 @@ export class HistoryDialog {
     this.title = el("h2", { id: "history-title" });
     this.list = el("ol", { tabindex: "0", "aria-label": "Answers, oldest first" });
     this.state = el("p", { class: "quiet", role: "status" });
-    this.field = el("input", { type: "text", "aria-label": "Comment", maxlength: MAX_COMMENT_CHARACTERS, placeholder: "Write a comment", autocomplete: "off" });
+    this.field = el("input", { type: "text", dir: "auto", "aria-label": "Comment", maxlength: MAX_COMMENT_CHARACTERS, placeholder: "Write a comment", autocomplete: "off" });
     this.element = el("dialog", { class: "history", "aria-labelledby": "history-title" },
       this.title, this.list, this.state,
       el("div", { class: "tools" },
@@ -48,7 +48,7 @@ export class HistoryDialog {
   /** @param {{id: number, name: string}} item */
   open(item) {
     this.item = item;
-    this.title.replaceChildren(`History of ${item.name}`);
+    this.title.replaceChildren("History of ", el("bdi", {}, item.name));
     this.field.value = "";
     this.list.replaceChildren();
     this.element.showModal();
@@ -98,9 +98,9 @@ export class HistoryDialog {
   /** @param {Event} event */
   #line(event) {
     const undone = event.undone_by != null;
-    const what = el(undone ? "s" : "span", {}, describeEvent(event));
+    const what = el(undone ? "s" : "bdi", undone ? { dir: "auto" } : {}, describeEvent(event));
     const line = el("li", { "data-action": event.action },
-      el("div", {}, el("b", {}, event.annotator), " ", el("span", { class: "quiet" }, formatTime(event.at)), " ", what),
+      el("div", {}, el("b", { dir: "auto" }, event.annotator), " ", el("span", { class: "quiet" }, formatTime(event.at)), " ", what),
       el("div", { class: "quiet" }, [
         ...listDetails(event),
         ...(undone ? [`undone by ${event.undone_by}, ${formatTime(event.undone_at ?? 0)}`] : []),

@@ -24,7 +24,7 @@ export class ImageFinder extends Chooser {
       },
       draw: ({ id, name }) => [
         el("img", { src: api.url(`/api/thumb/${id}`), alt: "", loading: "lazy", draggable: "false" }),
-        el("span", { class: "name" }, name),
+        el("span", { class: "name", dir: "auto" }, name),
       ],
       onTake: ({ id }) => onOpen(id),
     });

@@ -7,6 +7,10 @@
 
 import { el, kbd } from "./dom.js";
 
+export const LABEL_MODE_KEY = "F4";
+/** The row about it in the help of a page. @type {[string, string]} */
+export const LABEL_MODE_ROW = [LABEL_MODE_KEY, "“One label” or “All labels” (keys mark, Enter goes on)"];
+
 /** @type {["one" | "all", string, string][]} */
 const MODE_CHOICES = [
   ["one", "One label", "A class labels the image, and the next image appears"],
@@ -16,9 +20,9 @@ const MODE_CHOICES = [
 export class LabelMode {
   /**
    * @param {import("./session.js").Session} session
-   * @param {{key?: string, onChange?: () => void}} [options] key: of the page, to switch with
+   * @param {{onChange?: () => void}} [options]
    */
-  constructor(session, { key = "", onChange = () => {} } = {}) {
+  constructor(session, { onChange = () => {} } = {}) {
     this.session = session;
     this.onChange = onChange;
     /** @type {"one" | "all"} */
@@ -27,11 +31,11 @@ export class LabelMode {
     this.saving = Promise.resolve();
     this.buttons = MODE_CHOICES.map(([way, words, title]) => ({
       way,
-      button: el("button", { type: "button", title, "data-way": way, "aria-keyshortcuts": key || null, onclick: () => this.choose(way) }, words),
+      button: el("button", { type: "button", title, "data-way": way, "aria-keyshortcuts": LABEL_MODE_KEY, onclick: () => this.choose(way) }, words),
     }));
     this.note = el("p", { class: "note", hidden: true }, "This task asks for every class.");
     this.element = el("div", { class: "modes", role: "group", "aria-label": "Labels an image" },
-      ...this.buttons.map(({ button }) => button), ...(key ? [kbd(key)] : []));
+      ...this.buttons.map(({ button }) => button), kbd(LABEL_MODE_KEY));
     this.#draw();
   }
 

@@ -11,6 +11,7 @@
 import { HIDDEN_DRAW_MILLISECONDS } from "./dom.js";
 
 export const MIN_SEEN_MILLISECONDS = 300; // milliseconds on screen after which a press can be about what is shown
+const MIN_MANY_SEEN_MILLISECONDS = 700; // milliseconds, where one press gives many answers: a double click takes up to 500 ms
 const MIN_REPEAT_MILLISECONDS = 110; // milliseconds; nobody presses one key twice on purpose in less
 const RHYTHM_PAUSES = 3; // pauses between presses that make a rhythm: the last one belongs to the press that is judged
 const OFF_BEAT_SHARE = 0.3; // share by which each of them may differ from their median
@@ -23,17 +24,25 @@ const DROPPED_TEXTS = {
   key: "Repeated key ignored.",
   pointer: "Second click ignored.",
   soon: "That came too soon. Nothing was answered.",
+  many: "Too soon to have seen all of it. Nothing was answered.",
 };
 
 /**
- * @typedef {"mark" | "answer" | "rest" | "all"} Kind
- *   mark turns a tile, which the person may do twice; answer is one answer; rest: whatever else one image could show;
- *   all: everything on screen, such as all tiles of a grid
+ * @typedef {"mark" | "answer" | "rest" | "many"} Kind
+ *   mark turns a tile, which the person may do twice; answer is one answer; rest: the answer that is left on screen;
+ *   many: several answers in one press, such as all tiles of a grid
  *
  * @typedef {{key: string, at: number, x: number, y: number, target: EventTarget | null, turn: number, down: boolean,
  *            repeat: boolean, judged?: {turn: number, allowed: boolean}}} Press
  *   key: "" for a pointer; turn: of the item on screen; repeat: the key has been held down since
+ *
+ * @typedef {{x: number, y: number}} Place in CSS pixels
  */
+
+/** What a press is that saves whatever is on screen. @param {number} answers how many it gives @returns {Kind} */
+export function chooseSaveKind(answers) {
+  return answers > 1 ? "many" : "rest";
+}
 
 export class PressGuard {
   /** @param {(words: string) => void} say */
@@ -47,11 +56,18 @@ export class PressGuard {
     this.press = null;
     /** @type {Press | null} */
     this.before = null;
+    /** Presses since the item on screen was drawn, with the one that is being handled. @type {Press[]} */
+    this.turnPresses = [];
+    /** Where the pointer is, where it was when the item was drawn, and whether it has moved from there. @type {Place | null} */
+    this.pointer = null;
+    /** @type {Place | null} */
+    this.pointerStart = null;
+    this.isPointerMoved = false;
     /** When keys were pressed, without bounces, the latest last. @type {number[]} */
     this.beats = [];
     /** Until then keys may be meant for items after one whose key was dropped. */
     this.heldUntil = 0;
-    const listeners = { keydown: this.#keyDown, keyup: this.#keyUp, pointerdown: this.#pointerDown, click: this.#click };
+    const listeners = { keydown: this.#keyDown, keyup: this.#keyUp, pointerdown: this.#pointerDown, pointermove: this.#pointerMove, click: this.#click };
     this.listeners = Object.entries(listeners).map(([name, act]) => /** @type {const} */ ([name, (/** @type {any} */ event) => act.call(this, event)]));
     for (const [name, act] of this.listeners) window.addEventListener(name, act, { capture: true, passive: true });
   }
@@ -66,6 +82,9 @@ export class PressGuard {
     const { turn } = this;
     this.shownAt = performance.now();
     this.paintedAt = Infinity;
+    this.turnPresses = [];
+    this.pointerStart = this.pointer;
+    this.isPointerMoved = false;
     const painted = () => {
       if (turn === this.turn) this.paintedAt = performance.now();
     };
@@ -108,19 +127,28 @@ export class PressGuard {
     const pause = before ? press.at - before.at : Infinity;
     if (before && isSamePress(press, before)) {
       const again = (early && other) || (pause < MIN_SEEN_MILLISECONDS && (kind !== "mark" || press.target !== before.target));
-      if (!again || (this.#isSteady() && kind !== "rest" && kind !== "all")) return "";
-      if (press.key && pause >= MIN_REPEAT_MILLISECONDS) this.heldUntil = press.at + MIN_SEEN_MILLISECONDS;
-      return press.key ? DROPPED_TEXTS.key : DROPPED_TEXTS.pointer;
+      if (again && !(this.#isSteady() && (kind === "mark" || kind === "answer"))) {
+        if (press.key && pause >= MIN_REPEAT_MILLISECONDS) this.heldUntil = press.at + MIN_SEEN_MILLISECONDS;
+        return press.key ? DROPPED_TEXTS.key : DROPPED_TEXTS.pointer;
+      }
+      return kind === "many" && !this.#hasLooked(press) ? DROPPED_TEXTS.many : "";
     }
     if (press.key && press.at < this.heldUntil) {
       this.heldUntil = press.at + MIN_SEEN_MILLISECONDS;
       return DROPPED_TEXTS.soon;
     }
-    if (!early || (this.#isSteady() && kind !== "all")) return "";
+    if (kind === "many") return early ? DROPPED_TEXTS.soon : this.#hasLooked(press) ? "" : DROPPED_TEXTS.many;
+    if (!early || this.#isSteady()) return "";
     const struck = other && press.key && before?.key && before.down && pause < ONE_STROKE_MILLISECONDS;
     // The item came late, or in place of another: whoever pressed nothing meanwhile was looking at something else.
     const waited = other && before && this.since - before.at >= MIN_SEEN_MILLISECONDS;
-    return kind === "rest" || kind === "all" || struck || waited ? DROPPED_TEXTS.soon : "";
+    return kind === "rest" || struck || waited ? DROPPED_TEXTS.soon : "";
+  }
+
+  /** Whether all of the item can have been seen: it was there long enough, or the person did something else since. @param {Press} press */
+  #hasLooked(press) {
+    const others = this.turnPresses.filter((other) => !isSamePress(other, press) && other.judged?.allowed !== false);
+    return press.at - this.paintedAt >= MIN_MANY_SEEN_MILLISECONDS || this.isPointerMoved || others.length > 0;
   }
 
   /** Whether the last keys, this one included, came in a steady rhythm: of whoever knows what comes. */
@@ -137,6 +165,7 @@ export class PressGuard {
   #recordPress(press) {
     this.before = this.press;
     this.press = { ...press, turn: this.turn, down: press.key !== "", repeat: false };
+    if (press.at >= this.paintedAt) this.turnPresses.push(this.press);
     const { before } = this;
     const bounced = before && isSamePress(this.press, before) && press.at - before.at < MIN_REPEAT_MILLISECONDS;
     if (press.key && !bounced) this.beats = [...this.beats, press.at].slice(-1 - RHYTHM_PAUSES);
@@ -158,7 +187,19 @@ export class PressGuard {
 
   /** @param {PointerEvent} event */
   #pointerDown(event) {
-    if (event.isPrimary) this.#recordPress({ key: "", at: event.timeStamp, x: event.clientX, y: event.clientY, target: findPressable(event) });
+    if (!event.isPrimary) return;
+    const place = { x: event.clientX, y: event.clientY };
+    this.pointer = place; // a finger that taps did not move there
+    this.#recordPress({ key: "", at: event.timeStamp, ...place, target: findPressable(event) });
+  }
+
+  /** @param {PointerEvent} event */
+  #pointerMove({ isPrimary, timeStamp: at, clientX: x, clientY: y }) {
+    if (!isPrimary) return;
+    this.pointer = { x, y };
+    if (at < this.paintedAt || !this.pointerStart) this.pointerStart = this.pointer;
+    // A hand that rests trembles.
+    else if (Math.hypot(x - this.pointerStart.x, y - this.pointerStart.y) > SAME_PLACE_PIXELS) this.isPointerMoved = true;
   }
 
   /** A click without a pointer: of a button that has the focus, whose key is known, or of another tool. @param {MouseEvent} event */

@@ -12,15 +12,17 @@ import { afterPaint, capitalize, el, keyButton } from "./dom.js";
 import { openInAnnotate } from "./fix_link.js";
 import { StatusLine } from "./status_line.js";
 import { HelpDialog } from "./help.js";
-import { HintBubbles } from "./hints.js";
+import { HintRow } from "./hints.js";
 import { HISTORY_KEY, HistoryDialog } from "./history.js";
 import { ImageFinder } from "./image_finder.js";
 import { isTyping, listenToKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { Relations } from "./relations.js";
 import { PressGuard } from "./press_guard.js";
+import { RestingPointer } from "./resting_pointer.js";
 
 const OPINION_TEXT = "People disagree on that. Your answer is noted; a reviewer decides.";
+const BRIEF_MILLISECONDS = 4000; // milliseconds for which an ignored press is explained
 const MAX_UNDO_STEPS = 500; // decisions that can be taken back
 const ACTIVITY_EVENTS = ["keydown", "pointerdown", "wheel"]; // events of a person who is present
 const ADOPT_MILLISECONDS = 3000; // milliseconds between two checks for decisions that closed tabs have left
@@ -51,6 +53,7 @@ export class Session {
     this.renew = () => setTriggerValue("expired", Date.now());
     /** Whether the message on screen stays with other pictures, until the next decision. */
     this.lasts = false;
+    this.briefTimer = 0;
     /** The version of the classes that was asked for last. */
     this.classesAsked = 0;
     this.root = parentElement;
@@ -89,7 +92,7 @@ export class Session {
     this.historyButton = keyButton("History", HISTORY_KEY, () => this.showHistory());
     this.words = el("div", { class: "words", role: "status", "aria-live": "polite" });
     this.help = new HelpDialog(keys);
-    this.hints = new HintBubbles(page, data.annotator, hints);
+    this.hints = new HintRow(page, data.annotator, hints);
     /** What is done with an image that was found by its name. @type {(id: number) => void} */
     this.onImage = openInAnnotate;
     this.imageFinder = new ImageFinder(this.api, (id) => this.onImage(id));
@@ -101,7 +104,8 @@ export class Session {
       keyButton("Keys", "?", () => this.help.open()),
     );
     this.noteActivity = () => this.items?.noteActivity();
-    this.pressGuard = new PressGuard((text) => this.showMessage(text));
+    this.pressGuard = new PressGuard((text) => this.showBriefly(text));
+    this.restingPointer = new RestingPointer(this.element);
     // Registered before the key listener, which stops the event.
     for (const event of ACTIVITY_EVENTS) window.addEventListener(event, this.noteActivity, { capture: true, passive: true });
     this.stopListening = listenToKeys(parentElement, (key, event) => this.#key(key, event), onKeyUp);
@@ -181,6 +185,13 @@ export class Session {
     this.lasts = lasts;
   }
 
+  /** Show a message for a few seconds. @param {string} text */
+  showBriefly(text) {
+    this.showMessage(text);
+    clearTimeout(this.briefTimer);
+    this.briefTimer = window.setTimeout(() => this.clearMessage(text), BRIEF_MILLISECONDS);
+  }
+
   /** This message goes, if it is the one on screen. @param {string} text */
   clearMessage(text) {
     if (this.words.textContent === capitalize(text)) this.showMessage("");
@@ -191,6 +202,7 @@ export class Session {
     if (this.words.firstChild && !this.lasts) this.words.replaceChildren();
     this.drawStatusLine();
     this.hints.followSoon();
+    this.restingPointer.rest();
   }
 
   /** The status line has changed; it is redrawn after the next picture, or soon. */
@@ -237,8 +249,9 @@ export class Session {
 
   close() {
     this.stopListening();
+    clearTimeout(this.briefTimer);
     this.pressGuard.close();
-    this.hints.close();
+    this.restingPointer.close();
     for (const event of ACTIVITY_EVENTS) window.removeEventListener(event, this.noteActivity, { capture: true });
     clearInterval(this.adopting);
     this.statusLine.close();

@@ -14,7 +14,8 @@ import { HelpDialog } from "../shared/help.js";
 import { KEY_HELP, describeQuestion, describeTask } from "./speed_test_texts.js";
 import { ImageTask } from "../autopilot/image_task.js";
 import { Relations } from "../shared/relations.js";
-import { PressGuard } from "../shared/press_guard.js";
+import { PressGuard, chooseSaveKind } from "../shared/press_guard.js";
+import { RestingPointer } from "../shared/resting_pointer.js";
 import { SpeedTestSheet } from "./speed_test_sheet.js";
 import { el, formatCount, kbd, keyButton, setText } from "../shared/dom.js";
 import { isTyping, listenToKeys } from "../shared/keys.js";
@@ -52,6 +53,7 @@ export default class SpeedTestPage {
       pressGuard: new PressGuard((text) => this.words.replaceChildren(text)),
     };
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
+    this.restingPointer = new RestingPointer(this.element);
     /** @type {any} the test as the server gave it */
     this.test = null;
     /** @type {Task[]} */
@@ -86,6 +88,7 @@ export default class SpeedTestPage {
     this.closed = true;
     this.stopListening();
     this.session.pressGuard.close();
+    this.restingPointer.close();
     document.removeEventListener("visibilitychange", this.hidden);
     this.board.close();
   }
@@ -142,11 +145,11 @@ export default class SpeedTestPage {
   /** What is on screen is done. */
   decide() {
     const task = this.shown;
-    if (task?.grid && this.board.acceptsPress("all")) {
+    if (task?.grid && this.board.listSaved()) {
       const tiles = task.grid.tiles.filter((/** @type {any} */ tile) => !tile.broken);
       const begun = task.grid.start === "yes" ? 1 : -1;
       if (tiles.length) this.#recordTask(tiles.length, countPresses(tiles.map((/** @type {any} */ tile) => tile.mark), begun));
-    } else if (task?.item && this.imageTask.acceptsPress("all")) {
+    } else if (task?.item && this.imageTask.acceptsPress(chooseSaveKind(task.classes.length))) {
       this.#recordTask(task.classes.length, countPresses([...(task.marks ?? new Map()).values()], -1));
     }
   }
@@ -199,6 +202,7 @@ export default class SpeedTestPage {
     this.imageTask.leave();
     this.shown = task;
     this.session.pressGuard.onItemShown();
+    this.restingPointer.rest();
     const single = Boolean(task?.item);
     this.element.dataset.kind = task?.kind ?? "";
     this.element.classList.toggle("grid-page", Boolean(task?.grid));

@@ -72,7 +72,7 @@ class NewProject {
     this.pathError = el("p", { class: "error", role: "alert" });
     this.imageDrop = new ImageDrop(PAGE_DATA, postStart, (folder) => this.useSent(folder));
     this.offers = el("div", { class: "offers" });
-    this.text = el("textarea", { id: "classes", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
+    this.text = el("textarea", { id: "classes", dir: "auto", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
       oninput: () => this.later(() => this.preview()), onkeydown: (/** @type {KeyboardEvent} */ event) => this.classesKey(event) });
     this.file = el("input", { id: "file", type: "file", accept: ".txt,.csv,.tsv,text/plain", class: "file", onchange: () => this.fromFile() });
     this.commas = el("input", { id: "commas", type: "checkbox", onchange: () => this.preview() });
@@ -83,9 +83,9 @@ class NewProject {
     this.names = el("p", { class: "quiet", role: "status" });
     this.one = el("input", { type: "radio", name: "mode", value: "one", checked: true });
     this.all = el("input", { type: "radio", name: "mode", value: "all" });
-    this.name = el("input", { id: "name", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
-    this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: readLastName() });
-    this.error = el("p", { class: "error", role: "alert" });
+    this.name = el("input", { id: "name", dir: "auto", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
+    this.person = el("input", { id: "person", dir: "auto", autocomplete: "name", maxlength: 60, value: readLastName() });
+    this.error = el("p", { class: "error", role: "alert", tabindex: -1 });
     this.create = el("button", { class: "main", type: "submit", "aria-keyshortcuts": "Control+Enter" }, el("span", {}, "Create project"), kbd("Ctrl+Enter"));
     this.rest = el("div", { class: "rest", hidden: true },
       el("fieldset", {}, el("legend", {}, "Classes"),
@@ -99,8 +99,7 @@ class NewProject {
         el("label", { for: "name" }, "Project", this.name),
         ...(PAGE_DATA.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)]),
         el("p", { class: "quiet" }, `It is made in ${PAGE_DATA.folder}; photos stay where they are.`)),
-      this.error,
-      el("div", { class: "row create" }, this.create));
+      el("div", { class: "row create" }, this.error, this.create));
     this.form = el("form", { novalidate: true, onsubmit: (/** @type {Event} */ event) => this.make(event) },
       el("fieldset", {}, el("legend", {}, "Images"),
         el("label", { for: "path" }, "A folder on the machine that runs Annotator"),
@@ -149,7 +148,7 @@ class NewProject {
   showFolders({ path, parent, folders, images, roots }) {
     const had = this.walker.contains(document.activeElement);
     const button = (/** @type {string} */ name, /** @type {string} */ to) =>
-      el("button", { type: "button", class: "folder", title: to, onclick: () => this.walk(to) }, name);
+      el("button", { type: "button", class: "folder", title: to, dir: "auto", onclick: () => this.walk(to) }, name);
     const up = parent ? [el("button", { type: "button", class: "folder up", onclick: () => this.walk(parent) }, `Up to ${getFileName(parent)}`)] : [];
     const others = roots.filter((root) => root !== path && !path.startsWith(`${root}/`)).map((root) => button(root, root));
     const here = images ? `${formatCount(images, "image")} in ${getFileName(path)}` : `No images directly in ${getFileName(path)}`;
@@ -332,8 +331,9 @@ class NewProject {
       const { names, has_commas } = await postStart("classes", this.typed);
       if (number !== this.newest.classes) return;
       this.commasRow.hidden = !has_commas || !names.length || !/[,;，、；]/.test(this.text.value);
-      const shown = names.slice(0, MAX_NAMED_CLASSES).join(" · ") + (names.length > MAX_NAMED_CLASSES ? " · ..." : "");
-      this.names.textContent = names.length ? `${formatCount(names.length, "class", "classes")}: ${shown}` : "";
+      const shown = names.slice(0, MAX_NAMED_CLASSES).flatMap((/** @type {string} */ name, /** @type {number} */ at) => [at ? " · " : "", el("bdi", {}, name)]);
+      const more = names.length > MAX_NAMED_CLASSES ? " · ..." : "";
+      this.names.replaceChildren(...(names.length ? [`${formatCount(names.length, "class", "classes")}: `, ...shown, more] : []));
       this.names.classList.remove("error");
     } catch (error) {
       if (number !== this.newest.classes) return;
@@ -356,10 +356,16 @@ class NewProject {
       await postStart("make", { ...this.typed, name: this.name.value, path: this.chosen, labels, mode });
       await this.follow();
     } catch (error) {
-      this.error.textContent = String(/** @type {Error} */ (error).message);
+      this.showError(/** @type {Error} */ (error).message);
     } finally {
       this.create.disabled = false;
     }
+  }
+
+  /** Why the project was not made, at the button that makes it. @param {string} words */
+  showError(words) {
+    this.error.textContent = words;
+    this.error.focus();
   }
 
   /** Show how far the project is until it is made. @param {boolean} [atStart] an earlier one is of no interest */
@@ -397,8 +403,7 @@ class NewProject {
     this.cancel.disabled = false;
     if (error) {
       this.form.hidden = false;
-      this.error.textContent = error;
-      this.create.focus();
+      this.showError(error);
       return;
     }
     sessionStorage.removeItem(DRAFT_KEY);

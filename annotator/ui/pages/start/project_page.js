@@ -76,7 +76,7 @@ const backupForm = buildForm("Back up", async () => followBackup(await postStart
 
 // Its name
 
-const nameField = el("input", { id: "name", value: PAGE_DATA.name, maxlength: 100, autocomplete: "off", spellcheck: "false" });
+const nameField = el("input", { id: "name", dir: "auto", value: PAGE_DATA.name, maxlength: 100, autocomplete: "off", spellcheck: "false" });
 
 async function renameProject() {
   /** @type {{link?: string}} */
@@ -106,7 +106,7 @@ const archiveForm = buildForm(PAGE_DATA.is_archived ? "Archived" : "Archive", as
 el("p", {}, PAGE_DATA.is_archived ? "It is folded away at the end of the list." : "Folds it away at the end of the list. Nothing is deleted; one press brings it back."),
 ...(PAGE_DATA.is_team ? [] : [el("p", { class: "quiet" }, "An archived project does not run, and learns nothing meanwhile.")]));
 
-const trashField = el("input", { id: "typed", autocomplete: "off", spellcheck: "false" });
+const trashField = el("input", { id: "typed", dir: "auto", autocomplete: "off", spellcheck: "false" });
 const trashForm = buildForm("Move to the trash", async () => {
   await postStart("trash", { typed: trashField.value });
   openList();
@@ -116,7 +116,7 @@ el("p", { class: "quiet" }, `It is kept in ${PAGE_DATA.trash} until you delete i
 el("label", { for: "typed" }, `Type the name of the project, ${PAGE_DATA.name}`), trashField);
 
 MAIN_ELEMENT.replaceChildren(
-  el("header", {}, el("h1", {}, PAGE_DATA.name), el("a", { href: `${PAGE_DATA.base}/` }, "All projects")),
+  el("header", {}, el("h1", { dir: "auto" }, PAGE_DATA.name), el("a", { href: `${PAGE_DATA.base}/` }, "All projects")),
   el("p", { class: "quiet" }, `${PAGE_DATA.about ? `${PAGE_DATA.about}, in ` : "In "}${PAGE_DATA.path}`),
   ...(PAGE_DATA.is_served ? [backupForm] : []), renameForm, ...(PAGE_DATA.is_served ? [archiveForm] : []), trashForm);
 if (PAGE_DATA.is_served) postStart("backup_state").then(followBackup).catch(() => null); // one that was begun before this page

@@ -15,7 +15,7 @@ const CLOCK_CHECK_MILLISECONDS = 30_000; // milliseconds between two looks at th
 export default class StatusBar {
   /** @param {any} component */
   constructor(component) {
-    this.name = el("b", { title: COUNTED_TEXT });
+    this.name = el("b", { dir: "auto", title: COUNTED_TEXT });
     this.figures = el("span", { class: "figures", title: COUNTED_TEXT });
     this.counted = component.data.today;
     this.ahead = { milliseconds: 0, images: 0, labels: 0 };
@@ -24,8 +24,8 @@ export default class StatusBar {
     const line = /** @type {HTMLElement} */ (component.parentElement.querySelector(".who"));
     const { project, role, sign_out, home } = component.data;
     const named = home
-      ? el("a", { class: "project", href: home, title: `${project}: open the list of projects` }, project)
-      : el("span", { class: "project", title: project }, project);
+      ? el("a", { class: "project", dir: "auto", href: home, title: `${project}: open the list of projects` }, project)
+      : el("span", { class: "project", dir: "auto", title: project }, project);
     this.measure = el("span", { class: "measure" });
     const button = sign_out
       ? el("a", { href: sign_out }, "Sign out")
