@@ -16,10 +16,10 @@ from annotator.store.database.database import Database
 from annotator.ui.access import served_project
 from annotator.ui.pages.classes import class_editor, class_relations
 from annotator.ui.pages.classes.class_tree_component import mount_class_tree
-from annotator.ui.shared import drafts, note_list, page_classes, widget_values
+from annotator.ui.shared import drafts, page_classes, widget_values
 from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.class_form import FORM_HELP, SEPARATOR, draw_class_form
-from annotator.ui.shared.local_time import get_time_zone
+from annotator.ui.shared.local_time import format_moment, get_time_zone
 from annotator.ui.shared.markdown_text import escape_markdown
 from annotator.ui.shared.message_boxes import show_error, show_errors, show_info, show_warning
 
@@ -227,7 +227,7 @@ def _draw_history(db: Database, by: str) -> None:
     zone = get_time_zone()
     for change, words in changes[:MAX_CHANGES_SHOWN]:
         text, button = st.columns([6, 1], vertical_alignment="center")
-        when = note_list.format_moment(change.changed_at, zone)
+        when = format_moment(change.changed_at, zone)
         undone = f" (undone by change {change.undone_by})" if change.undone_by else ""
         who = change.annotator or "the command line"
         text.markdown(escape_markdown(f"{change.id} · {when} · {who}: {words}{undone}"))
