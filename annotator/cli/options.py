@@ -22,7 +22,7 @@ TaggerUrls = Annotated[
     typer.Option(
         "--tagger-url",
         metavar="URL",
-        help="A server that Settings may ask about images, VARIABLE=URL with a key; may be repeated.",
+        help="Allowed server for Settings > Tagger, or VARIABLE=URL with its key. May be repeated.",
     ),
 ]
 MethodName = Annotated[

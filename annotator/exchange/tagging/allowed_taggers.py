@@ -65,8 +65,8 @@ class AllowedTaggers:
             return Tagger(url)
         allowed = [one.url for one in self.listed] + ([] if self.are_all_listed else ["servers of this machine"])
         raise AnnotatorError(
-            f"{server.display_url} is not an allowed tagger. Allowed: {', '.join(allowed) or 'none'}. Whoever runs the "
-            f"server can add it: annotator serve PROJECT --tagger-url {server.display_url}"
+            f"{server.display_url} is not an allowed tagger. Allowed: {', '.join(allowed) or 'none'}. The operator "
+            f"of this server can allow it: annotator serve PROJECT --tagger-url {server.display_url}"
         )
 
 

@@ -14,7 +14,7 @@ from annotator.ui.access.access_keys import listing_cookie_name
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home.hosted_projects import HostedProject
 
-LOCAL_IDENTITY = "here"  # of whoever uses a start page without members
+LOCAL_IDENTITY = "here"  # of the local user
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _draw_result(db: Database) -> None:
 def _draw_form(db: Database, by: str) -> None:
     allowed = served_project.taggers()
     if allowed.are_all_listed and not allowed.listed:
-        show_info("No server is allowed. Whoever runs Annotator can add one:")
+        show_info("No server is allowed. The operator of this server can allow one:")
         st.code("annotator serve PROJECT --tagger-url URL", language=None, wrap_lines=True)
         return
     url = _draw_server(allowed)
