@@ -169,7 +169,8 @@ def test_autopilot_page_hides_predictions_and_heat_map_during_an_audit(browser, 
 
 def test_autopilot_page_offers_likely_mistakes_again_without_showing_probabilities(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
-        page = open_page(browser, served, "Doubt", "/autopilot")
+        room = {"width": 1200, "height": 860}  # for 24 tiles below the hints of a first visit
+        page = open_page(browser, served, "Doubt", "/autopilot", viewport=room)
         page.get_by_role("button", name="Check them").click(timeout=60_000)
         until(lambda: page.evaluate(KIND) == "grid")
         wait_until_fetched(page)

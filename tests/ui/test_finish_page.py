@@ -23,6 +23,9 @@ __all__ = ["pytestmark"]
 TAKEN = 30_000
 
 
+ROOMY = {"width": 1200, "height": 860}  # for 24 tiles below the hints of a first visit
+
+
 def finished(browser: Contexts, served: Served, name: str, **more) -> Page:
     page = open_page(browser, served, name, "/autopilot", **more)
     expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=60_000)
@@ -44,7 +47,7 @@ def label_all(db: Database, class_id: int, image_ids: range) -> None:
 
 def test_complete_page_starts_relabeling_of_likely_mistakes_only_on_request_and_returns(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(30), complete=30) as served:
-        page = finished(browser, served, "Check")
+        page = finished(browser, served, "Check", viewport=ROOMY)
         finish = page.locator(".finish")
         expect(finish).to_contain_text("Every class of every image has an answer: 30 images, 0 labels.")
         expect(finish).to_contain_text("30 answers may be wrong: the model says otherwise.")

@@ -480,8 +480,9 @@ def test_two_tabs_of_one_annotator_answer_different_grids(browser, many):
     second.goto(many.address + "/grid")
     second.locator(GRID).wait_for(timeout=60_000)
     grids = [shown(first), shown(second)]
-    after(first, "Enter", grids[0]["id"])
-    after(second, "Enter", grids[1]["id"])
+    for tab, grid in ((first, grids[0]), (second, grids[1])):
+        tab.bring_to_front()
+        after(tab, "Enter", grid["id"])
     until(lambda: len(saved(many, "Tabs")) == 2)
     assert sorted(saved(many, "Tabs")) == sorted(cells(grid) for grid in grids)
     assert not {image for image, _ in grids[0]["tiles"]} & {image for image, _ in grids[1]["tiles"]}
@@ -524,6 +525,7 @@ def test_grid_excludes_an_unreadable_image_from_the_saved_answers(browser, tmp_p
         Path(tmp_path / "photos" / gone.name).unlink()
         page = open_grid(browser, served, "Ann")
         expect(page.locator(f".tile[data-image='{gone.id}']")).to_have_attribute("data-state", "broken")
+        looked_around(page)
         page.keyboard.press("Enter")
         wait_until_saved(page, 1)
         (batch,) = saved(served, "Ann")
