@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +34,7 @@ from annotator.worker.duties.near_duplicate_finder import NearDuplicateFinder
 from annotator.worker.duties.network_comparer import NetworkComparer
 from annotator.worker.duties.search_answerer import SearchAnswerer
 from annotator.worker.duties.tagger_starter import TaggerStarter
+from annotator.worker.features.heartbeat_thread import keep_heartbeat
 from annotator.worker.features.image_embedder import ImageEmbedder
 from annotator.worker.features.worker_context import Stopped, WorkerContext
 from annotator.worker.training.first_orders import FirstOrderPublisher
@@ -187,7 +187,7 @@ class Worker:
         self.context.stop.wait(POLL_SECONDS)
 
     def _report_and_serve(self, state: str, done: int, total: int) -> None:
-        """Write the heartbeat, check for a stop, serve requests."""
+        """Report progress, check for a stop, serve requests."""
         self.context.report_state(state, done, total)
         self.context.check_stop()
         self.heatmap_drawer.draw_requested()
@@ -242,7 +242,8 @@ def _run_as_worker(
         on_progress(done, of)
 
     try:
-        act(worker, between)
+        with keep_heartbeat(worker.context):
+            act(worker, between)
     finally:
         worker.close()
     return True
@@ -275,18 +276,15 @@ def run_worker(
     if not once and hasattr(os, "nice"):
         os.nice(10)  # the person's page always goes first
     try:
-        if once:
-            return worker.run_once()
-        worker.run_forever()
+        with keep_heartbeat(worker.context):
+            if once:
+                return worker.run_once()
+            worker.run_forever()
     except Stopped:
         return None
-    except AnnotatorError as error:
+    except Exception as error:
         with contextlib.suppress(AnnotatorError):
-            heartbeat.record_error(worker.db, str(error))
-        raise
-    except Exception:
-        with contextlib.suppress(AnnotatorError):
-            heartbeat.record_error(worker.db, traceback.format_exc())
+            heartbeat.record_error(worker.db, heartbeat.describe_exception(error))
         raise
     finally:
         worker.close()
