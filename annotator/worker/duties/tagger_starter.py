@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+from annotator.store.database import heartbeat
 from annotator.store.runs import tagging_state
 from annotator.worker.features.worker_context import WorkerContext
 
@@ -34,12 +35,17 @@ class TaggerStarter:
         elif self._process is None and now >= self._retry_at and tagging_state.get_running(self._db) is None:
             words = ["--images-may-leave"] if wanted.may_leave else []
             options = [f"--url={wanted.url}", f"--model={wanted.model}", *words]
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "annotator", "tag", str(self._db.paths.project), *options, "--watched"],
-                stdin=subprocess.PIPE,  # its end is the end of this process
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            project = str(self._db.paths.project)
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "annotator", "tag", project, *options, "--watched"],
+                    stdin=subprocess.PIPE,  # its end is the end of this process
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            except OSError as error:  # such as no memory for another process: the worker goes on and tries again
+                self._retry_at = now + RESTART_SECONDS
+                heartbeat.record_error(self._db, f"annotator tag could not be started: {error}")
 
     def stop_process(self) -> None:
         """Terminate the started process. The next worker resumes it."""
