@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.memory_allocator import limit_memory_arenas, release_freed_memory
 from annotator.process_stop import STOP_SIGNALS, watch_parent
 from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.records import Run
@@ -22,7 +23,6 @@ from annotator.store.database import heartbeat, jobs
 from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
 from annotator.store.imports import unfinished_imports
-from annotator.store.pictures.decoding_budget import release_freed_memory
 from annotator.worker.adapting.adapt_now import clean_up_after_kill
 from annotator.worker.adapting.backbone_switching import AdaptationStarter, BackbonePreparer
 from annotator.worker.duties.appearance_measurer import AppearanceMeasurer
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from spmll.ensemble.collection_scoring import ScoringFunction
 
 POLL_SECONDS = 0.1
+RELEASE_SECONDS = 10.0  # between two releases of freed memory: each page that is needed again costs a page fault
 # seconds from a request to end until the process exits, as a thread on a stalled disk never ends
 EXIT_TIMEOUT_SECONDS = 4.0
 WATCHED_EXIT_TIMEOUT_SECONDS = 1.5  # the same when the app has ended, which has little time itself
@@ -82,6 +83,7 @@ class Worker:
         self.event_refresher = EventRefresher(self.context)
         self.adaptation_starter, self.tagger_starter = AdaptationStarter(self.context), TaggerStarter(self.context)
         self._map_maker = Mapmaker()
+        self._released_at = time.monotonic()
         self.context.report_state("starting")
         jobs.requeue_interrupted(self.db)
         unfinished_imports.recover(self.db)
@@ -149,13 +151,13 @@ class Worker:
                 self.network_comparer.prepare_and_compare(self.embed_and_train)
                 if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()
+                self._release_memory()
             except Stopped:
                 break
 
     def train(self) -> Run:
         """Train and publish. Raises AnnotatorError if labels are missing."""
         run = self.training.train()
-        release_freed_memory()
         self.heatmap_drawer.forget_old_run()
         return run
 
@@ -186,10 +188,17 @@ class Worker:
         self.context.report_state("idle")
         self.context.stop.wait(POLL_SECONDS)
 
+    def _release_memory(self) -> None:
+        """Return freed memory: the heaps fragment while trainings and heat maps take turns."""
+        if time.monotonic() - self._released_at >= RELEASE_SECONDS:
+            release_freed_memory()
+            self._released_at = time.monotonic()
+
     def _report_and_serve(self, state: str, done: int, total: int) -> None:
         """Report progress, check for a stop, serve requests."""
         self.context.report_state(state, done, total)
         self.context.check_stop()
+        self._release_memory()
         self.heatmap_drawer.draw_requested()
         self.search_answerer.answer_newest()
 
@@ -260,6 +269,7 @@ def run_worker(
 
     Raises AlreadyRunning, AnnotatorError.
     """
+    limit_memory_arenas()
     try:
         worker = Worker(project, scoring)
     except AlreadyRunning:

@@ -10,13 +10,9 @@ from annotator.store.disk.system_errors import translate_error
 
 MIN_FREE_BYTES = 20_000_000  # bytes of the disk, below which a full disk is the likely cause
 ABORT_SIGNAL, KILL_SIGNAL = 6, 9  # of POSIX
-RESTART_ADVICE = (
-    "    The app starts it again by itself. If it stops again, send the worker's log (Images page) with a report."
-)
-MEMORY_ADVICE = (
-    "    The system ends processes when memory runs out: close other programs. The app starts the worker again."
-)
-DISK_ADVICE = "    Free some space on this disk. The app starts the worker again by itself."
+RESTART_ADVICE = "    The app starts it again by itself. If it stops again, report it with its log (Images page)."
+MEMORY_ADVICE = "    The machine may be out of memory: close other programs. The app starts the worker again."
+DISK_ADVICE = "Free some space on it. The app starts the worker again by itself."
 
 
 def describe_start_failure(error: Exception) -> str:
@@ -46,16 +42,16 @@ def describe_end(status: int, log: str, free_bytes: int | None) -> str:
 
 def find_last_error(log: str) -> tuple[str, str]:
     """Return the last exception or "Error: ..." of a log, and the indented advice after the latter, or "" each."""
-    lines = log.splitlines()
+    lines, aborted = log.splitlines(), ""
     for start in reversed(range(len(lines))):
         if lines[start].startswith("Error: "):
             advice = [line for line in lines[start + 1 :] if line.startswith("    ")]
             return lines[start].removeprefix("Error: "), "\n".join(advice)
         if lines[start].startswith("Traceback (most recent call last)"):
             return next((line for line in lines[start + 1 :] if line.strip() and not line[0].isspace()), ""), ""
-        if lines[start].startswith("Fatal Python error: "):
-            return lines[start], ""
-    return "", ""
+        if lines[start].startswith("Fatal Python error: "):  # often the end of a process that an exception ended
+            aborted = lines[start]
+    return aborted, ""
 
 
 def _describe_status(status: int) -> str:
