@@ -23,7 +23,8 @@ KEPT_RUN_COUNT = 3  # arrays and heat maps of older runs are deleted; their rows
 
 LEASE_SECONDS = 150.0  # a browser renews every minute; a closed one frees its images after this
 HEARTBEAT_SECONDS = 1.0
-WORKER_TIMEOUT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
+WORKER_TIMEOUT_SECONDS = 15.0  # without a heartbeat the worker is gone, without progress it is slow
+WORKER_HUNG_SECONDS = 900.0  # without progress of a living worker, after which it counts as hung
 DISPLAY_PIXELS = 1600  # longest side of a picture sent to a browser; copies of larger files are made once
 THUMB_PIXELS = 320  # the same in the grid and on the map
 DECODER_VERSION = "3"  # increased when decoding.py decodes some files differently: older copies are made again

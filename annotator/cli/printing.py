@@ -26,6 +26,7 @@ from rich.text import Text
 from annotator.humanize import format_count, format_local_minute, format_percent
 from annotator.progress_callbacks import StepCallback
 from annotator.records import SOURCES, STATE_NAMES, BadFile
+from annotator.store.database.heartbeat import WorkerCondition
 from annotator.store.gallery.image_history import DecisionRecord
 from annotator.store.networks.configuration import describe_method_source, format_value
 from spmll.notice import Notice
@@ -215,12 +216,13 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
     print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
     beat = f", heartbeat {max(0.0, time.time() - worker['heartbeat_at']):.0f} s ago" if worker["heartbeat_at"] else ""
     doing = (
-        worker["state"]
-        if worker["alive"] or worker["state"] in ("stopped", "not started")
-        else f"not running (last state: {worker['state']})"
+        f"not running (last state: {worker['state']})"
+        if worker["condition"] == WorkerCondition.GONE.value
+        else worker["state"]
     )
     steps = f" {worker['done']:,} of {worker['of']:,}" if worker["alive"] and worker["of"] else ""
-    print(f"  worker     {doing}{steps}{beat}")
+    delay = worker["delay"] and f" ({worker['delay']})"
+    print(f"  worker     {doing}{steps}{delay}{beat}")
     if status["embedding"]:
         from annotator.snapshot.project_status import describe_embedding
 

@@ -11,6 +11,7 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
 from annotator.indexing import find_positions
+from annotator.memory_allocator import release_freed_memory
 from annotator.quality import audit_sampling, certification
 from annotator.quality.certificate_strata import CellPopulation, count_relabels, select_best_audits
 from annotator.quality.evidence import (
@@ -31,7 +32,6 @@ from annotator.store.gallery import image_columns
 from annotator.store.gallery.values import NO_TEXT
 from annotator.store.images import attributes
 from annotator.store.labels import audits, auto_accepted
-from annotator.store.pictures.decoding_budget import release_freed_memory
 from spmll.statistics.bounds import CONFIDENCE
 from spmll.statistics.certified_recall import LabelTotals, Strata, count_strata_by_domain
 from spmll.statistics.domain_totals import certify_domain, select_domain_rows

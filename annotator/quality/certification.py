@@ -6,6 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
+from annotator.memory_allocator import release_freed_memory
 from annotator.quality import audit_sampling, guarantee, rule_out
 from annotator.quality.certificate_records import (
     DEFAULT_TARGET_RECALL,
@@ -45,7 +46,6 @@ from annotator.store.events import membership
 from annotator.store.images import excluded_images
 from annotator.store.labels import audits, auto_accepted, project_counts
 from annotator.store.labels.audits import OPEN, AuditCells
-from annotator.store.pictures.decoding_budget import release_freed_memory
 from annotator.store.runs import runs
 from spmll.statistics.bounds import Bounds
 from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify

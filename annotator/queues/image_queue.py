@@ -20,6 +20,7 @@ from annotator.snapshot.suggestions import (
 from annotator.store.classes import classes
 from annotator.store.database import heartbeat, versions
 from annotator.store.database.database import Database
+from annotator.store.database.heartbeat import WorkerCondition
 from annotator.store.images import images, sequences
 from annotator.store.images.sequences import SEQUENCES
 from annotator.store.labels import decisions, event_labels, project_counts
@@ -173,15 +174,17 @@ def describe_open_elsewhere(count: int) -> str:
 def format_worker_line(db: Database, run: Run | None) -> str:
     """Return the worker's state in one line."""
     state = heartbeat.load_worker_state(db)
-    if state.heartbeat_at is None and not state.last_error:
+    if state.condition is WorkerCondition.NOT_STARTED and not state.last_error:
         return "Starting"  # for the first time: it takes some seconds
+    if state.condition is WorkerCondition.HUNG:
+        return f"Worker hangs ({state.state}, {state.delay}). Restart the app."
     if not state.alive:
-        trouble = f": {state.last_error.splitlines()[-1]}" if state.last_error else ""
-        return f"Worker not running{trouble}"
+        return f"Worker not running{state.reason and f': {state.reason}'}"
     idle = "Model up to date" if run else f"Model: {describe_first_run(db)}"
     line = {"idle": idle, "embedding": "Analyzing images"}.get(state.state, state.state.capitalize())
     if state.of and state.state != "idle":
         line += f" {state.done:,} of {state.of:,}"
+    line += state.delay and f" ({state.delay})"
     if run:
         newer = project_counts.count_decisions_after(db, run.last_decision_id)
         guessed = describe_guess_sources(db, run)

@@ -52,8 +52,11 @@ def collect_status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
         "worker": {
             "state": worker.state,
             "alive": worker.alive,
+            "condition": worker.condition.value,
+            "delay": worker.delay,
             "pid": worker.pid,
             "heartbeat_at": worker.heartbeat_at,
+            "progress_at": worker.progress_at,
             "done": worker.done,
             "of": worker.of,
         },
@@ -61,6 +64,7 @@ def collect_status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
         "adapting_again": _build_readaptation(db),
         "run": _build_run_state(db),
         "last_error": worker.last_error or None,
+        "last_error_advice": worker.advice,
         "last_error_at": worker.last_error_at,
         "left_out": db.get_setting(LEFT_OUT_SETTING, []),
     }

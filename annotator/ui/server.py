@@ -1,7 +1,5 @@
 """The web server of one project, supervising its worker."""
 
-import contextlib
-import ctypes
 import gc
 import html
 import os
@@ -24,6 +22,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.memory_allocator import limit_memory_arenas
 from annotator.settings import DEFAULT_PORT, get_login_name
 from annotator.store.database.database import checkpoint_wal
 from annotator.store.disk.file_permissions import write_private
@@ -51,7 +50,6 @@ from annotator.ui.shared.work.export_runner import get_export_runner
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
 # an empty page for an address like /grid until somebody has opened the first page.
 ENTRY_SCRIPT = Path(__file__).parent / "entry" / "app.py"
-_M_ARENA_MAX = -8  # of malloc.h
 SECRET_RENEWED_MESSAGE = "The project has a new secret: every browser needs a new address (annotator link).\n"
 PROJECT_COPIED_MESSAGE = (
     "This project is a copy of another one, or was moved to another disk. It has a secret of its own now: browsers\n"
@@ -176,16 +174,10 @@ def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
     """Run an application until the process stops."""
     if json_log:
         log_as_json()
-    _limit_memory_arenas()
+    limit_memory_arenas()
     # What is loaded by now stays. A garbage collection that looks through it stops every answer for 75 ms.
     gc.freeze()
     app.run(config=build_options(access))
-
-
-def _limit_memory_arenas() -> None:
-    """Limit glibc to two heaps, because per-thread heaps make memory grow for an hour."""
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # another system, or another C library
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def find_free_port(first: int) -> int:

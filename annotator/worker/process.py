@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
+from annotator.memory_allocator import limit_memory_arenas, release_freed_memory
 from annotator.process_stop import STOP_SIGNALS, watch_parent
 from annotator.progress_callbacks import ProgressCallback, StepCallback
 from annotator.records import Run
@@ -24,7 +24,6 @@ from annotator.store.database import heartbeat, jobs
 from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
 from annotator.store.imports import unfinished_imports
-from annotator.store.pictures.decoding_budget import release_freed_memory
 from annotator.worker.adapting.adapt_now import clean_up_after_kill
 from annotator.worker.adapting.backbone_switching import AdaptationStarter, BackbonePreparer
 from annotator.worker.duties.appearance_measurer import AppearanceMeasurer
@@ -36,6 +35,7 @@ from annotator.worker.duties.near_duplicate_finder import NearDuplicateFinder
 from annotator.worker.duties.network_comparer import NetworkComparer
 from annotator.worker.duties.search_answerer import SearchAnswerer
 from annotator.worker.duties.tagger_starter import TaggerStarter
+from annotator.worker.features.heartbeat_thread import keep_heartbeat
 from annotator.worker.features.image_embedder import ImageEmbedder
 from annotator.worker.features.worker_context import Stopped, WorkerContext
 from annotator.worker.training.first_orders import FirstOrderPublisher
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from spmll.ensemble.collection_scoring import ScoringFunction
 
 POLL_SECONDS = 0.1
+RELEASE_SECONDS = 10.0  # between two releases of freed memory: each page that is needed again costs a page fault
 # seconds from a request to end until the process exits, as a thread on a stalled disk never ends
 EXIT_TIMEOUT_SECONDS = 4.0
 WATCHED_EXIT_TIMEOUT_SECONDS = 1.5  # the same when the app has ended, which has little time itself
@@ -86,6 +87,7 @@ class Worker:
         self.adaptation_starter = AdaptationStarter(self.context)
         self.tagger_starter = TaggerStarter(self.context, taggers)
         self._map_maker = Mapmaker()
+        self._released_at = time.monotonic()
         self.context.report_state("starting")
         jobs.requeue_interrupted(self.db)
         unfinished_imports.recover(self.db)
@@ -153,13 +155,13 @@ class Worker:
                 self.network_comparer.prepare_and_compare(self.embed_and_train)
                 if not any(duty() for duty in duties):  # after each of them, start again with the most urgent
                     self._idle()
+                self._release_memory()
             except Stopped:
                 break
 
     def train(self) -> Run:
         """Train and publish. Raises AnnotatorError if labels are missing."""
         run = self.training.train()
-        release_freed_memory()
         self.heatmap_drawer.forget_old_run()
         return run
 
@@ -190,10 +192,17 @@ class Worker:
         self.context.report_state("idle")
         self.context.stop.wait(POLL_SECONDS)
 
+    def _release_memory(self) -> None:
+        """Return freed memory: the heaps fragment while trainings and heat maps take turns."""
+        if time.monotonic() - self._released_at >= RELEASE_SECONDS:
+            release_freed_memory()
+            self._released_at = time.monotonic()
+
     def _report_and_serve(self, state: str, done: int, total: int) -> None:
-        """Write the heartbeat, check for a stop, serve requests."""
+        """Report progress, check for a stop, serve requests."""
         self.context.report_state(state, done, total)
         self.context.check_stop()
+        self._release_memory()
         self.heatmap_drawer.draw_requested()
         self.search_answerer.answer_newest()
 
@@ -246,7 +255,8 @@ def _run_as_worker(
         on_progress(done, of)
 
     try:
-        act(worker, between)
+        with keep_heartbeat(worker.context):
+            act(worker, between)
     finally:
         worker.close()
     return True
@@ -269,6 +279,7 @@ def run_worker(
 
     Raises AlreadyRunning, AnnotatorError.
     """
+    limit_memory_arenas()
     try:
         worker = Worker(project, scoring, taggers)
     except AlreadyRunning:
@@ -285,18 +296,15 @@ def run_worker(
     if not once and hasattr(os, "nice"):
         os.nice(10)  # the person's page always goes first
     try:
-        if once:
-            return worker.run_once()
-        worker.run_forever()
+        with keep_heartbeat(worker.context):
+            if once:
+                return worker.run_once()
+            worker.run_forever()
     except Stopped:
         return None
-    except AnnotatorError as error:
+    except Exception as error:
         with contextlib.suppress(AnnotatorError):
-            heartbeat.record_error(worker.db, str(error))
-        raise
-    except Exception:
-        with contextlib.suppress(AnnotatorError):
-            heartbeat.record_error(worker.db, traceback.format_exc())
+            heartbeat.record_error(worker.db, heartbeat.describe_exception(error))
         raise
     finally:
         worker.close()

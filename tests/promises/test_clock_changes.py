@@ -65,7 +65,7 @@ def test_heartbeat_with_a_future_time_does_not_count_as_alive(db, clock, monkeyp
     clock(DAY)
     # as of a machine on which it cannot be looked up
     monkeypatch.setattr(process_claims, "get_process_name", lambda: "")
-    heartbeat.beat(db, "waiting")
+    heartbeat.report_state(db, "waiting")
     embedding_claim.claim(db, "ray")
     adaptation.claim(db, "local")
     assert heartbeat.load_worker_state(db).alive and embedding_claim.get_running(db) and adaptation.get_running(db)
@@ -73,7 +73,7 @@ def test_heartbeat_with_a_future_time_does_not_count_as_alive(db, clock, monkeyp
     monkeypatch.setattr("socket.gethostname", lambda: "another machine")  # where the process cannot be looked up
     assert not heartbeat.load_worker_state(db).alive
     assert embedding_claim.get_running(db) is None and adaptation.get_running(db) is None
-    heartbeat.beat(db, "waiting")
+    heartbeat.report_state(db, "waiting")
     assert heartbeat.load_worker_state(db).alive
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import sqlite_utils
 
 from annotator.indexing import find_positions
+from annotator.memory_allocator import release_freed_memory
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -27,7 +28,6 @@ from annotator.store.gallery.near_duplicate_column import NearDuplicateColumn
 from annotator.store.gallery.values import Membership, TextColumn, extend_array
 from annotator.store.images.excluded_images import EXCLUSION_SOURCE
 from annotator.store.images.stages import COMPLETE
-from annotator.store.pictures.decoding_budget import release_freed_memory
 from annotator.store.pictures.exif import CAPTURE_COLUMNS, Capture
 
 ROWS_PER_FETCH = 20_000  # rows read, or images looked up, at a time

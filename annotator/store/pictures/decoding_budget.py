@@ -1,7 +1,6 @@
 """The memory budget that decoding threads share."""
 
 import contextlib
-import ctypes
 import os
 import threading
 from collections import deque
@@ -49,12 +48,6 @@ class MemoryBudget:
             finally:
                 self._waiting.remove(me)
                 self._changed.notify_all()
-
-
-def release_freed_memory() -> None:
-    """Return freed memory to the system, which Linux's C library keeps otherwise."""
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # other systems, other C libraries
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _get_budget_bytes() -> int:

@@ -22,6 +22,7 @@ from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.settings import IMPORTED_FOLDER, Paths
 from annotator.store.database import database_copies, heartbeat, read_only
 from annotator.store.database.database import Database
+from annotator.store.database.heartbeat import WorkerCondition
 from annotator.store.disk import processes
 from annotator.store.disk.file_permissions import OTHERS_PERMISSIONS
 from annotator.store.features.shards import list_shards, read_shard
@@ -260,7 +261,13 @@ def _check_arrays(db: Database, damages: list[ArrayDamage]) -> Iterator[HealthFi
 
 def _check_worker(db: Database) -> Iterator[HealthFinding]:
     state = heartbeat.load_worker_state(db)
-    if not state.alive and state.state not in ("stopped", "not started") and not processes.process_exists(state.pid):
+    if state.condition is WorkerCondition.HUNG:
+        yield HealthFinding(
+            f"The worker (process {state.pid}) hangs in state {state.state!r}: {state.delay}.",
+            "It waits for a disk that does not answer, or computes without an end. Nothing is lost.",
+            "End annotator serve PROJECT and start it again",
+        )
+    if state.condition is WorkerCondition.GONE and not processes.process_exists(state.pid):
         yield HealthFinding(
             f"The worker said {state.state!r} and is gone (process {state.pid}).",
             "It was killed, or the machine was switched off. Nothing is lost.",

@@ -93,7 +93,11 @@ class ProjectServer:
         pause = FIRST_RESTART_SECONDS
         while not self._ending.is_set():
             began = time.monotonic()
-            self._run_process()
+            try:
+                self._run_process()
+            except Exception as error:  # such as no memory for another process: nothing restarts this thread
+                log.exception("The server of %s could not be started.", self.place.name)
+                self._last.append(f"The server could not be started: {error}")
             if self._ending.is_set():
                 return
             pause = (

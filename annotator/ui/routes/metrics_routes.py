@@ -52,7 +52,8 @@ class ProjectCollector:
         made.add_metric([], project_counts.count_decisions_after(self.db, 0))
         yield made
         people = set(project_counts.list_annotators(self.db)) - {IMPORT_ANNOTATOR}
-        since = max(0.0, time.time() - worker.heartbeat_at) if worker.heartbeat_at else float("nan")
+        last = worker.progress_at or worker.heartbeat_at
+        since = max(0.0, time.time() - last) if last else float("nan")
         for name, about, value in (
             ("annotator_annotators", "People with a decision that holds", len(people)),
             (
@@ -61,8 +62,8 @@ class ProjectCollector:
                 len(leases.load_leases_of_others(self.db, "")),
             ),
             ("annotator_disagreements", "Pairs that people disagree on", disagreed_cells.count(self.db)),
-            ("annotator_worker_up", "1 while the worker reports, else 0", int(worker.alive)),
-            ("annotator_worker_silence_seconds", "Since the worker's last report", since),
+            ("annotator_worker_up", "1 while the worker works, perhaps slowly, else 0", int(worker.alive)),
+            ("annotator_worker_silence_seconds", "Since the worker's last progress", since),
             ("annotator_disk_free_bytes", "Free where the project lies", _get_free_bytes(self.db)),
         ):
             yield GaugeMetricFamily(name, about, value=value)

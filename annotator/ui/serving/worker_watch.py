@@ -1,19 +1,21 @@
 """The worker's supervisor: starts it, restarts it with growing pauses, and reports errors."""
 
 import logging
+import shutil
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 from annotator.errors import AnnotatorError, ProjectMoved
 from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
 from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, project_identity
 from annotator.store.database.database import Database
+from annotator.ui.serving import worker_failure
 
 FIRST_RESTART_SECONDS, MAX_RESTART_SECONDS = 1.0, 60.0
+MAX_START_RETRY_SECONDS = 10.0  # between two attempts to start it, such as while the disk is full
 HEAD_START_SECONDS = 1.5  # in which the first page has the machine for itself
 HEALTHY_AFTER_SECONDS = 60.0  # a worker that ran this many seconds is restarted after FIRST_RESTART_SECONDS again
 LOG_TAIL_BYTES = 4000  # bytes of the worker's log that are kept with an error
@@ -50,29 +52,34 @@ class WorkerWatch:
         self._thread.join(0.5)
 
     def _keep_running(self) -> None:
-        pause = FIRST_RESTART_SECONDS
+        """Keep a worker running whatever happens, as nothing restarts this thread."""
+        pause, told = FIRST_RESTART_SECONDS, ""
         self._ending.wait(HEAD_START_SECONDS)
         while not self._ending.is_set():
             started = time.monotonic()
+            max_pause = MAX_RESTART_SECONDS
             try:
                 project_identity.check(self.db.paths.project)
                 self._run_worker()
-            except ProjectMoved as error:  # a worker would fail in the same way again and again
-                log.error("The worker is not started again. %s", error)
-                return
-            except FileNotFoundError:  # moved just now: the next check says so
-                pass
+                told = ""
+            except ProjectMoved as error:  # perhaps for a moment: a network drive that was away, a folder put back
+                if str(error) != told:
+                    log.error("The worker is not started while this lasts. %s", error)
+                told = str(error)
+            except Exception as error:  # such as a full disk, or no memory for another process
+                self._report_start_failure(error)
+                max_pause = MAX_START_RETRY_SECONDS
             if time.monotonic() - started > HEALTHY_AFTER_SECONDS:
                 pause = FIRST_RESTART_SECONDS
+            pause = min(pause, max_pause)
             self._ending.wait(pause)
-            pause = min(pause * 2, MAX_RESTART_SECONDS)
+            pause = min(pause * 2, max_pause)
 
     def _run_worker(self) -> None:
-        path = self.db.paths.worker_log
         words = [f"--tagger-url={option}" for option in self._taggers.options]
         if self._taggers.are_all_listed:
             words.append("--listed-taggers-only")
-        with path.open("wb") as log_file:
+        with self.db.paths.worker_log.open("wb") as log_file:
             self._process = subprocess.Popen(
                 # -P: the folder that serve was called in, perhaps a data set, must not be searched for modules.
                 [sys.executable, "-P", "-m", "annotator", "worker", str(self.db.paths.project), "--watched", *words],
@@ -81,19 +88,28 @@ class WorkerWatch:
                 stderr=log_file,
                 start_new_session=True,  # Ctrl+C in the terminal is for the app, which then ends its worker
             )
+            heartbeat.get_start_problem(self.db).text = ""
             status = self._process.wait()
         # Busy: the worker of an app that was just killed, or one started by hand, still runs. That is no error.
         if status not in (0, BUSY_EXIT_STATUS) and not self._ending.is_set():
-            self._report_failure(status, path)
+            tail = heartbeat.read_log_tail(self.db, LOG_TAIL_BYTES).decode(errors="replace").strip()
+            self._record_problem(worker_failure.describe_end(status, tail, self._get_free_bytes()))
 
-    def _report_failure(self, status: int, path: Path) -> None:
-        tail = path.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").strip()
-        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        text = f"The worker {how} and is being started again."
-        if tail:
-            text += f" Its last words:\n{tail}"
+    def _report_start_failure(self, error: Exception) -> None:
+        log.exception("The worker could not be started.")
+        self._record_problem(worker_failure.describe_start_failure(error))
+
+    def _record_problem(self, text: str) -> None:
+        """Store why no worker runs, and keep it in memory too: a full disk stores nothing."""
         log.warning("%s", text)
+        heartbeat.get_start_problem(self.db).text = text
         try:
             heartbeat.record_error(self.db, text)
-        except AnnotatorError:  # a full disk: the log has it
-            log.exception("the worker's error could not be stored")
+        except AnnotatorError as error:
+            log.warning("The worker's error could not be stored. %s", error)
+
+    def _get_free_bytes(self) -> int | None:
+        try:
+            return shutil.disk_usage(self.db.paths.project).free
+        except OSError:
+            return None

@@ -32,7 +32,7 @@ class NextBackboneContext(WorkerContext):
         self._context = context
 
     def report_state(self, state: str, done: int = 0, total: int = 0) -> None:
-        """Write the worker's heartbeat."""
+        """Report progress of the worker."""
         self._context.report_state(state, done, total)
 
     def get_backbone(self) -> "Backbone":
@@ -103,12 +103,16 @@ class AdaptationStarter:
         if adaptation.get_running(self._db) is not None:
             return
         words = ["--estimate"] if wanted == "estimate" else []
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "annotator", "adapt", str(self._db.paths.project), *words, "--watched"],
-            stdin=subprocess.PIPE,  # its end is the end of this process
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "annotator", "adapt", str(self._db.paths.project), *words, "--watched"],
+                stdin=subprocess.PIPE,  # its end is the end of this process
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:  # such as no memory for another process: the worker goes on and tries again
+            self._retry_at = time.monotonic() + RESTART_SECONDS
+            heartbeat.record_error(self._db, f"annotator adapt could not be started: {error}")
 
     def stop_process(self) -> None:
         """Terminate the started process."""

@@ -51,6 +51,6 @@ class Mapmaker:
         try:
             image_map.save_map(folder, ids, compute_layout(features))
             log.info("map: %d images, %.1f s", len(ids), time.monotonic() - started)
-        except (AnnotatorError, ValueError, MemoryError) as error:
+        except (AnnotatorError, OSError, ValueError, MemoryError) as error:
             self._failed = (folder, len(ids))
             heartbeat.record_error(db, f"The map of {len(ids):,} images could not be made: {error}")

@@ -10,6 +10,7 @@ import time
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
+from annotator.store.database import heartbeat
 from annotator.store.runs import tagging_state
 from annotator.worker.features.worker_context import WorkerContext
 
@@ -45,12 +46,17 @@ class TaggerStarter:
             words = ["--images-may-leave"] if wanted.may_leave else []
             # An empty --key-from sends no key: that of the environment belongs to another server.
             options = [f"--url={tagger.url}", f"--key-from={tagger.key_variable}", f"--model={wanted.model}", *words]
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "annotator", "tag", str(self._db.paths.project), *options, "--watched"],
-                stdin=subprocess.PIPE,  # its end is the end of this process
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            project = str(self._db.paths.project)
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "annotator", "tag", project, *options, "--watched"],
+                    stdin=subprocess.PIPE,  # its end is the end of this process
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            except OSError as error:  # such as no memory for another process: the worker goes on and tries again
+                self._retry_at = now + RESTART_SECONDS
+                heartbeat.record_error(self._db, f"annotator tag could not be started: {error}")
 
     def stop_process(self) -> None:
         """Terminate the started process. The next worker resumes it."""

@@ -55,6 +55,6 @@ class MissingFileWatcher:
                 self.read_capture_times()
                 self.check_all()
                 images.recheck_addresses(self._db)
-            except AnnotatorError as error:  # such as a full disk or a long lock: retried in the next round
+            except (AnnotatorError, OSError) as error:  # such as a full disk or a long lock: retried in the next round
                 log.warning("files could not be looked for: %s", error)
             self._closed.wait(ROUND_SECONDS)

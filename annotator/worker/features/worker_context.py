@@ -20,22 +20,27 @@ class Stopped(Exception):
 
 
 class WorkerContext:
-    """The state shared by a worker's duties."""
+    """The state shared by a worker's duties.
+
+    Attributes:
+        progress_at: Monotonic seconds of the main loop's last report.
+        stored_at: The same of the last report that was stored.
+    """
 
     def __init__(self, db: Database):
         self.db = db
         self.cache: FeatureCache | None = None
         self.stop = threading.Event()
         self._network: tuple[str, Backbone] | None = None  # loaded when first needed: importing torch takes seconds
-        self._beaten_at = 0.0
+        self.progress_at = self.stored_at = time.monotonic()
         self._state: tuple = ()
 
     def report_state(self, state: str, done: int = 0, total: int = 0) -> None:
-        """Write the worker's heartbeat, at a limited rate while the state stays the same."""
-        seconds = time.monotonic()
-        if (state, total) != self._state or seconds - self._beaten_at >= HEARTBEAT_SECONDS or done == total:
-            heartbeat.beat(self.db, state, done, total)
-            self._beaten_at, self._state = seconds, (state, total)
+        """Report progress of the main loop, stored at a limited rate while the state stays the same."""
+        seconds = self.progress_at = time.monotonic()
+        if (state, total) != self._state or seconds - self.stored_at >= HEARTBEAT_SECONDS or done == total:
+            heartbeat.report_state(self.db, state, done, total)
+            self.stored_at, self._state = seconds, (state, total)
 
     def check_stop(self) -> None:
         """Raise Stopped on request."""

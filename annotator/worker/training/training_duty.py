@@ -2,7 +2,6 @@
 
 import logging
 import time
-import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,7 @@ class TrainingDuty:
         except Exception as error:
             # Not retried before its inputs change, so the message stays readable. Any error is caught: heat maps and
             # updates of the previous run continue, and a restarted worker would only fail again.
-            reason = str(error) if isinstance(error, AnnotatorError) else traceback.format_exc()
+            reason = heartbeat.describe_exception(error)
             log.warning("the training failed: %s", reason)
             heartbeat.record_error(self._db, reason)
             self.schedule.failed_inputs = basis

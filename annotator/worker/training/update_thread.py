@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import traceback
 from collections.abc import Callable
 
 from annotator.errors import AnnotatorError
@@ -61,7 +60,7 @@ class UpdateThread:
             return updated
         except Exception as error:
             self._failed = state
-            reason = str(error) if isinstance(error, AnnotatorError) else traceback.format_exc()
+            reason = heartbeat.describe_exception(error)
             log.warning("run %d could not be brought up to date: %s", run.id, reason)
             heartbeat.record_error(self._db, reason)
             return None
@@ -71,5 +70,5 @@ class UpdateThread:
         while not self._closed.wait(POLL_SECONDS):
             try:
                 self.publish_pending_update()
-            except AnnotatorError as error:  # from the store: the worker's main loop reports it
+            except (AnnotatorError, OSError) as error:  # from the store: the worker's main loop reports it
                 log.warning("%s", error)

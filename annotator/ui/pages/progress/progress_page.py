@@ -18,6 +18,7 @@ from annotator.snapshot.suggestions import describe_first_run
 from annotator.snapshot.time_report import load_time_report
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.database.heartbeat import WorkerCondition
 from annotator.store.labels import comments, project_counts
 from annotator.store.people import blindness
 from annotator.store.runs import runs
@@ -108,9 +109,13 @@ def _draw_worker(status_: dict[str, Any]) -> None:
     words = []
     if worker["alive"]:
         steps = f" {worker['done']:,} of {worker['of']:,}" if worker["of"] else ""
-        words.append(f"Worker running: {WORKER_STATE_WORDS.get(worker['state'], worker['state'])}{steps}.")
+        delay = worker["delay"] and f" ({worker['delay']})"
+        words.append(f"Worker running: {WORKER_STATE_WORDS.get(worker['state'], worker['state'])}{steps}{delay}.")
+    elif worker["condition"] == WorkerCondition.HUNG.value:
+        show_warning(f"The worker hangs ({worker['state']}, {worker['delay']}). Restart the app.")
     else:
-        show_warning("The worker is not running. The app restarts it by itself.")
+        advice = status_["last_error_advice"] or "The app restarts it by itself."
+        show_warning(f"The worker is not running. {advice}")
     if status_["embedding"]:
         _draw_embedding(status_["embedding"])
     if status_["features"] < status_["images"]:

@@ -6,6 +6,9 @@ export const BASE_ADDRESS = new URL(
   /** @type {any} */ (window).__streamlit?.BACKEND_BASE_URL ?? window.location.origin,
 ).pathname.replace(/\/$/, "");
 
+/** The event of a request that the server did not answer; the status bar shows it. */
+export const UNREACHABLE_EVENT = "annotator-unreachable";
+
 const KEPT_ALIVE = 30_000; // characters: browsers carry at most 64 KB past the end of a page, all requests together
 
 export class Api {
@@ -30,6 +33,7 @@ export class Api {
         signal: options.signal,
       });
     } catch {
+      if (!options.signal?.aborted) window.dispatchEvent(new Event(UNREACHABLE_EVENT));
       throw new ApiError(0, "the server cannot be reached");
     }
     const answer = await response.json().catch(() => ({}));

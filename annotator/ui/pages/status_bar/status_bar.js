@@ -4,12 +4,15 @@
 import { el, formatCount, setText } from "../shared/dom.js";
 import { rememberName } from "../shared/annotator_name.js";
 import { PROGRESS_EVENT } from "../shared/progress.js";
+import { ConnectionNotice } from "./connection_notice.js";
 import { fixSidebarRoles } from "./sidebar_roles.js";
 import { TODAY_EVENT } from "../shared/daily_activity.js";
 
 const COUNTED_TEXT =
   "What you did today: time without pauses of ten minutes, images you answered, labels you gave. What you undo does not count.";
 
+const UNREACHABLE_TEXT = "The server does not answer. Your answers are kept here and sent later.";
+const UNREACHABLE_ADVICE = "Keep this page open. If you stopped the server, start it again: annotator serve.";
 const CLOCK_CHECK_MILLISECONDS = 30_000; // milliseconds between two looks at the clock: one long timer would sleep with the computer
 
 export default class StatusBar {
@@ -31,7 +34,12 @@ export default class StatusBar {
       ? el("a", { href: sign_out }, "Sign out")
       : el("button", { type: "button", onclick: () => this.change() }, "Switch user");
     const role_ = role ? el("span", { class: "role", title: "Your role in this project. Owners change roles." }, role) : "";
-    line.replaceChildren(named, this.measure, this.name, role_, this.figures, button);
+    const trouble = el("span", { class: "trouble", role: "alert", title: UNREACHABLE_ADVICE });
+    line.replaceChildren(named, trouble, this.measure, this.name, role_, this.figures, button);
+    this.connectionNotice = new ConnectionNotice((unreachable) => {
+      line.classList.toggle("unreachable", unreachable);
+      setText(trouble, unreachable ? UNREACHABLE_TEXT : "");
+    });
     this.hear = (/** @type {any} */ { detail }) => {
       this.take(detail.counted);
       this.ahead = detail.ahead;
@@ -89,6 +97,7 @@ export default class StatusBar {
   unmount() {
     clearInterval(this.timer);
     this.leaveSidebar();
+    this.connectionNotice.close();
     window.removeEventListener(TODAY_EVENT, this.hear);
     window.removeEventListener(PROGRESS_EVENT, this.follow);
   }
