@@ -58,6 +58,11 @@ class Paths:
         return self.project / self.file
 
     @property
+    def decision_record(self) -> Path:
+        """Return the file with the newest decision id, which reveals lost decisions."""
+        return self.project / "newest-decision"
+
+    @property
     def secret(self) -> Path:
         """Return the signing key of `annotator serve`."""
         return self.project / "secret"

@@ -34,9 +34,11 @@ from annotator.cli import (
     work,
 )
 from annotator.cli.bench import bench_inputs, finish, labels, methods
+from annotator.cli.option_hints import OptionHintGroup
 
 app = typer.Typer(
     name="annotator",
+    cls=OptionHintGroup,
     help="Turn a folder of images into a complete multi-label data set. Without a command: opens the start page.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -5,7 +5,13 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AnnotatorOption, AsJson, ProjectArgument, format_examples
+from annotator.cli.options import (
+    AnnotatorOption,
+    AsJson,
+    ProjectArgument,
+    format_examples,
+    refuse_combined_options,
+)
 from annotator.cli.printing import escape_unprintable, print_result
 from annotator.humanize import format_count
 from annotator.settings import get_login_name
@@ -24,6 +30,7 @@ commands = typer.Typer(rich_markup_mode=None)
     )
 )
 def accept(
+    context: typer.Context,
     project: ProjectArgument,
     precision: Annotated[float, typer.Option(help="Share of the accepted answers that must be right.")] = 0.99,
     present: Annotated[bool, typer.Option("--present/--no-present", help="Accept confident present answers.")] = True,
@@ -59,6 +66,8 @@ def accept(
     from annotator.quality.guarantee import Guarantee
     from annotator.store.database.database import Database
 
+    refuse_combined_options(context, "draw", "off", "listed", "rule_out", "undo")
+    refuse_combined_options(context, "precision present absent together", "off listed rule_out undo")
     db = Database(project)
     wanted = Guarantee(precision, present, absent, together)
     if draw:

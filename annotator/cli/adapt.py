@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.options import AsJson, ProjectArgument, format_examples, refuse_combined_options
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
@@ -25,6 +25,7 @@ commands = typer.Typer(rich_markup_mode=None)
     )
 )
 def adapt(
+    context: typer.Context,
     project: ProjectArgument,
     on: Annotated[
         str,
@@ -45,6 +46,7 @@ def adapt(
     Better on unbiased answers of images that were held out, by more than chance. Then all images are analyzed with it
     while people go on, and it is used once that is done. Ctrl+C stops; the same command goes on from the last epoch.
     """
+    refuse_combined_options(context, "estimate", "anew")
     if watched:  # before torch is loaded, which takes seconds
         watch_parent(send_stop_signal)  # exits as by a kill, after which the same command goes on
     from annotator.store.disk.file_permissions import set_private_umask

@@ -30,13 +30,15 @@ def agreement(
 ) -> None:
     """Show how often people who answered the same question gave the same answer, with 95 % intervals."""
     from annotator.exchange.files.csv_cells import format_csv
+    from annotator.exchange.files.text_output import open_text_output
     from annotator.quality.annotator_agreement import as_rows, compute_agreement
     from annotator.store.database.database import Database
 
     with show_progress("comparing answers") as note:
         measured = compute_agreement(Database(project), note)
     if to is not None:
-        to.write_text(format_csv(as_rows(measured)), encoding="utf-8", newline="")
+        with open_text_output(to, overwrite=True) as file:
+            file.write(format_csv(as_rows(measured)))
 
     def text() -> None:
         if not measured.overall.cells:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, ProjectArgument, format_examples
+from annotator.cli.options import AsJson, ProjectArgument, format_examples, refuse_combined_options
 from annotator.cli.printing import print_result, print_table
 from annotator.humanize import format_count
 
@@ -22,6 +22,7 @@ commands = typer.Typer(rich_markup_mode=None)
     )
 )
 def certificate(
+    context: typer.Context,
     project: ProjectArgument,
     target: Annotated[float, typer.Option(help="Target recall.", min=0.01, max=1.0)] = 0.98,
     by: Annotated[
@@ -39,6 +40,7 @@ def certificate(
     from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, describe_count, describe_share, format_search_time
     from annotator.store.database.database import Database
 
+    refuse_combined_options(context, "target", "by")
     if by is not None:
         _print_by_fact(Database(project), by, as_json)
         return

@@ -1,6 +1,7 @@
 """The commands that export a classifier, and run one on a folder of images."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,6 @@ import typer
 
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, show_progress
-from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
 from annotator.process_stop import send_stop_signal, watch_parent
 
@@ -81,19 +81,14 @@ def classify(
         write_classifications,
     )
     from annotator.exchange.classifier.onnx_classifier import load_classifier
+    from annotator.exchange.files.text_output import open_text_output
 
     check_output_format(kind)
     loaded, files = load_classifier(file, threads=threads), list_image_files(folder)
     with show_progress("Classifying") as show:
         found = classify_files(loaded, files, folder, show)
-        if to is None:
-            images, unread = write_classifications(loaded, found, sys.stdout, kind)
-        else:
-            try:
-                with to.open("x", newline="", encoding="utf-8") as target:
-                    images, unread = write_classifications(loaded, found, target, kind)
-            except FileExistsError:
-                raise AnnotatorError(f"{to} is there already. Name a new file.") from None
+        with nullcontext(sys.stdout) if to is None else open_text_output(to) as target:
+            images, unread = write_classifications(loaded, found, target, kind)
     if unread:
         print(f"{unread:,} of {format_count(images, 'image')} could not be read: see `problem`.", file=sys.stderr)
     if images == unread:

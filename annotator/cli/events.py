@@ -5,7 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AnnotatorOption, AsJson, ProjectArgument, format_examples
+from annotator.cli.options import (
+    AnnotatorOption,
+    AsJson,
+    ProjectArgument,
+    format_examples,
+    refuse_combined_options,
+)
 from annotator.cli.printing import escape_unprintable, print_result, print_table
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count, format_exact_duration, parse_duration
@@ -26,6 +32,7 @@ BAR_CHARACTERS = 40  # letters of the longest bar
     )
 )
 def events(
+    context: typer.Context,
     project: ProjectArgument,
     gap: Annotated[
         str | None, typer.Option(metavar="TIME", help="Images further apart are of different events [default: 60s].")
@@ -49,6 +56,9 @@ def events(
     from annotator.store.database.database import Database
     from annotator.store.events.event_summary import summarize_events
 
+    refuse_combined_options(
+        context, "gap", "split", "merge", "shift", "undo", why="One change at a time, so that each can be undone"
+    )
     db = Database(project)
     found, said = _apply_change(db, {"gap": gap, "split": split, "merge": merge, "shift": shift, "undo": undo}, by)
     numbers = summarize_events(found)
@@ -67,9 +77,6 @@ def _apply_change(db: Any, wanted: dict[str, Any], by: str | None) -> tuple[Any,
     from annotator.store.events import project_events
     from annotator.store.images import images
 
-    given = [name for name, value in wanted.items() if value not in (None, False)]
-    if len(given) > 1:
-        raise AnnotatorError(f"One change at a time, so that each can be undone: --{' or --'.join(given)}.")
     person = get_login_name() if by is None else by
     if wanted["gap"] is not None:
         return project_events.set_gap(db, parse_duration(wanted["gap"]), person), []

@@ -164,6 +164,7 @@ def diff(
     from annotator.exchange.exports.diff import compare_exports
     from annotator.exchange.exports.tagged_cells import open_current_cells, open_tagged_cells
     from annotator.exchange.files.csv_cells import CsvWriter
+    from annotator.exchange.files.text_output import open_text_output
     from annotator.store.database.database import Database
     from annotator.store.labels.tagged_exports import find_tag
 
@@ -176,10 +177,7 @@ def diff(
         )
         write = None
         if csv is not None:
-            try:
-                rows = CsvWriter(stack.enter_context(csv.open("x", newline="", encoding="utf-8")))
-            except OSError as error:
-                raise AnnotatorError(f"{csv} cannot be written: {error.strerror}. Name a new file.") from error
+            rows = CsvWriter(stack.enter_context(open_text_output(csv)))
             rows.write_row(["image", "class", "before", "after"])
             write = lambda *change: rows.write_row(change)  # noqa: E731
         changes = compare_exports(db, before, after, write)

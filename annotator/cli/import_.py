@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from enum import StrEnum
@@ -36,6 +35,7 @@ from annotator.cli.options import (
     build_reading,
     format_examples,
     format_options,
+    refuse_combined_options,
 )
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_by_reason, print_table, show_progress
 from annotator.errors import AnnotatorError
@@ -56,6 +56,11 @@ imports = typer.Typer(
     help="List what was imported, and take an import back as a whole.",
     epilog=format_examples("annotator imports birds", "annotator imports undo birds 3"),
 )
+OPTIONS_OF_LABELS = (
+    "labels image_column folder_column label_column class_columns separator present absent unsure unknown empty_label "
+    "numbers score_column event_column match reading save_reading"
+)
+"""The parameters of `import` that say how labels are read."""
 MAX_CLASSES_SHOWN = 12  # classes that are not named alike
 
 
@@ -78,6 +83,7 @@ class Conflicts(StrEnum):
     ),
 )
 def import_(
+    context: typer.Context,
     project: ProjectArgument,
     source: Annotated[str, typer.Argument(help="File, folder, archive or address to import.", show_default=False)],
     format_: Annotated[
@@ -139,10 +145,14 @@ def import_(
 
     set_private_umask()
     named = parse_location(source)
+    refuse_combined_options(
+        context,
+        "in_place",
+        f"format_ images class_map exhaustive {OPTIONS_OF_LABELS} scores_as conflicts dry_run",
+        why="--in-place only adds images; import the labels after it",
+    )
     if in_place:
-        given = {"--format": format_, "--images": images, "--class-map": class_map, "--exhaustive": exhaustive}
-        given |= {"--conflicts": conflicts is Conflicts.REPLACE, "--dry-run": dry_run}
-        _register_in_place(project, named, [option for option, value in given.items() if value], as_json)
+        _register_in_place(project, named, as_json)
         return
     given = build_reading(locals())
     if scores_as and isinstance(named, Path) and find_predictor(named, format_):
@@ -206,16 +216,11 @@ def _add_scores(
     )
 
 
-def _register_in_place(project: Path, source: "Address | Path", unused: Sequence[str], as_json: bool) -> None:
+def _register_in_place(project: Path, source: "Address | Path", as_json: bool) -> None:
     """Add the images at a URL or path without copying them, preview or questions."""
     from annotator.exchange.imports.import_messages import describe_registration
     from annotator.exchange.project_setup import set_up_project
 
-    if unused:
-        raise AnnotatorError(
-            f"--in-place only adds images, so {' and '.join(unused)} cannot be given with it. Import the labels after "
-            f"it: annotator import {project} labels.csv"
-        )
     with show_progress("Listing") as show:
         done = set_up_project(project, images_folder=source, in_place=True, fetching=make_step_callback(show))
     if as_json:

@@ -146,12 +146,13 @@ def log(
 ) -> None:
     """Show who signed in, and who changed what about whom, newest first."""
     from annotator.exchange.files.csv_cells import CsvWriter
+    from annotator.exchange.files.text_output import open_text_output
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
     entries = members.load_log(Database(project))
     if to is not None:
-        with to.open("w", newline="", encoding="utf-8") as file:
+        with open_text_output(to, overwrite=True) as file:
             rows = CsvWriter(file)
             rows.write_row(["id", "at", "by", "what", "member", "detail"])
             for entry in entries:

@@ -11,6 +11,8 @@ import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
+from annotator.errors import AnnotatorError
+
 if TYPE_CHECKING:  # the formats would delay every command
     from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
 
@@ -53,6 +55,42 @@ class DefaultListGroup(TyperGroup):
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["list", *args]
         return super().parse_args(ctx, args)
+
+
+def refuse_combined_options(
+    context: typer.Context, *alternatives: str, why: str = "These options exclude each other"
+) -> None:
+    """Refuse a command line with options of which one would be ignored.
+
+    Args:
+        context: The running command.
+        alternatives: Parameter names of the command, separated by spaces. Those of one text may be combined.
+        why: Beginning of the error.
+
+    Raises:
+        AnnotatorError: Options of several alternatives were given.
+    """
+    parameters = {parameter.name: parameter for parameter in context.command.params}
+    given = [
+        [parameters[name] for name in names.split() if _is_given(context, parameters[name].name)]
+        for names in alternatives
+    ]
+    if sum(map(bool, given)) > 1:
+        named = [_get_flag(parameter, context) for some in given for parameter in some]
+        raise AnnotatorError(f"{why}: {' or '.join(named)}. Give only one.")
+
+
+def _is_given(context: typer.Context, name: str | None) -> bool:
+    source = context.get_parameter_source(name or "")
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _get_flag(parameter: Any, context: typer.Context) -> str:
+    """Return how a parameter is given: --draw, --no-present or FILE."""
+    if parameter.param_type_name == "argument":
+        return parameter.metavar or parameter.name.upper()
+    is_off = context.params.get(parameter.name) is False and parameter.secondary_opts
+    return (parameter.secondary_opts if is_off else parameter.opts)[0]
 
 
 def format_examples(*lines: str) -> str:

@@ -31,13 +31,15 @@ def people(
     By class it also estimates how often they err.
     """
     from annotator.exchange.files.csv_cells import format_csv
+    from annotator.exchange.files.text_output import open_text_output
     from annotator.quality.annotator_figures import as_rows, compute_annotator_figures
     from annotator.store.database.database import Database
 
     with show_progress("comparing answers") as note:
         measured = compute_annotator_figures(Database(project), note)
     if to is not None:
-        to.write_text(format_csv(as_rows(measured)), encoding="utf-8", newline="")
+        with open_text_output(to, overwrite=True) as file:
+            file.write(format_csv(as_rows(measured)))
 
     def text() -> None:
         if not measured:

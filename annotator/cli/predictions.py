@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AnnotatorOption, AsJson, DefaultListGroup, Match, ProjectArgument, format_examples
+from annotator.cli.options import (
+    AnnotatorOption,
+    AsJson,
+    DefaultListGroup,
+    Match,
+    ProjectArgument,
+    format_examples,
+    refuse_combined_options,
+)
 from annotator.cli.printing import escape_unprintable, print_table, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count, format_local_minute, format_percent
@@ -53,6 +61,7 @@ RIGHT_DESCRIPTIONS = {TokenRight.PREDICTIONS: "send predictions", TokenRight.MET
     )
 )
 def predictions(
+    context: typer.Context,
     project: ProjectArgument,
     file: Annotated[
         Path | None,
@@ -92,6 +101,8 @@ def predictions(
     from annotator.store.database.database import Database
     from annotator.store.runs import prediction_sources
 
+    of_file = "file name format_ scale class_map images_file classes_file only_known replace match dry_run"
+    refuse_combined_options(context, of_file, "of_events", "remove")
     db = Database(project)
     if remove is not None:
         removed = prediction_sources.remove_source(db, remove)

@@ -6,7 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AnnotatorOption, AsJson, ProjectArgument, format_examples
+from annotator.cli.options import (
+    AnnotatorOption,
+    AsJson,
+    ProjectArgument,
+    format_examples,
+    refuse_combined_options,
+)
 from annotator.cli.printing import escape_unprintable, print_result, print_table
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.humanize import format_count
@@ -31,6 +37,7 @@ NO_SUGGESTIONS_MESSAGE = (
     )
 )
 def relations(
+    context: typer.Context,
     project: ProjectArgument,
     is_a: Annotated[list[str] | None, typer.Option(metavar="CHILD=PARENT", help="CHILD is a kind of PARENT.")] = None,
     from_file: Annotated[
@@ -71,6 +78,10 @@ def relations(
     from annotator.store.labels import implied_cells
     from annotator.store.relations import declared_relations
 
+    declared = "is_a at_most_one exactly_one from_file add"
+    one = "One change at a time, so that each can be undone"
+    refuse_combined_options(context, declared, "remove", "undo", why=one)
+    refuse_combined_options(context, "suggest", f"{declared} remove undo", why="--suggest changes nothing")
     db = Database(project)
     if add and from_file is None:
         raise AnnotatorError("--add goes with --from: it adds the classes that the file names.")
@@ -79,10 +90,6 @@ def relations(
         _ensure_classes(db, read, add and not dry_run, by)
     given = {"is_a": is_a or [], "at_most_one": at_most_one or [], "exactly_one": exactly_one or []}
     wanted = [*_build_file_relations(db, read), *_parse_relations(db, given)]
-    if sum((bool(wanted), remove is not None, undo)) > 1:
-        raise AnnotatorError("One change at a time, so that each can be undone: declare relations, --remove or --undo.")
-    if suggest and (wanted or remove is not None or undo):
-        raise AnnotatorError("--suggest changes nothing: look at what it lists first, then declare.")
     if dry_run and not wanted:
         raise AnnotatorError("--dry-run goes with --is-a, --at-most-one or --exactly-one: it shows what they would do.")
     said, person, effect = "", by or get_login_name(), None

@@ -75,10 +75,11 @@ def undo(db: Database, batch: str) -> int:
     if batch in {ruling.batch for ruling in rule_out.load_rulings(db)}:
         rule_out.undo(db, batch)
         return 1
-    db.set_setting(GUARANTEE_SETTING, None, Right.REVIEW)
-    if withdrawn := auto_accepted.withdraw_batch(db, batch, "undone"):
-        jobs.request_training(db)
-        return withdrawn
+    with db.writing(right=Right.REVIEW):
+        if withdrawn := auto_accepted.withdraw_batch(db, batch, "undone"):
+            db.set_setting(GUARANTEE_SETTING, None, Right.REVIEW)
+            jobs.request_training(db)
+            return withdrawn
     holding = sorted({acceptance.batch for acceptance in (*_load_current_acceptances(db), *rule_out.load_rulings(db))})
     raise AnnotatorError(f"There is no auto-accepted batch {batch!r}. There is: {', '.join(holding) or 'none'}.")
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ from annotator.exchange.exports.thresholds import Limits
 from annotator.records import Decision
 from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.database.database import Database
+from annotator.store.disk import processes
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.ui.access import served_project
@@ -98,6 +100,37 @@ def test_classifier_accepts_paths_file_objects_pil_images_and_arrays(birds):
     assert classifier([]).shape == (0, 2)
     with pytest.raises(ValueError, match="must be"):
         classifier([np.zeros((3, 8, 8), np.float32)])
+
+
+def test_classify_command_writes_whole_files_with_names_that_are_not_utf_8(birds, tmp_path, annotator):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    for name in (b"a.png", b"b\xe9.png", b"c\xff.jpg"):
+        shutil.copy(birds / "photos" / "1.png", folder / os.fsdecode(name))
+    (folder / os.fsdecode(b"c\xff.jpg")).write_bytes(b"no picture")
+    names = ["a.png", "b\\xe9.png", "c\\xff.jpg"]
+    for kind in ("csv", "json"):
+        annotator("classify", birds / "birds.onnx", folder, "--format", kind, "--to", f"found.{kind}")
+    rows = list(csv.DictReader((tmp_path / "found.csv").open(encoding="utf-8")))
+    assert [row["image"] for row in rows] == names and rows[2]["problem"]
+    lines = (tmp_path / "found.json").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["image"] for line in lines] == names
+    annotator("classify", birds / "birds.onnx", folder / "a.png", "--to", "none/found.csv", code=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["found.csv", "found.json", "new"]
+
+
+def test_classifier_export_removes_what_a_killed_one_has_left(birds, tmp_path):
+    target = tmp_path / "birds.safetensors"
+    write_classifier(birds / "birds", target, Limits(0.05))
+    machine, number, started = processes.get_process_name().split("-")
+    dead = f"{machine}-{number}-{int(started, 16) - 1:x}"  # an ended process whose number this one has now
+    left = [tmp_path / f".{name}.{dead}-0a0b0c.part" for name in ("birds.safetensors", "birds.json")]
+    for path in left:
+        path.write_text("half")
+    write_classifier(birds / "birds", target, Limits(0.1), overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "birds.json", "birds.safetensors", "birds.safetensors.md"
+    ]  # fmt: skip
 
 
 @pytest.mark.process

@@ -131,6 +131,18 @@ def test_huggingface_label_columns_are_recognized(tmp_path_factory, files, expec
     assert said == {name: dict(labels) for name, labels in expected.items()}
 
 
+def test_declared_integer_column_without_values_in_its_first_rows_is_no_class(tmp_path):
+    features = "  - name: age\n    dtype: int64\n  - name: tame\n    dtype: bool\n"
+    (tmp_path / "README.md").write_text(CARD.removesuffix("---\n") + features + "---\n")
+    rows = [{"file_name": f"{number}.jpg", "labels": [1], "age": None, "tame": None} for number in range(1000)]
+    (tmp_path / "metadata.jsonl").write_text(lines(*rows, rows[0] | {"age": 7, "tame": True}))
+    contents, problems = read(FORMAT, tmp_path)
+    last = list(contents.items)[-1]
+    assert [name for name, _ in contents.classes] == ["cat", "dog", "tame"] and not problems.count
+    assert {(given.class_name, given.state) for given in last.labels} == {("dog", PRESENT), ("tame", PRESENT)}
+    assert any("not understood are left out: 'age'" in sentence for sentence in contents.sentences)
+
+
 def test_saved_dataset_with_a_class_label_column_yields_that_label(datasets, tmp_path):
     features = datasets.Features(
         {"image_path": datasets.Value("string"), "label": datasets.ClassLabel(names=["cat", "dog"])}

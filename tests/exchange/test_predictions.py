@@ -112,7 +112,11 @@ def test_prediction_errors_are_reported_together_and_store_nothing(db, tmp_path,
         (b"image,fox\n00.jpg,0.5,1\n", "Row #2"),
         (b"image,fox\n" + b"0" * 3_000_000, "cannot be read as a table"),
     ]
-    for content, words in [*ragged, (b"image,fox\n\xff.jpg,1\n", "UTF8"), (b"fox,fox\n", "It needs image,class,score")]:
+    for content, words in [
+        *ragged,
+        (b"image,fox\n\xff.jpg,1\n", "not UTF-8 text"),
+        (b"fox,fox\n", "It needs image,class,score"),
+    ]:
         (tmp_path / "ragged.csv").write_bytes(content)
         done = annotator("predictions", "project", "ragged.csv", "--format", "csv", "--name", "x", code=1)
         assert words in done.stderr or "several columns" in done.stderr, done.stderr

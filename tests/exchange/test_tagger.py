@@ -1,8 +1,10 @@
 """annotator tag: a model on a server is asked about every image, and what it says is predictions, never answers."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -23,7 +25,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange import project_setup
 from annotator.exchange.tagging import tagging_run
 from annotator.exchange.tagging.allowed_taggers import AllowedTaggers, Tagger, parse_taggers
-from annotator.exchange.tagging.chat_server import ChatServer
+from annotator.exchange.tagging.chat_server import ChatServer, RequestRefusedError, ServerBusyError
 from annotator.exchange.tagging.questions import ClassGroup, parse_answer
 from annotator.exchange.tagging.tagging_run import TaggingOptions, tag_images
 from annotator.records import Decision
@@ -266,6 +268,78 @@ def test_tagger_asks_about_ten_thousand_classes_in_groups(model, tmp_path):
     assert source.cells == 10_000
 
 
+QUESTION = {"model": "seer", "messages": [{}, {"content": [{"text": "Which?"}]}]}
+
+
+@pytest.mark.parametrize("drip", ["drip body", "drip headers"])
+def test_timeout_limits_the_whole_answer_of_a_server_that_drips_bytes(model, drip):
+    url, seer = model
+    seer.does = lambda number: drip
+    with pytest.raises(ServerBusyError, match=r"not complete within 0\.5 s"):
+        ChatServer(url, timeout=0.5).ask(QUESTION)
+
+
+def test_timeout_limits_a_tls_handshake_that_drips_bytes():
+    def drip() -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"\x16\x03\x03\x40\x00")  # the head of a record of 16 KB
+            for _ in range(200):
+                connection.sendall(b"\0")
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with pytest.raises(ServerBusyError, match=r"not complete within 0\.5 s"):
+            ChatServer(f"https://127.0.0.1:{listening.getsockname()[1]}/v1", timeout=0.5).ask(QUESTION)
+        thread.join()
+
+
+@pytest.mark.process
+def test_ctrl_c_ends_a_tagger_that_still_waits_for_the_answer_about_a_colour(colored, model, processes):
+    url, seer = model
+    seer.colors = "drip body"
+    words = ["tag", str(colored.paths.project), "--url", url, "--model", "seer"]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "annotator", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    processes.append(process)
+    until(lambda: seer.color_requests, 60)
+    os.kill(process.pid, signal.SIGINT)
+    printed, told = process.communicate(timeout=20)
+    assert process.returncode == 130 and "goes on from there" in printed, told
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"[" * 240_000, "not JSON"),
+        (b'{"a":' * 900 + b"1" + b"}" * 900, "not a chat completion"),
+        (b'{"choices": [[]]}', "not a chat completion"),
+        (b'{"choices": "no"}', "not a chat completion"),
+        (b'{"error": ' + b"[" * 900 + b"]" * 900 + b"}", "not a chat completion"),
+        (b"7", "no JSON object"),
+        (b"\xff\xfe\x00", "not JSON"),
+    ],
+)
+def test_answer_that_is_no_chat_completion_is_refused_with_a_reason(model, body, said):
+    url, seer = model
+    seer.does = lambda number: body
+    with pytest.raises(RequestRefusedError, match=said) as refused:
+        ChatServer(url).ask(QUESTION)
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("pause", ["nan", "-1", "soon", "1e999"])
+def test_tagger_retries_after_any_retry_after_header(model, pause):
+    url, seer = model
+    seer.does, seer.retry_after = lambda number: 503, pause
+    with pytest.raises(ServerBusyError) as busy:
+        ChatServer(url).ask(QUESTION)
+    assert 0 <= busy.value.after <= 60
+
+
 GROUP = ClassGroup((7, 8, 9), ("fox", "Red Kite", 'a "b"'), ("", "", ""))
 
 
@@ -279,11 +353,62 @@ GROUP = ClassGroup((7, 8, 9), ("fox", "Red Kite", 'a "b"'), ("", "", ""))
         ('{"fox": NaN}', {}),
         ("[" * 5000, {}),
         ("{" * 5000, {}),
+        ('{"fox": 1' + "0" * 400 + ', "Red Kite": 1}', {8: 1.0}),
         ("", {}),
     ],
 )  # fmt: skip
 def test_parse_answer_returns_only_valid_class_probabilities(text, found):
     assert parse_answer(text, GROUP) == found
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", ['{"a":' * 48_000, '{"a":{"b":[' * 22_000, '{"fox": "yes"} ' + '{"a":' * 48_000])
+def test_parse_answer_bounds_its_work_on_deeply_nested_text(text):
+    assert parse_answer(text, GROUP) == ({7: 0.9} if "fox" in text else {})
+
+
+@pytest.mark.timeout(20)
+def test_parse_answer_bounds_its_work_on_one_class_named_2500_times():
+    names = [f"{' ' * (number % 50)}fox{' ' * (number // 50)}" for number in range(2500)]
+    text = json.dumps(dict.fromkeys(names, "yes"))
+    tokens = [{"token": ""}] * 200_000 + [{"token": letter} for letter in text]
+    assert parse_answer(text, GROUP, tokens) == {7: 0.9}
+
+
+NO = [{"token": "y", "logprob": -0.1}, {"token": "n", "logprob": -3.0}]  # a list that counts: yes with 0.948
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"token": "yes"},
+        {"token": None, "top_logprobs": NO},
+        {"token": 7, "top_logprobs": NO},
+        {"token": "yes", "top_logprobs": None},
+        {"token": "yes", "top_logprobs": 5},
+        {"token": "yes", "top_logprobs": "abc"},
+        {"token": "yes", "top_logprobs": {"y": -0.1}},
+        {"token": "yes", "top_logprobs": [None, 3, "y", []]},
+        {"token": "yes", "top_logprobs": [{"token": "y", "logprob": "-0.1"}, {"token": 3, "logprob": -0.1}]},
+        {"token": "yes", "top_logprobs": [{"token": "y", "logprob": float("nan")}]},
+        {"token": "yes", "top_logprobs": [{"token": "y", "logprob": None}, {"token": "n", "logprob": True}]},
+        {"token": "yes", "top_logprobs": [{"token": "y", "logprob": -(10**400)}, {"token": "n", "logprob": 10**400}]},
+        {"token": "yes", "top_logprobs": [{"token": "y", "logprob": float("-inf")}, {"logprob": -0.1}]},
+    ],
+)
+def test_parse_answer_ignores_log_probabilities_of_odd_types(value):
+    text = '{"fox": "yes"}'
+    assert parse_answer(text, GROUP, [{"token": '{"fox": "'}, value, {"token": '"}'}]) == {7: 0.9}
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 3, "none", [], {"content": 4}, {"content": [None]}, {"content": [{"token": []}]}]
+)
+def test_chat_server_returns_the_text_of_an_answer_with_odd_log_probabilities(model, odd):
+    url, seer = model
+    seer.does = lambda number: {"choices": [{"message": {"content": '{"fox": "no"}'}, "logprobs": odd}]}
+    answer = ChatServer(url).ask(QUESTION)
+    assert parse_answer(answer["text"], GROUP, answer["tokens"]) == {7: 0.1}
 
 
 def test_tagging_request_and_result_are_stored_and_an_invalid_request_is_ignored(colored):
@@ -469,14 +594,14 @@ def test_stop_on_the_settings_page_ends_the_tagger_and_keeps_its_predictions(col
     tagging_state.set_request(colored, TaggingRequest(url, "seer", False, "ann"))
     starter = TaggerStarter(WorkerContext(colored))
     try:
-        until(lambda: starter.start_if_requested() or len(seer.asked) >= 3, 60)
+        until(lambda: starter.start_if_requested() or len(seer.asked) >= 5, 60)
         test = shown(colored, "settings")
         assert "of 12 images" in test.get("progress")[0].proto.text
         fine(test.button(key="tagger_stop").click().run())
         until(lambda: tagging_state.get_running(colored) is None, 60)
     finally:
-        starter.stop_process()
         go_on.set()
+        starter.stop_process()
     assert tagging_state.get_request(colored) is None and len(seer.asked) < 12
     assert 2 <= sum(not np.isnan(found[0]) for found in scores(colored).values()) < 12
 

@@ -1,6 +1,7 @@
 """A server that speaks the OpenAI chat format, looks at the pictures it is sent, and misbehaves as it is told to."""
 
 import base64
+import contextlib
 import io
 import json
 import threading
@@ -22,7 +23,8 @@ class Model:
     Attributes:
         does: Called for each chat completion after the colours, with its number from 0; returns None to answer rightly,
             or what to do: an HTTP status, a status with a body, "cut", "stall", "raw ..." for a line that is not HTTP,
-            or the text of the answer.
+            the text of the answer, a whole answer as bytes, or one as a dict; "drip body" and "drip headers" send 20
+            bytes a second.
         refuses: Names of fields of a request that the server answers with 400.
         sees: Whether it looks at pictures.
         tokens: Whether it gives log probabilities.
@@ -31,12 +33,15 @@ class Model:
 
     def __init__(self) -> None:
         self.does: Callable[[int], object] = lambda number: None
+        self.colors: object = None
+        self.color_requests = 0
         self.refuses: tuple[str, ...] = ()
         self.sees, self.tokens, self.key = True, False, ""
         self.asked: list[dict] = []
         self.headers: list[dict] = []
         self.lock = threading.Lock()
         self.names = ["seer"]
+        self.retry_after = "0.05"
 
     def color_of(self, request: dict) -> str:
         """The colour that is nearest to the mean of the picture."""
@@ -72,7 +77,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(400, {"error": {"message": "unknown field"}})
             return
         is_colors = request["messages"][1]["content"][0]["text"].startswith("One colour fills")
-        does = None
+        does = model.colors
+        model.color_requests += is_colors
         if not is_colors:
             with model.lock:
                 number = len(model.asked)
@@ -88,9 +94,15 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(does.removeprefix("raw ").encode() + b"\r\n")
             self.close_connection = True
         elif isinstance(does, tuple):
-            self._send(does[0], does[1].encode(), {})
+            self._send_content(does[0], does[1].encode(), {})
+        elif does in ("drip body", "drip headers"):
+            self._drip(is_body=does == "drip body")
+        elif isinstance(does, bytes):
+            self._send_content(200, does, {})
+        elif isinstance(does, dict):
+            self._answer(200, does)
         elif isinstance(does, int):
-            self._answer(does, {"error": {"message": "not now"}}, {"retry-after": "0.05"})
+            self._answer(does, {"error": {"message": "not now"}}, {"retry-after": model.retry_after})
         else:
             text = does if isinstance(does, str) else model.right(request)
             self._answer(200, {"choices": [{"message": {"content": text}, "logprobs": self._logprobs(text)}]})
@@ -111,10 +123,22 @@ class Handler(BaseHTTPRequestHandler):
             content.append({"token": letter, "logprob": 0.0, "top_logprobs": tokens})
         return {"content": content}
 
-    def _answer(self, status: int, value: dict, headers: dict[str, str] | None = None) -> None:
-        self._send(status, json.dumps(value).encode(), headers or {})
+    def _drip(self, *, is_body: bool) -> None:
+        """Send an answer of 1,000 bytes, 20 a second, until the connection is closed."""
+        body = json.dumps({"choices": [{"message": {"content": "x" * 900}}]}).encode().ljust(1000)
+        head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n"
+        at_once, slow = (head + b"\r\n", body) if is_body else (head, b"x-note: " + b"x" * 1000)
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.wfile.write(at_once)
+            for byte in slow:
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.05)
 
-    def _send(self, status: int, content: bytes, headers: dict[str, str]) -> None:
+    def _answer(self, status: int, value: dict, headers: dict[str, str] | None = None) -> None:
+        self._send_content(status, json.dumps(value).encode(), headers or {})
+
+    def _send_content(self, status: int, content: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, text in {
             "content-type": "application/json",

@@ -24,7 +24,7 @@ from annotator.store.disk import processes
 from annotator.store.networks import adaptation, embedding_claim
 from annotator.store.upkeep import backup, health, restoring
 
-TRAINS = ("adapt", "switch", "adapted_export", "adapt_of_worker")
+TRAINS = ("adapt", "switch", "adapted_export", "adapt_of_worker", "classifier")
 pytestmark = pytest.mark.process
 
 
@@ -36,9 +36,9 @@ def test_command_killed_near_a_rename_or_commit_is_all_or_nothing(name):
 
 @pytest.mark.slow
 @pytest.mark.training
-def test_adapted_backbone_is_complete_or_missing_after_a_kill(tmp_path):
+def test_adapted_backbone_and_classifier_are_complete_or_missing_after_a_kill(tmp_path):
     result = measure(4, [1], TRAINS)
-    assert not result["broken"] and result["figures"]["commands_killed"] == 16, result["broken"]
+    assert not result["broken"] and result["figures"]["commands_killed"] == 4 * len(TRAINS), result["broken"]
 
 
 def test_kill_measurement_refuses_an_unknown_command_and_lists_the_known_ones():

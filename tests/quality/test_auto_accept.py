@@ -170,6 +170,14 @@ def test_undone_auto_accepted_batch_stays_undone_after_training(accepting):
         auto_accept.undo(accepting, batch)
 
 
+def test_undo_of_an_unknown_batch_keeps_auto_accept_on(accepting):
+    before, counted = guarantee.get_guarantee(accepting), auto_accepted.count_accepted(accepting)
+    with pytest.raises(AnnotatorError, match="no auto-accepted batch 'none such'"):
+        auto_accept.undo(accepting, "none such")
+    assert before and guarantee.get_guarantee(accepting) == before
+    assert auto_accepted.count_accepted(accepting) == counted
+
+
 def test_turning_auto_accept_off_withdraws_all_labels_and_keeps_answers(accepting):
     auto_accept.set_guarantee(accepting, None)
     assert auto_accepted.load_accepted_cells(accepting) == {}

@@ -1,5 +1,6 @@
 """Array files that are emptied, cut off or overwritten: nothing ends with a traceback, and `doctor` names each."""
 
+import math
 import random
 import shutil
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from annotator.store.networks import configuration
 from annotator.store.runs import probabilities, runs
 from annotator.store.upkeep import array_health, health
 from annotator.worker.training.incremental_update import Updater
+from spmll.linear.training import Head
 
 pytestmark = pytest.mark.training
 
@@ -124,6 +126,16 @@ def _name(file: Path) -> str:
 
 def array_found(project: Path) -> list[str]:
     return [finding.what for finding in health.examine(project).findings]
+
+
+def test_doctor_accepts_a_head_with_classes_without_positives_and_no_other_missing_number(whole, tmp_path):
+    project = shutil.copytree(whole, tmp_path / "project")
+    file = Database(project).paths.run(1) / "head.safetensors"
+    head = Head.load(file)
+    for weight, bias, is_damaged in ((0.0, math.nan, False), (math.nan, 0.0, True), (0.0, math.inf, True)):
+        head.weight[0], head.bias[0] = weight, bias
+        head.save(file)
+        assert bool(array_found(project)) == is_damaged, (weight, bias)
 
 
 def test_suggest_command_reports_unreadable_training_arrays(whole, annotator, tmp_path):

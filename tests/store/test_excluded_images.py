@@ -17,8 +17,11 @@ from annotator.snapshot.filters import GalleryFilter
 from annotator.snapshot.gallery_listing import Sorting
 from annotator.snapshot.project_progress import load_progress
 from annotator.store.features.feature_cache import open_features
-from annotator.store.images import excluded_images
-from annotator.store.labels import decisions, label_cells, project_counts
+from annotator.store.images import browser_copies, excluded_images
+from annotator.store.labels import auto_accepted, decisions, label_cells, project_counts
+from annotator.store.labels.auto_accepted import NewAcceptance
+from annotator.store.relations import declared_relations
+from annotator.store.relations.relation_edits import IS_A, Declaration
 from annotator.store.upkeep import consistency
 from annotator.worker.training.training_set import load_training_set
 
@@ -83,6 +86,34 @@ def test_excluded_image_leaves_counts_training_and_exports_until_undo(db):
     )
     assert set(load_training_set(db, cache).rows) == {0, 1, 2, 3, 4} and shown(db, aside=True) == []
     assert consistency.find_problems(db) == []
+
+
+def test_excluded_image_is_never_the_cover_of_a_project(db):
+    assert browser_copies.find_cover_image(db)
+    say(db, [(7, 1)])
+    say(db, [(8, class_id) for class_id in (1, 2, 3)])
+    say(db, [(9, class_id) for class_id in (1, 2, 3)])
+    put_aside(db, 9)
+    assert browser_copies.find_cover_image(db) == 8
+    put_aside(db, 8, batch="more")
+    assert browser_copies.find_cover_image(db) == 7
+    put_aside(db, *(image_id for image_id in range(1, 25) if image_id not in (8, 9)), batch="rest")
+    assert browser_copies.find_cover_image(db) is None
+
+
+def test_count_of_unanswered_images_leaves_out_accepted_and_implied_labels(db):
+    given = [
+        Decision(f"d{image_id}", "label", "Ann", "click", image_id, class_id, 1)
+        for image_id, class_id in ((1, 1), (2, 3))
+    ]
+    assert not decisions.save(db, given).refused
+    put_aside(db, 3)
+    accepted = NewAcceptance(1, -1, 0, 0.1, 0.99, 0.95, 9, 0, np.array([1, 2, 3, 4]), np.full(4, 0.01))
+    assert auto_accepted.accept(db, "b", accepted)
+    declared_relations.declare(db, [Declaration(IS_A, (3, 2))], "Ann")
+    for class_id, open_ in ((1, 20), (2, 22), (3, 22)):
+        assert project_counts.count_unanswered_images(db, class_id) == open_
+        assert len(label_cells.find_open_images(db, class_id, 100)) == open_
 
 
 def test_audit_and_certificate_ignore_excluded_images(db):

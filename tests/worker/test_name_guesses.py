@@ -162,7 +162,7 @@ def test_invalid_class_name_settings_are_ignored(db):
     for key, value in (
         (name_texts.TEXTS_SETTING, [1]),
         (name_texts.TEMPLATES_SETTING, "x"),
-        (name_texts.NEWEST_GUESS_SETTING, {"at": 1}),
+        (prediction_sources.NEWEST_GUESS_SETTING, {"at": 1}),
     ):
         db.set_setting(key, value)
     db.set_setting(name_texts.TEXTS_SETTING, {"1": ["", 3], "x": ["y"], "2": "z"})

@@ -16,6 +16,7 @@ from annotator.exchange.classifier.onnx_classifier import IMAGES_PER_BATCH, Clas
 from annotator.exchange.files.csv_cells import CsvWriter
 from annotator.progress_callbacks import ProgressCallback, ignore_progress
 from annotator.store.pictures.array_image import BadImage
+from annotator.store.pictures.files import escape_path
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
 
 MAX_IMAGES_AHEAD = 4 * IMAGES_PER_BATCH  # images that are decoded before they are needed, at most
@@ -27,7 +28,7 @@ class ClassifiedImage:
     """The result for one image, unreadable if `problem` is not "".
 
     Attributes:
-        image: Path relative to the folder.
+        image: Path relative to the folder, escaped as in a project.
         probabilities: (C,) float32.
     """
 
@@ -95,7 +96,8 @@ def _classify_batch(
     rows = iter(classifier.of_pixels(pixels)) if pixels else iter(())
     for path, _ in batch:
         problem = problems.get(path, "")
-        yield ClassifiedImage(path.relative_to(root).as_posix(), None if problem else next(rows), problem)
+        image = escape_path(path.relative_to(root).as_posix())
+        yield ClassifiedImage(image, None if problem else next(rows), escape_path(problem))
 
 
 def write_classifications(

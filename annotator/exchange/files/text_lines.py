@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
@@ -48,6 +51,54 @@ def read_lines(path: Path) -> Iterator[str]:
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
+def read_table_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a table, without Excel's sep= line and empty lines at the start. Raises as `read_lines`."""
+    lines = read_lines(path)
+    for number, line in enumerate(lines):
+        if line.strip() and (number or not _SEPARATOR_LINE.fullmatch(line.strip())):
+            yield line
+            break
+    yield from lines
+
+
+class TableBytes(io.RawIOBase):
+    """The lines of `read_table_lines` as a file of UTF-8 bytes, for readers that read no other encoding."""
+
+    def __init__(self, path: Path):
+        self._lines = read_table_lines(path)
+        self._rest = b""
+
+    @override
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    @override
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill a buffer, and return the number of bytes. Raises as `read_lines`."""
+        parts, size = [self._rest], len(self._rest)
+        while size < len(buffer) and (line := next(self._lines, "")):
+            parts.append(line.encode())
+            size += len(parts[-1])
+        content = b"".join(parts)
+        read, self._rest = content[: len(buffer)], content[len(buffer) :]
+        buffer[: len(read)] = read
+        return len(read)
+
+
+def split_header(line: str, delimiters: str = ",;\t") -> tuple[list[str], str]:
+    """Split a table's first line by the delimiter that gives the most cells, and return cells and delimiter."""
+    best: tuple[list[str], str] = [], delimiters[0]
+    for delimiter in delimiters:
+        try:
+            cells = next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
+        except csv.Error:
+            continue
+        if len(cells) > len(best[0]):
+            best = cells, delimiter
+    return best
+
+
 def read_csv_rows(
     path: Path, problems: Problems, columns: int | None = None, delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
@@ -85,12 +136,17 @@ def read_header_line(path: Path) -> str:
 
 def read_first_line(path: Path, max_bytes: int = 65_536) -> str:
     """Return the first line, or "" if unreadable or over `max_bytes`."""
+    text, is_all = read_beginning(path, max_bytes)
+    line = re.split("[\r\n]", text, maxsplit=1)[0]
+    return "" if line == text and not is_all else line
+
+
+def read_beginning(path: Path, max_bytes: int) -> tuple[str, bool]:
+    """Return the text of a file's first bytes, and whether these are all. An unreadable file is empty."""
     try:
         with open_file(path) as file:
             start = file.read(max_bytes)
     except OSError:
-        return ""
+        return "", True
     encoding = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    text = start.decode(encoding, "replace")
-    line = re.split("[\r\n]", text, maxsplit=1)[0]
-    return "" if len(start) == max_bytes and line == text else line
+    return start.decode(encoding, "replace"), len(start) < max_bytes

@@ -235,7 +235,9 @@ def _find_flag_columns(
     unclear: list[str] = []
     for name in numbers:
         values = {value for row in first if (value := row.get(name)) is not None}
-        if values <= {0, 1}:
+        if not values and not str(features[name].get("dtype")).startswith("bool"):
+            unclear.append(repr(name))  # it may hold any numbers in later rows
+        elif values <= {0, 1}:
             flags[name] = {1: PRESENT, 0: ABSENT}
         elif values <= {-1, 1}:
             flags[name] = {1: PRESENT, -1: ABSENT}

@@ -18,7 +18,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.files.image_addresses import extract_image_name, is_image_address
 from annotator.exchange.files.json_stream import read_pieces, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_lines import read_csv_rows, read_first_line
+from annotator.exchange.files.text_lines import read_csv_rows, read_header_line
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.shared.controls import Controls
 from annotator.exchange.formats.shared.times import parse_iso_time
@@ -60,7 +60,7 @@ def is_header(names: Sequence[str]) -> bool:
 
 
 def _read_header(path: Path) -> tuple[list[str], str]:
-    line = read_first_line(path)
+    line = read_header_line(path)
     delimiter = "\t" if "\t" in line else ","
     try:
         return next(csv.reader(io.StringIO(line), delimiter=delimiter), []), delimiter

@@ -12,7 +12,7 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.csv_cells import CsvWriter, unescape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_lines import read_csv_rows, read_first_line
+from annotator.exchange.files.text_lines import read_csv_rows, read_header_line
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.export_view import Output, View
 from annotator.exchange.formats.format import Format, FormatLosses
@@ -29,7 +29,7 @@ VERIFIED_SOURCE, MACHINE_SOURCE = "verification", "machine"
 
 def recognize(path: Path) -> str | None:
     """Return why a file's header is Open Images, or None."""
-    named = set(read_first_line(path).replace('"', "").split(",")) if path.is_file() else set()
+    named = set(read_header_line(path).replace('"', "").split(",")) if path.is_file() else set()
     return f"an Open Images CSV: it has {', '.join(LABEL_COLUMNS)}" if named.issuperset(LABEL_COLUMNS) else None
 
 

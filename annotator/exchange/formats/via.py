@@ -18,7 +18,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.image_addresses import extract_image_name
 from annotator.exchange.files.json_stream import check_json, read_start
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_lines import read_csv_rows, read_first_line
+from annotator.exchange.files.text_lines import read_csv_rows, read_header_line
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.controls import Controls
@@ -51,7 +51,7 @@ def recognize(path: Path) -> str | None:
 
 def _read_header(path: Path) -> list[str]:
     try:
-        return next(csv.reader(io.StringIO(read_first_line(path).removeprefix("#"))), [])
+        return next(csv.reader(io.StringIO(read_header_line(path).removeprefix("#"))), [])
     except csv.Error:
         return []
 

@@ -40,6 +40,7 @@ LABEL_FILE_SUFFIXES = (
     ".xml",
     ".parquet",
     ".xlsx",
+    ".xlsm",
     ".ddb",
     ".db",
     ".sqlite",

@@ -4,7 +4,6 @@ Tables are long (image, class, score) or wide (image, one column per class). A .
 needs two text files of names.
 """
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,14 @@ from annotator.exchange.files.csv_cells import unescape_formula
 from annotator.exchange.files.json_stream import check_json
 from annotator.exchange.files.npy import NPY_MAGIC, load_array
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_lines import read_first_line, read_lines
+from annotator.exchange.files.text_lines import (
+    TableBytes,
+    read_first_line,
+    read_header_line,
+    read_lines,
+    read_table_lines,
+    split_header,
+)
 from annotator.exchange.formats import all_formats, match_formats
 from annotator.exchange.formats.contents import Contents, Item, ScoresOverLow
 from annotator.exchange.reading import column_names
@@ -140,7 +146,7 @@ def _recognize_format(path: Path, name: str | None) -> tuple[str, str]:
     is_json = path.is_file() and read_first_line(path).lstrip("\ufeff \t\r\n").startswith(("{", "["))
     if is_json:
         check_json(path)
-    if not is_json and "image" in read_first_line(path).lower():
+    if not is_json and "image" in read_header_line(path).lower():
         return "csv", "a table with a column of images"
     if not is_json and path.is_file() and read_first_line(path):
         return "csv", "a text file"
@@ -224,9 +230,7 @@ def _read_names(path: Path) -> Iterator[str]:
 
 
 def _read_header(path: Path) -> tuple[list[str], str]:
-    line = next(read_lines(path), "")
-    delimiter = max(",;\t", key=line.count)
-    return next(csv.reader([line], delimiter=delimiter), []), delimiter
+    return split_header(next(read_table_lines(path), ""))
 
 
 def _read_csv_batches(path: Path, header: list[str], delimiter: str) -> "Iterator[pa.RecordBatch]":
@@ -235,7 +239,7 @@ def _read_csv_batches(path: Path, header: list[str], delimiter: str) -> "Iterato
 
     try:
         yield from pc.open_csv(
-            path,
+            pa.PythonFile(TableBytes(path), mode="r"),
             pc.ReadOptions(block_size=CSV_BLOCK_BYTES, column_names=header, skip_rows=1, use_threads=False),
             pc.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             pc.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False),

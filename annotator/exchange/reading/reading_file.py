@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from annotator.errors import AnnotatorError, combine_problems
+from annotator.exchange.files.text_output import open_text_output
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 from annotator.exchange.reading.table_sample import NUMBER_MEANINGS
 from annotator.store.disk.open_files import open_file
@@ -78,13 +79,8 @@ def load_reading(path: Path) -> ReadingOptions:
 def write_reading(path: Path, reading: ReadingOptions) -> None:
     """Write the given options to a new file. Existing ones raise AnnotatorError."""
     said = {name: value for name, value in asdict(reading).items() if value is not None}
-    try:
-        with path.open("xb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(said), indent=1) + b"\n")
-    except FileExistsError as error:
-        raise AnnotatorError(f"{path} exists already and is not written over.") from error
-    except OSError as error:
-        raise AnnotatorError(f"{path} cannot be written: {error.strerror or error}.") from error
+    with open_text_output(path) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(said), indent=1).decode() + "\n")
 
 
 def merge_interpretations(reading: ReadingOptions, decided: Sequence[Interpretation]) -> ReadingOptions:

@@ -36,8 +36,9 @@ from annotator.store.pictures.picture_kinds import looks_like_image
 from annotator.store.pictures.skipped_files import SkippedFiles
 
 LABEL_SUFFIXES = frozenset(
-    {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md", ".ddb"}
+    ".json .jsonl .ndjson .csv .tsv .txt .xml .yaml .yml .parquet .xlsx .xlsm .npy .cls .md .ddb".split()
 )
+"""Endings of files with labels, and of text files that belong to them."""
 MAX_PATH_BYTES = 1000
 MAX_PART_BYTES = 200  # bytes of one folder or file
 RESERVED_DISK_BYTES = 1 << 30  # bytes that stay free on the disk

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_lines import read_lines
+from annotator.exchange.files.text_lines import read_beginning, read_lines
 from annotator.exchange.sources.source import FetchedFiles, Source
 from annotator.humanize import format_count
 from annotator.progress_callbacks import StepCallback
@@ -26,11 +26,9 @@ def recognize(path: Path) -> bool:
     try:
         if path.suffix.lower() not in LIST_SUFFIXES or not path.is_file():
             return False
-        with path.open("rb") as file:
-            text = file.read(FIRST_READ_BYTES).decode(errors="surrogateescape")
     except OSError:
         return False
-    first = [_unquote(line) for line in text.lstrip("\ufeff").splitlines() if line.strip()][:2]
+    first = [_unquote(line) for line in read_beginning(path, FIRST_READ_BYTES)[0].splitlines() if line.strip()][:2]
     if first and first[0].lower() in HEADER_WORDS:
         first = first[1:]
     separators = {".csv": ",;\t", ".tsv": "\t"}.get(path.suffix.lower(), "\t")

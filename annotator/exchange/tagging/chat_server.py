@@ -1,15 +1,19 @@
 """Client for a server with the OpenAI chat format and images.
 
-Time and answer size are limited, and redirects and environment proxies ignored. The key is never stored,
-printed or sent elsewhere.
+The duration and size of a whole answer are limited, and redirects and environment proxies ignored. The key is
+never stored, printed or sent elsewhere.
 """
 
+import contextlib
 import http.client
 import ipaddress
 import json
+import math
 import socket
 import ssl
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +23,7 @@ from annotator.store.locations.addresses import REDACTION_MARK
 
 MAX_ANSWER_BYTES = 4_000_000
 MAX_MESSAGE_CHARS = 300  # characters of what a server says that are shown
+MAX_MODELS = 1000  # names of models that are compared with the given one
 BUSY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)  # the same request may be answered later
 
 
@@ -45,7 +50,7 @@ class ChatServer:
     Attributes:
         url: Base URL including /v1.
         key: Bearer token, or "".
-        timeout: Seconds per request.
+        timeout: Seconds per request, until its answer is complete.
     """
 
     url: str
@@ -90,13 +95,11 @@ class ChatServer:
 
     def list_models(self) -> list[str]:
         """Return the model names, or [] if unknown. Raises as `ask`."""
-        found = self._request_json("GET", "/models", None)
+        found, _ = self._request_json("GET", "/models", None)
         listed = found.get("data")
-        return (
-            [self._mask_key(str(one["id"])) for one in listed if isinstance(one, dict) and "id" in one]
-            if isinstance(listed, list)
-            else []
-        )
+        models = listed[:MAX_MODELS] if isinstance(listed, list) else []
+        ids = [one.get("id") for one in models if isinstance(one, dict)]
+        return [self._shorten(name) for name in ids if isinstance(name, str)]
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send a chat completion, and return {"text", "tokens"} with log probabilities.
@@ -105,14 +108,12 @@ class ChatServer:
             ServerBusyError: Retry later.
             RequestRefusedError: Refused, or invalid answer.
         """
-        found = self._request_json("POST", "/chat/completions", request)
+        found, said = self._request_json("POST", "/chat/completions", request)
         try:
             choice = found["choices"][0]
             text = choice["message"]["content"]
         except (KeyError, IndexError, TypeError):
-            raise RequestRefusedError(
-                200, f"its answer is no chat completion: {self._shorten(json.dumps(found))}"
-            ) from None
+            raise RequestRefusedError(200, f"its answer is not a chat completion: {said}") from None
         if not isinstance(text, str):
             text = ""
         logprobs = choice.get("logprobs")
@@ -120,7 +121,8 @@ class ChatServer:
         is_list = isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens)
         return {"text": text, "tokens": tokens if is_list else []}
 
-    def _request_json(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _request_json(self, method: str, path: str, body: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
+        """Return the JSON object of an answer, and its beginning for an error message."""
         status, headers, content = self._send(method, path, body)
         said = self._shorten(_parse_error_message(content))
         if status in BUSY_STATUSES:
@@ -133,14 +135,15 @@ class ChatServer:
             raise RequestRefusedError(status, f"its answer is not JSON: {said}") from None
         if not isinstance(found, dict):
             raise RequestRefusedError(status, f"its answer is no JSON object: {said}")
-        return found
+        return found, said
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> tuple[int, dict[str, str], bytes]:
         parts = urlsplit(self.url)
         host, port = parts.hostname or "", parts.port
-        if parts.scheme == "https":
+        context = ssl.create_default_context() if parts.scheme == "https" else None
+        if context:
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, port, timeout=self.timeout, context=ssl.create_default_context()
+                host, port, timeout=self.timeout, context=context
             )
         else:
             connection = http.client.HTTPConnection(host, port, timeout=self.timeout)
@@ -151,11 +154,12 @@ class ChatServer:
         if content is not None:
             headers["Content-Type"] = "application/json"
         try:
-            connection.request(method, parts.path.rstrip("/") + path, content, headers)
-            answer = connection.getresponse()
-            read = answer.read(MAX_ANSWER_BYTES + 1)
+            with _connect_until(connection, context, time.monotonic() + self.timeout):
+                connection.request(method, parts.path.rstrip("/") + path, content, headers)
+                answer = connection.getresponse()
+                read = answer.read(MAX_ANSWER_BYTES + 1)
         except TimeoutError:
-            raise ServerBusyError(f"it did not answer within {self.timeout:g} s") from None
+            raise ServerBusyError(f"its answer was not complete within {self.timeout:g} s") from None
         except ssl.SSLError as error:
             raise RequestRefusedError(0, f"its certificate is not accepted ({self._shorten(str(error))})") from None
         except socket.gaierror:
@@ -183,18 +187,52 @@ class ChatServer:
         return text
 
 
+@contextlib.contextmanager
+def _connect_until(
+    connection: http.client.HTTPConnection, context: ssl.SSLContext | None, deadline: float
+) -> Iterator[None]:
+    """Connect for the block, and end the connection with TimeoutError at a time of time.monotonic().
+
+    The timeout of a socket limits each read. A server that sends a byte now and then would never reach it.
+    """
+    http.client.HTTPConnection.connect(connection)  # without TLS, whose handshake the deadline includes
+    watched, is_over = connection.sock.dup(), threading.Event()
+
+    def end_connection() -> None:
+        is_over.set()
+        with contextlib.suppress(OSError):  # the server has closed it already
+            watched.shutdown(socket.SHUT_RDWR)  # ends the reads and writes of all threads, unlike close
+
+    timer = threading.Timer(max(deadline - time.monotonic(), 0.0), end_connection)
+    timer.start()
+    try:
+        if context:
+            connection.sock = context.wrap_socket(connection.sock, server_hostname=connection.host)
+        yield
+    except (OSError, http.client.HTTPException):
+        if not is_over.is_set():
+            raise
+    finally:
+        timer.cancel()
+        timer.join()
+        watched.close()
+    if is_over.is_set():
+        raise TimeoutError
+
+
 def _parse_error_message(content: bytes) -> str:
     text = content[:20_000].decode("utf-8", "replace")
     try:
         found = json.loads(text)
+        error = found.get("error", found) if isinstance(found, dict) else found
+        return str(error.get("message", error)) if isinstance(error, dict) else str(error)
     except (ValueError, RecursionError):
         return text
-    error = found.get("error", found) if isinstance(found, dict) else found
-    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
 
 
 def _parse_retry_after(text: str) -> float:
     try:
-        return min(max(float(text), 0.0), 60.0)
+        seconds = float(text)
     except ValueError:  # a date, or nonsense
         return 0.0
+    return 0.0 if math.isnan(seconds) else min(max(seconds, 0.0), 60.0)

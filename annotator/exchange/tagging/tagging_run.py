@@ -173,8 +173,9 @@ class _TaggingRun:
         asked = self._list_questions(groups)
         outcome.had = self._with_scores
         self._report(0, len(asked), began)
-        if asked:
-            outcome.form = self._find_request_form(groups[0])
+        form = self._wait_for_form(groups[0], len(asked), began) if asked else None
+        if form is not None:
+            outcome.form = form
             self._ask_all(asked, began)
             self._flush()
         outcome.seconds = time.monotonic() - began
@@ -198,6 +199,18 @@ class _TaggingRun:
         self._with_scores = int((~lacks.any(1)).sum())
         rows = np.flatnonzero(lacks.any(1))[: self._options.limit or None]
         return [(int(image_ids[row]), [groups[place] for place in np.flatnonzero(lacks[row]).tolist()]) for row in rows]
+
+    def _wait_for_form(self, group: ClassGroup, total: int, began: float) -> RequestForm | None:
+        """Return `_find_request_form` of a thread, or None after a stop, which an unanswered request must not delay."""
+        pool = ThreadPoolExecutor(1)
+        try:
+            pending = pool.submit(self._find_request_form, group)
+            while not self._should_stop() and not wait([pending], 0.5).done:
+                self._report(0, total, began)
+            self._outcome.is_stopped = self._stop.is_set()
+            return None if self._outcome.is_stopped else pending.result()
+        finally:
+            pool.shutdown(wait=False)
 
     def _find_request_form(self, group: ClassGroup) -> RequestForm:
         """Test what the server and model support, or raise AnnotatorError if they are unusable."""

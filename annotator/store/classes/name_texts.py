@@ -12,11 +12,17 @@ from annotator.records import Class
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.networks import configuration
-from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE, NAMES_OFF_SETTING, load_sources, remove_source
+from annotator.store.runs.prediction_sources import (
+    CLASS_NAMES_SOURCE,
+    NAMES_OFF_SETTING,
+    NEWEST_GUESS_SETTING,
+    load_sources,
+    remove_source,
+)
 from spmll.backbones.curated import reads_text
 from spmll.zero_shot.prompts import BACKGROUND_PROMPTS, NAME_SLOT, PROMPT_TEMPLATES, build_prompts, list_names
 
-TEXTS_SETTING, TEMPLATES_SETTING, NEWEST_GUESS_SETTING = "name_texts", "name_templates", "guessed_from_names"
+TEXTS_SETTING, TEMPLATES_SETTING = "name_texts", "name_templates"
 MAX_TEXT_CHARACTERS = 200  # letters of a text; networks read some 60 words at most
 MAX_TEXTS_PER_CLASS, MAX_TEMPLATES = 30, 100  # texts of a class, templates of a project
 
@@ -67,7 +73,8 @@ def is_on(db: Database) -> bool:
 def set_enabled(db: Database, on: bool) -> None:
     """Enable or disable prediction from names, and discard the newest one."""
     if not on and has_source(db):
-        remove_source(db, CLASS_NAMES_SOURCE)
+        remove_source(db, CLASS_NAMES_SOURCE)  # which sets both settings in the transaction of the removal
+        return
     with db.writing():
         db.set_setting(NAMES_OFF_SETTING, not on)
         db.set_setting(NEWEST_GUESS_SETTING, {})

@@ -21,6 +21,7 @@ from annotator.roles import Right
 from annotator.settings import DATABASE_FILE, Paths
 from annotator.store.database import authorization, database_copies, project_identity, read_only, upgrading
 from annotator.store.database.caches import Caches
+from annotator.store.database.decision_record import LOSS_SETTING, DecisionRecord, LostDecisions, parse_loss
 from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL
 from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder
@@ -86,12 +87,15 @@ class Database:
         self._is_closed = False
         self.read_only = read_only.is_read_only(self.paths)
         project_identity.forget(self.paths.project)  # this process may have had another one open there
+        self._decision_record = DecisionRecord(self.paths)
         try:
             if self.read_only:
                 self._check_same_version()
+                self._decision_record.compare(self.sql)
                 return
             make_folder(self.paths.project, 0o700)
             self._migrate()
+            self._decision_record.compare(self.sql)
             make_private(self.paths.project)
             if project_identity.has_moved(self.sql, self.paths.project):
                 with self.writing() as sql:
@@ -207,6 +211,7 @@ class Database:
             self._threads.durable = durable
             try:
                 authorization.check(sql, right)
+                self._decision_record.store_loss(sql)
                 yield sql
                 sql.conn.execute("COMMIT")
             except BaseException:
@@ -217,6 +222,17 @@ class Database:
                 self._threads.durable = None
         except sqlite3.DatabaseError as error:
             raise _translate_error(error, self.paths.database) from error
+        if durable:
+            self._decision_record.write(sql)
+
+    def find_lost_decisions(self) -> LostDecisions | None:
+        """Return the decisions that were stored once and are gone from project.db, or None."""
+        return self._decision_record.loss or parse_loss(self.get_setting(LOSS_SETTING))
+
+    def forget_lost_decisions(self) -> None:
+        """Stop reporting lost decisions."""
+        if self.find_lost_decisions() is not None:
+            self.set_setting(LOSS_SETTING, None)
 
     def require(self, right: Right) -> None:
         """Raise Forbidden if the member for whom this thread acts lacks this right."""

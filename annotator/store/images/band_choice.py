@@ -48,16 +48,16 @@ def save_bands(db: Database, three: BandTriple, count: int | None) -> list[int]:
         )
     by_count = {str(of): list(chosen) for of, chosen in bands.by_count.items()}
     unknown = {"": list(bands.unknown)} if bands.unknown else {}
-    db.set_setting(BANDS_SETTING, unknown | by_count | {"" if count is None else str(count): list(three)})
     changed = [
         (f"{of}:{format_bands(three)}", row) for row, kind, of in concerned if kind != f"{of}:{format_bands(three)}"
     ]
-    if changed:
-        with db.writing() as sql:
+    with db.writing() as sql:
+        db.set_setting(BANDS_SETTING, unknown | by_count | {"" if count is None else str(count): list(three)})
+        if changed:
             sql.conn.executemany("UPDATE image SET bands = ?, problem = '' WHERE id = ?", changed)
             appearances.delete(sql, [row for _, row in changed])
-        db.set_setting(CHANGES_SETTING, db.get_setting(CHANGES_SETTING, 0) + 1)
-        increment_registrations(db)  # the worker looks for images without features
+            db.set_setting(CHANGES_SETTING, db.get_setting(CHANGES_SETTING, 0) + 1)
+            increment_registrations(db)  # the worker looks for images without features
     return [row for _, row in changed]
 
 

@@ -13,6 +13,7 @@ from annotator.store.database.database import Database
 from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.images import address_cache, images
 from annotator.store.images.band_setting import get_image_bands, get_shown_bands
+from annotator.store.images.stages import EXCLUDED
 from annotator.store.locations.location import Location
 from annotator.store.pictures import browser_formats
 from annotator.store.pictures.decoding import BadImage, write_display
@@ -81,8 +82,11 @@ def fetch_original(db: Database, image_id: int) -> None:
 
 
 def find_cover_image(db: Database) -> int | None:
-    """Return the last completed image, else the last labeled, else any or None."""
-    rows = db.tuples("SELECT id FROM image WHERE problem = '' ORDER BY stage DESC, stage_decision DESC LIMIT 1")
+    """Return the last completed image, else the last labeled, else any that is not excluded, or None."""
+    rows = db.tuples(
+        f"""SELECT id FROM image WHERE problem = '' AND stage < {EXCLUDED}
+        ORDER BY stage DESC, stage_decision DESC LIMIT 1"""
+    )
     return rows[0][0] if rows else None
 
 

@@ -47,7 +47,7 @@ def delete_groups(db: Database) -> None:
     """Delete all groups, for a new search."""
     with db.writing() as sql:
         sql.execute("DELETE FROM twin")
-    db.set_setting(GROUPED_SETTING, 0)
+        db.set_setting(GROUPED_SETTING, 0)
 
 
 def find_near_duplicates(db: Database, image_id: int) -> list[int]:

@@ -157,7 +157,8 @@ def _find_unlisted_files(
 
 def increment_registrations(db: Database) -> None:
     """Count a registration, so that the worker searches for missing features."""
-    db.set_setting("registrations", db.get_setting("registrations", 0) + 1)
+    with db.writing():
+        db.set_setting("registrations", db.get_setting("registrations", 0) + 1)
 
 
 def load_file_states(db: Database, folder: Path) -> dict[str, FileState]:

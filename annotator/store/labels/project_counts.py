@@ -78,12 +78,15 @@ def count_labels_by_class(db: Database) -> dict[int, tuple[int, int, int]]:
 
 
 def count_unanswered_images(db: Database, class_id: int) -> int:
-    """Count readable images without a label for this class (auto-accepted ones included)."""
+    """Count readable images of this class without an answer, also not accepted or implied."""
     return db.value(
         f"""SELECT (SELECT sum(n) FROM tally WHERE kind = 'stage' AND one != {EXCLUDED})
             - (SELECT count(*) FROM image WHERE problem != '' AND stage != {EXCLUDED})
             - (SELECT count(*) FROM label l JOIN image i ON i.id = l.image_id
-                WHERE l.class_id = ? AND i.problem = '' AND i.stage != {EXCLUDED})""",
+                WHERE l.class_id = ?1 AND i.problem = '' AND i.stage != {EXCLUDED})
+            - (SELECT count(*) FROM accepted a JOIN image i ON i.id = a.image_id
+                WHERE a.class_id = ?1 AND i.problem = '' AND i.stage != {EXCLUDED}
+                AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = i.id AND class_id = ?1))""",
         [class_id],
     )
 

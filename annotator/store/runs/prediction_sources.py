@@ -39,6 +39,7 @@ MAX_CACHED_VERSIONS = 2 * MAX_SOURCES
 # the source of what a text-image network guesses from the names alone (name_texts.py)
 CLASS_NAMES_SOURCE = "class names"
 NAMES_OFF_SETTING = "names_off"  # the setting that says whether it does
+NEWEST_GUESS_SETTING = "guessed_from_names"  # the setting that says what it guessed last
 
 ScoreBlock = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Image ids (k,), class ids (c,), scores (k, c) float, nan where the source says nothing."""
@@ -176,14 +177,15 @@ def add(
 def remove_source(db: Database, name: str) -> PredictionSource:
     """Remove a source and its arrays. Raises AnnotatorError if unknown.
 
-    Removing CLASS_NAMES_SOURCE also turns off predictions from class names.
+    Removing CLASS_NAMES_SOURCE also turns off predictions from class names, and discards the newest one.
     """
     with _lock_predictions(db):
         source = find(db, name)
         with db.writing() as sql:
             sql.execute("UPDATE prediction_source SET removed_at = ? WHERE id = ?", [time.time(), source.id])
-        if name == CLASS_NAMES_SOURCE:
-            db.set_setting(NAMES_OFF_SETTING, True)  # else the worker would add it again
+            if name == CLASS_NAMES_SOURCE:
+                db.set_setting(NAMES_OFF_SETTING, True)  # else the worker would add it again
+                db.set_setting(NEWEST_GUESS_SETTING, {})
         shutil.rmtree(db.paths.predictions(source.id), ignore_errors=True)
     return source
 

@@ -110,6 +110,7 @@ def examine(project: Path, *, repair: bool = False, progress: StepCallback | Non
     if not found.integrity:
         damages = list(array_health.find_damages(db))
         for part in (
+            _check_lost_decisions(db),
             _check_files(db, show),
             _check_shards(paths, show),
             _check_arrays(db, damages),
@@ -120,6 +121,7 @@ def examine(project: Path, *, repair: bool = False, progress: StepCallback | Non
     health.findings += _check_disk(db)
     if repair:
         db.check_writable()
+        db.forget_lost_decisions()
         _remove_leftovers(find_leftovers(paths))
         _record_repaired(
             health, [finding for finding in health.findings if finding.is_left and not find_leftovers(paths)]
@@ -187,6 +189,18 @@ def _check_database(found: consistency.Differences) -> Iterator[HealthFinding]:
             "project.db was edited by another program, or this one has an error: please report it.",
             "annotator doctor PROJECT --repair derives them again from the decisions",
             is_derived=True,
+        )
+
+
+def _check_lost_decisions(db: Database) -> Iterator[HealthFinding]:
+    lost = db.find_lost_decisions()
+    if lost is not None:
+        yield HealthFinding(
+            f"project.db lacks {format_count(lost.stored - lost.found, 'stored decision')}: the newest stored one had "
+            f"the number {lost.stored:,}, and the newest found had {lost.found:,}",
+            "project.db-wal was deleted or replaced while it held decisions that were not in project.db yet.",
+            "Stop annotator serve, and restore the newest backup next to this folder to compare: annotator restore "
+            "BACKUP NEW_FOLDER. After --repair this is not reported any more",
         )
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from filelock import FileLock, Timeout
-
-from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull, combine_problems
+from annotator.errors import AnnotatorError, DiskFull, combine_problems
 from annotator.progress_callbacks import StepCallback, ignore_steps
 from annotator.settings import DATABASE_FILE
 from annotator.store.database import database_copies
+from annotator.store.database.new_folders import remove_unfinished_folders
 from annotator.store.disk.durable import make_folder, sync_folder
+from annotator.store.disk.processes import build_temporary_path
 from annotator.store.pictures.files import unescape_path
 from annotator.store.upkeep.backup import (
     BACKED_UP_FOLDERS,
@@ -59,10 +59,7 @@ def restore(source: Path, project: Path, name: str = "", progress: StepCallback 
     """
     show = progress or ignore_steps
     source, project = source.resolve(), project.resolve()
-    if project.is_symlink() or (project.exists() and (not project.is_dir() or any(project.iterdir()))):
-        raise AnnotatorError(
-            f"{project} is there and not empty, and nothing is restored over it.\n    Name a folder that is not there."
-        )
+    _check_target(project)
     if project.is_relative_to(source) or source.is_relative_to(project):
         raise AnnotatorError(f"{project} and the backup {source} lie in each other. Name another folder.")
     manifest = _find_manifest(source, name)
@@ -73,6 +70,7 @@ def restore(source: Path, project: Path, name: str = "", progress: StepCallback 
         with _open_unfinished(project) as folder:
             _copy_parts(source, folder, parts, show)
             _check_database(folder / DATABASE_FILE, show)
+            _check_target(project)  # another process may have restored it meanwhile
             if project.is_dir():
                 project.rmdir()  # checked to be empty; raises if it is no longer
             folder.rename(project)
@@ -83,6 +81,13 @@ def restore(source: Path, project: Path, name: str = "", progress: StepCallback 
             "    Is the disk full, or may this folder not be written?"
         ) from error
     return RestoreResult(manifest.stem, len(parts))
+
+
+def _check_target(project: Path) -> None:
+    if project.is_symlink() or (project.exists() and (not project.is_dir() or any(project.iterdir()))):
+        raise AnnotatorError(
+            f"{project} is there and not empty, and nothing is restored over it.\n    Name a folder that is not there."
+        )
 
 
 def list_manifests(source: Path) -> list[Path]:
@@ -146,23 +151,17 @@ def _is_safe(part: BackupPart) -> bool:
 
 @contextmanager
 def _open_unfinished(project: Path) -> Generator[Path]:
-    """Yield an empty temporary folder, removed even after a crash."""
-    folder = project.with_name(f".{project.name}.restoring")
-    lock = FileLock(project.with_name(f".{project.name}.restoring.lock"))
+    """Yield an empty temporary folder of this process, and remove those of killed processes.
+
+    Without a lock, which a kill after the rename would leave. Of two processes one finds the project in its place.
+    """
+    remove_unfinished_folders(project.parent, project.name)
+    folder = build_temporary_path(project)
+    folder.mkdir(0o700)
     try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise AlreadyRunning(f"Another process restores {project} right now. Wait until it has ended.") from error
-    try:
-        if folder.is_symlink():
-            raise AnnotatorError(f"{folder} is a link. Remove it.")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(0o700)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
 
 
 def _copy_parts(source: Path, folder: Path, parts: list[BackupPart], show: StepCallback) -> None:

@@ -1,6 +1,7 @@
 """Writes a classifier and its model card, all files or none."""
 
 import contextlib
+import glob
 import io
 import logging
 import warnings
@@ -18,8 +19,9 @@ from annotator.exchange.classifier.model_card import format_model_card
 from annotator.exchange.classifier.onnx_classifier import INPUT_NAME, INSTALL_COMMAND, OUTPUT_NAME
 from annotator.exchange.exports.thresholds import Limits
 from annotator.progress_callbacks import StepCallback, ignore_steps
-from annotator.store.database.arrays import replace_file_atomically
+from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
+from annotator.store.database.files_together import finish_renaming, replace_files_together
 from annotator.worker.taking_home.portable_classifier import PortableClassifier, build_classifier
 
 MAX_PROBABILITY_DIFFERENCE = 1e-3  # by which probabilities of the file may differ from torch's
@@ -54,6 +56,7 @@ def write_classifier(
     problems = limits.problems()
     if not target.parent.is_dir():
         problems.append(f"There is no folder {target.parent} to write to.")
+    finish_renaming(target)  # of a killed process
     there = [] if overwrite else [path for path in files if path.exists()]
     problems += [f"{path} is there already: --overwrite replaces it." for path in there]
     if problems:
@@ -66,8 +69,9 @@ def write_classifier(
     texts = [format_model_card(made.description, target.name)]
     if not is_onnx:
         texts.insert(0, made.description.as_text())
-    with contextlib.ExitStack() as stack:
-        parts = [stack.enter_context(replace_file_atomically(path)) for path in files]
+    remove_unfinished_files(target.parent, f".{glob.escape(target.stem)}.*")  # left by killed processes
+    with replace_files_together(target) as group:
+        parts = [group.add_file(path) for path in files]
         (_write_onnx if is_onnx else _write_weights)(made, parts[0])
         for part, text in zip(parts[1:], texts, strict=True):
             part.write_text(text, encoding="utf-8")

@@ -8,8 +8,6 @@ RFC 4180 with comma, semicolon or tab, UTF-8 or UTF-16. Own exports have two sha
 Other tables are interpreted by content.
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, groupby
@@ -19,7 +17,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.arrow_tables import check_column_count
 from annotator.exchange.files.csv_cells import unescape_formula
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_lines import read_csv_rows, read_header_line
+from annotator.exchange.files.text_lines import read_csv_rows, read_header_line, split_header
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item, Remark
 from annotator.exchange.formats.shared.class_list import find_class_names
 from annotator.exchange.formats.shared.data_card_reader import read_class_columns
@@ -46,16 +44,8 @@ _STATE_BY_WORD: dict[str, int] = {**STATES, "1": PRESENT, "0": ABSENT, "true": P
 
 def read_header(path: Path) -> tuple[list[str], str]:
     """Return the lower-case, unescaped column names (empty for non-tables) and the delimiter."""
-    line = read_header_line(path)
-    best: tuple[list[str], str] = [], ","
-    for delimiter in CELL_DELIMITERS:
-        try:
-            cells = next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
-        except csv.Error:
-            continue
-        if len(cells) > len(best[0]):
-            best = [unescape_formula(cell.strip()).lower() for cell in cells], delimiter
-    return best
+    cells, delimiter = split_header(read_header_line(path), CELL_DELIMITERS)
+    return [unescape_formula(cell.strip()).lower() for cell in cells], delimiter
 
 
 def is_camera_trap_header(header: Collection[str]) -> bool:

@@ -36,7 +36,7 @@ class Adapt(Scene):
     def make(self) -> None:
         made = self.folder.with_name("made to adapt")
         if not made.exists():
-            _make_adaptable_project(made)
+            make_adaptable_project(made)
         shutil.copytree(made, self.folder, dirs_exist_ok=True)
         db = Database(self.project)
         configuration.set_backbone(db, f"local-dir:{self.folder / 'network'}")
@@ -206,7 +206,7 @@ def _read_features(project: Path) -> dict[str, tuple[list[int], np.ndarray]]:
     return found
 
 
-def _make_adaptable_project(folder: Path) -> None:
+def make_adaptable_project(folder: Path) -> None:
     """Make a network of random weights, and a project in which each class is a colour somewhere in the image."""
     import timm.models
     import torch

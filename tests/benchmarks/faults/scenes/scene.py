@@ -83,7 +83,7 @@ class Scene:
         return [
             str(path.relative_to(self.folder))
             for path in sorted(self.folder.rglob("*"))
-            if ".part" in path.name or path.name.endswith((".restoring", "-journal", ".unfinished"))
+            if ".part" in path.name or path.name.endswith((".restoring", ".restoring.lock", "-journal", ".unfinished"))
         ]
 
 
