@@ -1,4 +1,4 @@
-"""Import of sqlite_utils without pandas (0.2 s), which must run first."""
+"""Imports sqlite_utils without pandas, which saves 0.2 s. Import it before anything that loads sqlite_utils."""
 
 import importlib
 import sys
@@ -7,7 +7,7 @@ from importlib.abc import MetaPathFinder
 
 
 class _Hidden(MetaPathFinder):
-    """An import finder that hides pandas from the current thread."""
+    """An import finder that makes pandas look uninstalled to the current thread."""
 
     def __init__(self):
         self._thread = threading.get_ident()

@@ -84,7 +84,7 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
 def build_page_app(
     keys: AccessKeys | None = None, access: Access | None = None, json_log: bool = False, **options
 ) -> st.App:
-    """Return the application of pages and routes, behind access control."""
+    """Return the application of pages and routes, behind access control. `options` are those of Streamlit's app."""
     access = access or build_local_access(DEFAULT_PORT)
     set_up_connections(access.trusted_proxies, own_log=json_log)
     sessions = served_project.configure_access(access)
@@ -105,7 +105,6 @@ def build_page_app(
 
 
 def _build_login_secrets(access: Access) -> dict[str, Any] | None:
-    """Return Streamlit's login secrets, or None without a provider."""
     if access.provider is None:
         return None
     secret = served_project.tokens().provider_secret
@@ -189,7 +188,6 @@ def find_free_port(first: int) -> int:
 
 
 def is_port_free(port: int, host: str = LOOPBACK_ADDRESS) -> bool:
-    """Return whether the port is free."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -230,5 +228,4 @@ def open_browser(opener: Path, link: str) -> None:
 
 
 def has_desktop() -> bool:
-    """Return whether a browser can be opened."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

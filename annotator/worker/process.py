@@ -52,15 +52,12 @@ WATCHED_EXIT_TIMEOUT_SECONDS = 1.5  # the same when the app has ended, which has
 
 
 class Worker:
-    """The only worker of a project."""
+    """The worker of a project. A lock ensures that there is only one."""
 
     def __init__(
         self, project: Path, scoring: "ScoringFunction | None" = None, taggers: AllowedTaggers = LOCAL_TAGGERS
     ):
-        """Take the worker lock and clean up after a killed worker.
-
-        Raises AlreadyRunning, AnnotatorError.
-        """
+        """Take the worker lock and clean up after a killed worker. Raises AlreadyRunning or AnnotatorError."""
         self.db = Database(project)
         self.db.check_writable()
         self._lock = FileLock(self.db.paths.worker_lock)
@@ -110,7 +107,7 @@ class Worker:
         self.context.stop.set()
 
     def run_once(self) -> Run:
-        """Embed, train and publish. Raises AnnotatorError if labels are missing."""
+        """Embed all images, train and publish once. Raises AnnotatorError if labels are missing."""
         self.event_refresher.find_if_due()
         self.image_embedder.embed_missing()
         self.backbone_preparer.prepare()
@@ -118,7 +115,6 @@ class Worker:
         return self.train()
 
     def run_forever(self) -> None:
-        """Run all duties until stopped."""
         from annotator.worker.features.missing_files import MissingFileWatcher
         from annotator.worker.training.update_thread import UpdateThread  # importing torch takes seconds
 
@@ -160,18 +156,18 @@ class Worker:
                 break
 
     def train(self) -> Run:
-        """Train and publish. Raises AnnotatorError if labels are missing."""
+        """Train once and publish the run. Raises AnnotatorError if labels are missing."""
         run = self.training.train()
         self.heatmap_drawer.forget_old_run()
         return run
 
     def embed_and_train(self) -> bool:
-        """Embed with the current backbone and train if due. Return whether it trained."""
+        """Embed with the current backbone, train if due, and return whether it trained."""
         self.image_embedder.embed_missing(self._train_if_due)
         return self._train_if_due()
 
     def _train_if_due(self) -> bool:
-        """Train if due. Return True even if it failed."""
+        """Train if due, and return whether a training was due, even if it failed."""
         if not self.training.is_due():
             return False
         if self.training.train_or_record_error():
@@ -180,7 +176,7 @@ class Worker:
         return True
 
     def _guess_or_train(self) -> bool:
-        """Order images, predict from names and train, if due."""
+        """Order images, predict from class names and train, each if due."""
         self.first_order_publisher.publish_if_due(all_embedded=False)
         self.name_guesser.publish_if_due(all_embedded=False)
         return self._train_if_due()
@@ -208,14 +204,14 @@ class Worker:
 
 
 def prepare_next_backbone(project: Path, on_progress: ProgressCallback) -> bool:
-    """Embed with the next backbone and use it. Return False if a worker is running."""
+    """Embed with the next backbone and switch to it. Return False if a worker is running."""
     return _run_as_worker(
         project, on_progress, lambda worker, between: BackbonePreparer(worker.context, between).prepare()
     )
 
 
 def compare_pending_networks(project: Path, on_progress: ProgressCallback) -> bool:
-    """Compare the requested backbones. Return False if a worker is running."""
+    """Compare the backbones for which this was requested. Return False if a worker is running."""
 
     def compare(worker: Worker, between: StepCallback) -> None:
         worker.image_embedder.embed_missing()
@@ -312,7 +308,7 @@ def run_worker(
 
 
 def _stop_and_exit(worker: Worker, timeout_seconds: float = EXIT_TIMEOUT_SECONDS) -> None:
-    """Stop the worker and exit after `timeout_seconds`."""
+    """Request a stop of the worker, and end the process if it still runs after `timeout_seconds`."""
     worker.stop()
     threading.Thread(target=_exit_after, args=[timeout_seconds], name="forced end", daemon=True).start()
 

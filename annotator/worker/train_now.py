@@ -100,7 +100,7 @@ def configure_method(db: Database, method: str | None, settings: Sequence[str]) 
 
 
 def _ask_worker(db: Database, before: Run | None, on_progress: ProgressCallback) -> Run | None:
-    """Request a training from the running worker. Return its run, or None if the worker ended."""
+    """Request a training from the running worker, and return its run or None if the worker ended."""
     heartbeat.record_error(db, "")
     if not jobs.is_training_requested(db):
         jobs.request_training(db)

@@ -1,4 +1,1 @@
-"""The learning code on tensors, without projects, pages or databases.
-
-Imports nothing, so torch stays optional.
-"""
+"""The learning code on tensors, without projects, pages or databases. Imports nothing, so torch stays optional."""

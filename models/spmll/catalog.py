@@ -25,11 +25,7 @@ REPRODUCTION_VERDICTS = ("no", "in part", "yes", "none are published")
 
 @dataclass(frozen=True)
 class MethodParameter:
-    """A parameter of a method.
-
-    Attributes:
-        type_names: Allowed types, such as "float" or "None".
-    """
+    """A parameter of a method (`type_names`: allowed types, such as "float" or "None")."""
 
     name: str
     default: Any
@@ -56,7 +52,6 @@ class MethodEntry:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Return the default parameters in order."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
     @property
@@ -83,12 +78,10 @@ class MethodEntry:
 
 @cache
 def load_methods() -> dict[str, MethodEntry]:
-    """Return all methods by name, in order."""
     return {entry["name"]: _build_entry(entry) for entry in _load_table()["methods"]}
 
 
 def get_default_method_name() -> str:
-    """Return the default method of new projects."""
     return _load_table()["default"]
 
 

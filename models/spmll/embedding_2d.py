@@ -23,13 +23,13 @@ LAYOUT_MARGIN = 0.02
 
 
 def compute_layout(features: Rows, seed: int = 0, landmark_count: int = LANDMARK_COUNT) -> np.ndarray:
-    """Return (N, 2) float32 places in the unit square, with similar rows close together.
+    """Return (N, 2) float32 positions in the unit square at which similar rows are close together.
 
     Deterministic for a seed. Runs in one thread.
 
     Args:
         features: (N, D), finite, else ValueError. N may be 0.
-        landmark_count: Rows for t-SNE. Others are interpolated.
+        landmark_count: Number of rows that t-SNE arranges. The others are interpolated.
     """
     if features.ndim != 2:
         raise ValueError(f"Features are {features.shape}; they must be (rows, dimensions).")
@@ -71,7 +71,7 @@ def _normalize_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _arrange_landmarks(projected: np.ndarray, seed: int) -> np.ndarray:
-    """Return places (n, 2) in [0, 1] with a margin."""
+    """Return t-SNE positions (n, 2) of the landmarks, scaled to [0, 1] with a margin."""
     if projected.size == 0 or np.ptp(projected, axis=0).max() == 0:
         return np.full((len(projected), 2), 0.5, np.float32)
     if len(projected) < MIN_ROWS_FOR_TSNE:
@@ -86,7 +86,7 @@ def _arrange_landmarks(projected: np.ndarray, seed: int) -> np.ndarray:
 def _place_between_landmarks(
     projected: np.ndarray, rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray
 ) -> np.ndarray:
-    """Return the distance-weighted mean place of each row's nearest landmarks."""
+    """Return each row's position: the distance-weighted mean position of its nearest landmarks."""
     nearest = NearestNeighbors(n_neighbors=min(NEAREST_LANDMARKS, len(landmarks)), algorithm="brute").fit(landmarks)
     placed = np.empty((len(rows), 2), np.float32)
     for start in range(0, len(rows), CHUNK_ROWS):

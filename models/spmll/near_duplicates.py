@@ -17,7 +17,7 @@ IMAGES_PER_CHUNK = 4096  # images whose features are in memory
 
 
 def group_similar_hashes(hashes: np.ndarray) -> np.ndarray:
-    """Group similar hashes: (N,) uint64 -> (N,) int64."""
+    """Group images by similar difference hashes: (N,) uint64 -> (N,) int64, the first image of each group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -44,13 +44,13 @@ def split_groups_by_features(
 ) -> np.ndarray:
     """Split groups by features, and return the first member of each image's group.
 
-    Hashes of flat images, such as fog, say little. A group's first image keeps those of cosine MIN_COSINE or
-    more, and the rest repeats this.
+    Hashes of flat images, such as fog, say little. A group keeps the images whose cosine to its first image is at least
+    MIN_COSINE, and the rest is split in the same way.
 
     Args:
         groups: (N,) int64.
-        has_features: (N,). Images without stay.
-        features: From places (n,) to (n, D).
+        has_features: (N,). Images without features stay in their group.
+        features: From positions (n,) to features (n, D).
     """
     _, starts, which = np.unique(groups, return_index=True, return_inverse=True)
     firsts = starts[which]

@@ -1,5 +1,5 @@
-"""Warnings for users."""
+"""The base class of warnings for users."""
 
 
 class Notice(UserWarning):
-    """A warning shown without its place in code."""
+    """A warning that is shown without the line of code that raised it."""

@@ -3,8 +3,7 @@
     [project.entry-points."annotator.formats"]
     tag-list = "annotator_example.tag_list:TAG_LIST"
 
-They run with the program's rights. Unusable ones are skipped with a warning. Packages are read once per
-process.
+They run with the program's rights. Unusable ones are skipped with a warning. Packages are read once per process.
 """
 
 import re
@@ -26,12 +25,12 @@ class PluginWarning(Notice):
 
 @cache
 def find_plugins(group: str, reserved_names: Iterable[str]) -> dict[str, EntryPoint]:
-    """Return a group's entry points by name, not loaded.
+    """Return the entry points of a plug-in group by name, not loaded.
 
     Taken, ambiguous or invalid names are skipped with a PluginWarning.
 
     Args:
-        reserved_names: A frozenset or tuple.
+        reserved_names: Names that plug-ins cannot take, as a frozenset or tuple.
     """
     taken, wanted = set(reserved_names), defaultdict[str, list[EntryPoint]](list)
     for entry in entry_points(group=group):
@@ -51,7 +50,7 @@ def find_plugins(group: str, reserved_names: Iterable[str]) -> dict[str, EntryPo
 
 
 def load_plugin(entry: EntryPoint, kind: type | None = None) -> Any:
-    """Load an entry point, or return None with a PluginWarning."""
+    """Load an entry point (`kind`: required type), or return None with a PluginWarning."""
     try:
         thing = entry.load()
     except Exception as error:  # whatever the plug-in's own code raises
@@ -70,10 +69,8 @@ def load_plugin(entry: EntryPoint, kind: type | None = None) -> Any:
 
 
 def describe_package(entry: EntryPoint) -> str:
-    """Return name and version of an entry point's package."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
 
 
 def warn_left_out(sentence: str) -> None:
-    """Warn that a plug-in is skipped."""
     warnings.warn(sentence, PluginWarning, stacklevel=3)

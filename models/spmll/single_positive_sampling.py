@@ -16,14 +16,14 @@ ALL_LABELS = -1  # "as many as there are", in the published code too
 def sample_single_positives(
     truth01: np.ndarray, positives: int = 1, negatives: int = 0, seed: int = PUBLISHED_SEED
 ) -> np.ndarray:
-    """Return single-positive labels: a random true label per image, the rest unseen.
+    """Return single-positive labels: one random true label per image, the rest unseen.
 
     All lists are shuffled, because each shuffle advances the random stream. Cole et al. 2021, sec. 6.1.
 
     Args:
         truth01: (N, C) bool or 0/1, the official training set in published order, unsplit.
-        positives: Kept per image, -1 for all.
-        negatives: Kept as confirmed absent, -1 for all.
+        positives: Number of positives kept per image, -1 for all.
+        negatives: Number of confirmed absences kept per image, -1 for all.
         seed: 1200 gives the papers' labels.
 
     Returns:
@@ -51,12 +51,12 @@ def sample_single_positives(
 def split_train_validation(
     n: int, share: float = VALIDATION_SHARE, seed: int = PUBLISHED_SEED
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (train, val) rows of the official training set, ascending.
+    """Split the official training set into (train, validation) rows, ascending.
 
     A share that rounds to 0 holds back nothing, unlike in published code.
 
     Args:
-        n: Images.
+        n: Number of images.
         share: In [0, 1), rounded half to even.
         seed: 1200 gives the papers' split.
     """

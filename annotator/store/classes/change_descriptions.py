@@ -20,11 +20,7 @@ def describe_history(db: Database, limit: int | None = None) -> Iterator[tuple[C
 
 
 def describe_change(change: ClassChange, names: dict[int, str]) -> str:
-    """Return a text that describes a class change.
-
-    Args:
-        names: Class id -> name after the change, including archived classes.
-    """
+    """Return a text that describes a class change (`names`: class id -> name after it, with archived classes)."""
     if change.kind == "undo":
         return f"undid change {change.undoes}"
     if change.kind == "edit":

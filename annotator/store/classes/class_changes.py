@@ -1,7 +1,4 @@
-"""Class changes by annotators: edit, reorder, merge, split, archive and restore.
-
-Archiving removes labels but keeps decisions.
-"""
+"""Class changes by annotators: edit, reorder, merge, split, archive (which keeps decisions) and restore."""
 
 import json
 import re
@@ -28,11 +25,11 @@ _COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class MergePreview:
-    """The effects that a merge would have.
+    """The preview of a class merge, as numbers of images.
 
     Attributes:
-        present, absent, unsure: Images that get this label.
-        conflicts: Images that change from absent to present.
+        present, absent, unsure: Images that get this label for the remaining class.
+        conflicts: Images whose label would change from absent to present.
     """
 
     present: int
@@ -74,11 +71,7 @@ def edit(
 def reorder(
     db: Database, by: str, class_ids: Sequence[int], heading: str | None = None, uuid: str | None = None
 ) -> ClassChange | None:
-    """Move these classes to the front, in this order.
-
-    Args:
-        heading: Their new heading. "" removes it, None keeps the present ones.
-    """
+    """Move classes to the front in this order, under a new heading ("" for none, None keeps the present ones)."""
     rows = db.tuples("SELECT id FROM class WHERE archived = 0 ORDER BY position, id")
     order = list(dict.fromkeys([*class_ids, *(row[0] for row in rows)]))
     changes: dict[int, ClassState] = {class_id: {"position": place} for place, class_id in enumerate(order, start=1)}
@@ -89,7 +82,7 @@ def reorder(
 
 
 def preview_merge(db: Database, from_ids: Sequence[int], into_id: int, same: bool) -> MergePreview:
-    """Return the effects of a `merge`, or raise AnnotatorError if it is impossible."""
+    """Return how many labels `merge` would change, or raise AnnotatorError if the merge is impossible."""
     with db.reading() as sql:
         rows = sql.execute("SELECT id, name, archived FROM class").fetchall()
         _check_merge({class_id: {"name": name, "archived": gone} for class_id, name, gone in rows}, from_ids, into_id)
@@ -214,7 +207,7 @@ def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
 
 
 def _find_own_names(states: dict[int, ClassState], class_id: int, before: ClassState) -> set[str]:
-    """Return the synonyms to keep: the class's own before its merge, and names of classes merged into it."""
+    """Return the synonyms to keep: those the class had before its merge, and the names of classes merged into it."""
     names = {state["name"] for state in states.values()}
     merged = {state["name"] for other, state in states.items() if class_id in follow_merges(states, other)}
     return merged | (set(before.get("synonyms", ())) - names)
@@ -267,7 +260,6 @@ def _clean_fields(fields: Mapping[str, Any]) -> ClassState:
 def _find_problems(
     sql: sqlite_utils.Database, states: dict[int, ClassState], class_id: int, fields: ClassState
 ) -> list[str]:
-    """Return why these fields are invalid, apart from keys."""
     if problem := _find_class_problem(states, class_id):
         return [problem]
     name = fields.get("name", states[class_id]["name"])

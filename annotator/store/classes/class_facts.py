@@ -1,6 +1,6 @@
-"""Class fields besides name and description, imported from another project.
+"""Class fields besides name and description (color, key, ...) that come with an import from another project.
 
-Only added classes get them, and conflicting fields are dropped.
+Only newly added classes get them, and conflicting fields are dropped.
 """
 
 import json
@@ -19,7 +19,7 @@ _COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Unchecked class fields of another project, named as in `records.Class`.
+    """Class fields of another project, named as in `records.Class` and not yet checked.
 
     Attributes:
         position: Sort key within the source.
@@ -37,7 +37,7 @@ class ClassFacts:
 
 
 def apply_facts(db: Database, by: str, facts: Mapping[int, ClassFacts]) -> None:
-    """Give added classes their source's fields (class id -> fields), as one change."""
+    """Give newly added classes the imported fields of their source (class id -> fields), as one class change."""
     with db.writing() as sql:
         held: dict[int, tuple[str, int]] = {
             class_id: (key, position)

@@ -129,7 +129,7 @@ def make_change(
 
 
 def record_added(sql: sqlite_utils.Database, by: str, class_ids: Sequence[int]) -> None:
-    """Store that classes were added, and reopen complete images."""
+    """Store the addition of classes in the history, and set complete images back to LABELED."""
     old, new = (dict.fromkeys(class_ids, state) for state in ADDED_STATES)
     _insert_change(sql, str(uuids.uuid4()), "add", by, old, new)
     reopen_complete_images(sql)
@@ -146,7 +146,6 @@ def record_descriptions(
 
 
 def reopen_complete_images(sql: sqlite_utils.Database) -> None:
-    """Set complete images back to LABELED."""
     sql.execute("UPDATE image SET stage = ? WHERE stage = ?", [LABELED, COMPLETE])
 
 
@@ -219,7 +218,7 @@ def _find_undo_target(sql: sqlite_utils.Database, change_id: int | None) -> Clas
 
 
 def _depends_on(later: ClassChange, earlier: ClassChange) -> bool:
-    """Return whether `later` changed the same fields (except position) or archiving."""
+    """Return whether the later change concerns a field (except position) or archiving that the earlier one changed."""
     return any(
         later.after[class_id].keys() & (state.keys() - {"position"} | {"archived"})
         for class_id, state in earlier.after.items()
@@ -314,7 +313,6 @@ def _find_differences(
 
 
 def _find_name_problems(states: dict[int, ClassState]) -> list[str]:
-    """Return names used by two classes that were not merged."""
     holders: dict[str, int] = {}
     problems: list[str] = []
     for class_id, state in states.items():

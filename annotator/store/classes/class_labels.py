@@ -1,7 +1,4 @@
-"""Bulk changes of the labels of a class that is archived, restored or merged.
-
-Results equal the derivation per image.
-"""
+"""Bulk label changes for archived, restored or merged classes, with the same result as deriving each image."""
 
 import json
 import time
@@ -73,7 +70,7 @@ _INSERT_MERGED_SQL = _MERGED_CELLS_SQL.format(
 
 
 def remove_labels(sql: sqlite_utils.Database, class_id: int) -> None:
-    """Remove labels, disagreements, auto-accepted cells and leases of an archived class."""
+    """Remove the labels, disagreements, auto-accepted cells and leases of a class when it is archived."""
     moment = time.time()
     for state in (PRESENT, ABSENT):
         auto_accepted.withdraw(sql, class_id, state, "the class was archived", moment)
@@ -101,7 +98,7 @@ def restore_labels(sql: sqlite_utils.Database, class_id: int) -> None:
 def insert_merged_answers(
     sql: sqlite_utils.Database, from_ids: Sequence[int], into_id: int, same: bool, batch: str, by: str
 ) -> None:
-    """Answer `into_id` from the labels of merged classes."""
+    """Store answers for the class `into_id` that repeat the labels of the classes merged into it."""
     values = {"from": json.dumps(list(from_ids)), "into": into_id, "same": same, "batch": batch, "by": by}
     sql.execute(_INSERT_MERGED_SQL, values | {"at": time.time()})
     answered = sql.execute(
@@ -161,7 +158,7 @@ def update_stages(sql: sqlite_utils.Database) -> None:
 
 
 def find_merged_images(sql: sqlite_utils.Database, archive: ClassArchive, class_ids: Collection[int]) -> set[int]:
-    """Return images with decisions about merged classes that now count for one of these classes."""
+    """Return images with decisions about a merged class that now count for one of `class_ids`."""
     image_ids = set[int]()
     for source, after in archive.find_merged_sources(class_ids):
         rows = sql.execute(

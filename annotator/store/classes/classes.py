@@ -25,7 +25,6 @@ def load_active_classes(db: Database) -> list[Class]:
 
 
 def count_classes(db: Database) -> int:
-    """Count the active classes."""
     return db.value("SELECT count(*) FROM class WHERE archived = 0")
 
 
@@ -35,7 +34,6 @@ def load_archived_classes(db: Database) -> list[Class]:
 
 
 def load_archived_class_ids(db: Database) -> list[int]:
-    """Return the archived class ids."""
     return [row[0] for row in db.tuples("SELECT id FROM class WHERE archived = 1")]
 
 
@@ -113,7 +111,7 @@ def check_usable(new: Sequence[tuple[str, str]]) -> None:
 
 
 def check_not_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
-    """Raise AnnotatorError that lists names of archived classes, except synonyms."""
+    """Raise AnnotatorError that lists the names of archived classes among these. Synonyms of other classes pass."""
     rows = sql.execute(
         "SELECT name FROM class WHERE archived = 1 AND name NOT IN (SELECT name FROM synonym) ORDER BY id"
     ).fetchall()
@@ -124,11 +122,7 @@ def check_not_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None
 
 
 def find_class(db: Database, name: str) -> Class:
-    """Return the class with this name or synonym.
-
-    Raises:
-        AnnotatorError: Unknown name, with suggestions.
-    """
+    """Return the class with this name or synonym, or raise AnnotatorError that suggests similar names."""
     named = load_classes_by_name(db)
     if name in named:
         return named[name]
@@ -211,11 +205,7 @@ def build_lookalike_key(name: str) -> str:
 
 
 def find_key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
-    """Return why classes cannot get these keys.
-
-    Args:
-        wanted: Class id -> letter or digit, or "".
-    """
+    """Return why classes cannot get these keyboard keys (class id -> letter or digit, or "" for none)."""
     problems = [f"there is no class {class_id} in this project" for class_id in wanted if class_id not in names]
     for class_id, key in wanted.items():
         if key and not (len(key) == 1 and key.isalnum()):

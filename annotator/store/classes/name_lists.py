@@ -13,17 +13,13 @@ _SEPARATOR_PATTERN = re.compile(r"(?<!\d)[,;]|[,;](?!\d)|[，、；]")
 
 
 def split_name(name: str) -> list[str]:
-    """Return the unique names in a list, or [name]."""
+    """Split a name at commas and semicolons, and return the unique parts, or [name] if it is not a list."""
     parts = [part.strip() for part in _SEPARATOR_PATTERN.split(name) if part.strip()]
     return list(dict.fromkeys(parts)) if len(parts) > 1 else [name]
 
 
 def find_lists(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list[str]:
-    """Return the unknown names without description that may be lists.
-
-    Args:
-        pairs: (name, description) pairs.
-    """
+    """Return the names in (name, description) pairs that may be lists: with separators and without description."""
     return [name for name, text in pairs if not text and name not in known and split_name(name) != [name]]
 
 
@@ -39,11 +35,11 @@ def split_names(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list
 def resolve_lists(
     pairs: Sequence[tuple[str, str]], known: Container[str], where: str, commas: str | None
 ) -> list[tuple[str, str]]:
-    """Return the pairs with possible lists split or kept, as `commas` selects.
+    """Split names that may be lists, or keep them, as `commas` (SPLIT, KEEP or None) selects.
 
     Args:
         pairs: (name, description) pairs.
-        commas: SPLIT, KEEP or None.
+        where: Place of the names, for the error.
 
     Raises:
         AnnotatorError: Names may be lists, but `commas` is None.

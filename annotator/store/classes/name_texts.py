@@ -29,11 +29,7 @@ MAX_TEXTS_PER_CLASS, MAX_TEMPLATES = 30, 100  # texts of a class, templates of a
 
 @dataclass(frozen=True)
 class Wording:
-    """The inputs of a prediction from names, besides the images.
-
-    Attributes:
-        prompts: Prompts per class, ordered as `class_ids`.
-    """
+    """The input of a prediction from class names: a text-image network, and prompts for each of `class_ids`."""
 
     network: str
     class_ids: tuple[int, ...]
@@ -41,7 +37,7 @@ class Wording:
 
     @cached_property
     def key(self) -> str:
-        """Return a hash of network, classes and prompts."""
+        """Return a hash that identifies the network, classes and prompts."""
         everything = json.dumps([self.network, self.class_ids, self.prompts, BACKGROUND_PROMPTS])
         return hashlib.sha256(everything.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -66,12 +62,12 @@ class NameGuess:
 
 
 def is_on(db: Database) -> bool:
-    """Return whether prediction from names is enabled."""
+    """Return whether labels are predicted from class names in this project."""
     return not db.get_setting(NAMES_OFF_SETTING, False)
 
 
 def set_enabled(db: Database, on: bool) -> None:
-    """Enable or disable prediction from names, and discard the newest one."""
+    """Turn prediction from class names on or off, and discard the newest prediction."""
     if not on and has_source(db):
         remove_source(db, CLASS_NAMES_SOURCE)  # which sets both settings in the transaction of the removal
         return
@@ -81,7 +77,7 @@ def set_enabled(db: Database, on: bool) -> None:
 
 
 def load_texts(db: Database) -> dict[int, tuple[str, ...]]:
-    """Return class id -> texts, for classes with chosen texts."""
+    """Return class id -> prompt texts, for classes whose texts the user has chosen."""
     stored = db.get_setting(TEXTS_SETTING, {})
     if not isinstance(stored, dict):
         return {}
@@ -90,12 +86,12 @@ def load_texts(db: Database) -> dict[int, tuple[str, ...]]:
 
 
 def get_default_texts(class_: Class) -> tuple[str, ...]:
-    """Return the prompt texts of a class for which no user chose texts."""
+    """Return the prompt texts of a class for which the user chose none."""
     return list_names(class_.name, class_.synonyms, class_.description)
 
 
 def load_templates(db: Database) -> tuple[str, ...]:
-    """Return the sentences into which class texts are inserted."""
+    """Return the sentences into which the prompt texts of classes are inserted."""
     return (
         tuple(text for text in _filter_strings(db.get_setting(TEMPLATES_SETTING, [])) if NAME_SLOT in text)
         or PROMPT_TEMPLATES
@@ -103,11 +99,7 @@ def load_templates(db: Database) -> tuple[str, ...]:
 
 
 def set_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
-    """Set class id -> texts (empty for the defaults).
-
-    Raises:
-        AnnotatorError: Lists all invalid texts.
-    """
+    """Set prompt texts (class id -> texts, empty for the defaults), or raise AnnotatorError listing invalid ones."""
     known = {class_.id: class_ for class_ in classes.load_active_classes(db)}
     wrong = [f"there is no class {class_id}" for class_id in changes if class_id not in known]
     cleaned = {class_id: _clean_texts(some) for class_id, some in changes.items() if class_id in known}
@@ -127,11 +119,7 @@ def set_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
 
 
 def set_templates(db: Database, some: Sequence[str]) -> None:
-    """Set the sentences around class texts (empty for the defaults).
-
-    Raises:
-        AnnotatorError: Lists all invalid templates.
-    """
+    """Set the sentences around prompt texts (empty for the defaults), or raise AnnotatorError listing invalid ones."""
     cleaned = _clean_texts(some)
     wrong = [
         f"{text[:60]!r} has no {NAME_SLOT}, where the name of a class goes" for text in cleaned if NAME_SLOT not in text
@@ -145,13 +133,13 @@ def set_templates(db: Database, some: Sequence[str]) -> None:
 
 
 def get_text_network(db: Database) -> str:
-    """Return the network in use if it reads texts, else ""."""
+    """Return the project's network if it compares texts with images, else ""."""
     name = configuration.get_backbone(db)
     return name if reads_text(name) else ""
 
 
 def build_wording(db: Database) -> Wording | None:
-    """Return the inputs of a prediction, or None if impossible."""
+    """Return the network and prompts for a prediction from class names, or None if it is off or impossible."""
     name = get_text_network(db)
     if not name or not is_on(db):
         return None
@@ -177,12 +165,12 @@ def save_guess(db: Database, one: NameGuess) -> None:
 
 
 def has_source(db: Database) -> bool:
-    """Return whether trainings use a prediction from names."""
+    """Return whether trainings use a stored prediction from class names."""
     return any(source.name == CLASS_NAMES_SOURCE for source in load_sources(db))
 
 
 def describe_state(db: Database) -> str:
-    """Describe the state of prediction from names."""
+    """Return a sentence about the state of prediction from class names."""
     name, newest = get_text_network(db), load_newest_guess(db)
     if not is_on(db):
         return "Switched off: nothing is guessed from names."

@@ -21,7 +21,7 @@ from annotator.store.features.project_contents import HASH_BYTES, ProjectContent
 
 
 class PatchScores:
-    """The stored patch scores of one wording, read at once and extended by `add`."""
+    """The stored patch scores of one wording (set of prompts), read at once and extended by `add`."""
 
     def __init__(self, db: Database, wording: str, classes: int):
         """Read the scores of images with unchanged content, and delete unreadable files."""
@@ -66,7 +66,6 @@ class PatchScores:
 
 
 def _read_file(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return image ids, contents and scores of a file, or None if it is invalid."""
     try:
         with np.load(path, allow_pickle=False) as file:
             ids, contents, scores = (np.asarray(file[name]) for name in ("image_ids", "contents", "scores"))
@@ -77,7 +76,7 @@ def _read_file(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def delete_other_wordings(db: Database, wording: str) -> None:
-    """Delete the scores of all other wordings."""
+    """Delete the patch scores of all other wordings (sets of prompts)."""
     folder = db.paths.patch_scores(wording)
     for other in folder.parent.iterdir() if folder.parent.exists() else ():
         if other != folder:

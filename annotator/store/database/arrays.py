@@ -84,10 +84,7 @@ def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None
 
 
 def create_scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
-    """Return an array of zeros in an unnamed mapped file, which the system can page out.
-
-    Falls back to ordinary memory.
-    """
+    """Return an array of zeros in an unnamed mapped file, which the system can page out, or else in memory."""
     size = prod(shape) * np.dtype(dtype).itemsize
     if size >= MIN_SCRATCH_FILE_BYTES and hasattr(os, "posix_fallocate"):
         with suppress(OSError):
@@ -99,11 +96,7 @@ def create_scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.ge
 
 
 def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | None = None) -> np.ndarray:
-    """Map a .npy file into memory, read-only.
-
-    Raises:
-        ValueError: Damaged, or another dtype or dimension.
-    """
+    """Map a .npy file read-only. Raises ValueError if it is damaged or its dtype or dimensions differ."""
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except (EOFError, TypeError, SyntaxError, OverflowError, TokenError, RecursionError, zipfile.BadZipFile) as error:

@@ -49,6 +49,5 @@ class Caches:
             return sum(entry.is_made for entries in self._tables.values() for entry in entries.values())
 
     def clear(self) -> None:
-        """Remove all values."""
         with self._lock:
             self._tables.clear()

@@ -1,7 +1,4 @@
-"""Opening project.db, and the only way to write to it.
-
-Every write is short and locks at once (BEGIN IMMEDIATE).
-"""
+"""Opening project.db, and the only way to write to it. Every write is short and locks at once (BEGIN IMMEDIATE)."""
 
 import atexit
 import json
@@ -47,13 +44,11 @@ def checkpoint_wal() -> None:
 
 
 def get_inserted_id(insert: sqlite3.Cursor) -> int:
-    """Return the id of the row just inserted."""
     assert insert.lastrowid is not None
     return insert.lastrowid
 
 
 def get_newest_decision_id(sql: sqlite_utils.Database) -> int:
-    """Return the newest decision id, or 0."""
     return sql.execute(f"SELECT {NEWEST_DECISION_ID_SQL}").fetchone()[0]
 
 
@@ -63,17 +58,16 @@ class Database:
     def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE_FILE):
         """Open the project in a folder, bringing an older one up to date.
 
-        Where the folder or the file may not be written, the project is opened for reading only (read_only.py), and
-        refused when it is of an older version.
+        Where the folder or the file may not be written, the project is opened read-only (read_only.py), and refused if
+        its version is older.
 
         Args:
-            project: The project folder.
-            create: Make the folder and the file where there is none.
-            file: UNFINISHED_DATABASE_FILE while the project is being made (imports/project_creation.py).
+            create: Create the folder and the file if they are missing.
+            file: UNFINISHED_DATABASE_FILE while the project is being created (imports/project_creation.py).
 
         Raises:
-            UnsupportedVersion: It is from a newer annotator, or from a development version before the first release.
-            AnnotatorError: There is no project there, or the file is not a database.
+            UnsupportedVersion: The project is from a newer annotator, or from before the first release.
+            AnnotatorError: The folder holds no project, or the file is not a database.
         """
         self.paths = Paths(Path(project).resolve(), file)
         if not read_only.database_exists(self.paths) and not create:
@@ -267,12 +261,7 @@ class Database:
         return default if text is None else json.loads(text)
 
     def set_setting(self, key: str, value: Any, right: Right = Right.OWN, *, durable: bool = True) -> None:
-        """Store a project setting as JSON.
-
-        Args:
-            right: Right that the acting member needs.
-            durable: As in `writing`.
-        """
+        """Store a project setting as JSON. `right` is required of the acting member, `durable` waits for the disk."""
         with self.writing(durable=durable, right=right) as sql:
             sql.execute(
                 "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

@@ -49,11 +49,7 @@ def copy_database(source: Path, target: Path, progress: ProgressCallback | None 
 
 
 def query_copy(database: Path, queries: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of queries to a temporary copy of a database of any version, by query name.
-
-    Raises:
-        AnnotatorError: The file is damaged.
-    """
+    """Return rows by query name, from a copy of a database of any version. Raises AnnotatorError if it is damaged."""
     with tempfile.TemporaryDirectory() as place:
         for name in (database.name, f"{database.name}-wal"):
             if database.with_name(name).exists():
@@ -98,11 +94,7 @@ def check_free_space(folder: Path, size: int, purpose: str) -> None:
 
 
 def keep_copy(database: Path, reason: str, progress: ProgressCallback | None = None) -> Path:
-    """Write a copy to `copies/` before a change, and return its path.
-
-    Raises:
-        DiskFull: Nothing is written.
-    """
+    """Write a copy to `copies/` before a change and return its path, or raise DiskFull and write nothing."""
     log = database.with_name(f"{database.name}-wal")
     size = database.stat().st_size + (log.stat().st_size if log.exists() else 0)
     check_free_space(database.parent, size, f"A copy of {database.name} before the {reason}")

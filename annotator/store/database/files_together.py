@@ -1,7 +1,6 @@
 """Atomic replacement of several files of one folder.
 
-A note file lists the synced temporary files, so that `finish_renaming` can complete the renames of a killed
-process.
+A note file lists the synced temporary files, so that `finish_renaming` can complete renames after a kill.
 """
 
 import glob
@@ -22,17 +21,12 @@ MAX_NOTE_BYTES = 1 << 20  # bytes of a note
 
 
 class FileGroup:
-    """A collector of the files written by one `replace_files_together` block.
-
-    Attributes:
-        parts: Final path -> temporary path.
-    """
+    """A collector of the files of one `replace_files_together` block (`parts`: final path -> temporary path)."""
 
     def __init__(self) -> None:
         self.parts: dict[Path, Path] = {}
 
     def add_file(self, final: Path) -> Path:
-        """Return the temporary path for the file `final`."""
         return self.parts.setdefault(final, build_temporary_path(final))
 
 

@@ -159,10 +159,7 @@ def _find_condition(
 
 
 def read_log_tail(db: Database, max_bytes: int) -> bytes:
-    """Return the last `max_bytes` of the worker's log, or b"".
-
-    Symlinks are refused.
-    """
+    """Return the last `max_bytes` of the worker's log, or b"". Symlinks are refused."""
     path = db.paths.worker_log
     try:
         if path.is_symlink():

@@ -15,11 +15,7 @@ _NEXT_ASKED_AT_SQL = "max(?, (SELECT coalesce(max(asked_at), 0) + 0.001 FROM job
 
 @dataclass(frozen=True)
 class Job:
-    """A request to the worker.
-
-    Attributes:
-        kind: "train" or "heatmap".
-    """
+    """A request to the worker, of kind "train" or "heatmap"."""
 
     id: int
     kind: str
@@ -29,7 +25,6 @@ class Job:
 
 
 def request_training(db: Database) -> None:
-    """Request a training."""
     with db.writing(right=Right.REVIEW) as sql:
         sql.execute(f"INSERT INTO job (kind, asked_at) VALUES ('train', {_NEXT_ASKED_AT_SQL})", [time.time()])
 
@@ -51,7 +46,7 @@ def is_training_requested(db: Database) -> bool:
 
 
 def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
-    """Claim up to `limit` waiting jobs of one kind, newest request first."""
+    """Reserve up to `limit` waiting jobs of one kind for this worker, newest request first."""
     if not db.value("SELECT 1 FROM job WHERE kind = ? AND state = 'waiting'", [kind]):
         return []
     with db.writing() as sql:
@@ -69,13 +64,12 @@ def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
 
 
 def finish(db: Database, job: Job) -> None:
-    """Delete a finished job."""
     with db.writing() as sql:
         sql.execute("DELETE FROM job WHERE id = ?", [job.id])
 
 
 def release(db: Database, jobs: Sequence[Job]) -> None:
-    """Return claimed jobs to the queue without counting the attempt."""
+    """Return reserved jobs to the queue without counting the attempt."""
     with db.writing() as sql:
         sql.conn.executemany(
             "UPDATE job SET state = 'waiting', attempts = attempts - 1 WHERE id = ?", [(job.id,) for job in jobs]

@@ -54,11 +54,9 @@ class ProcessClaim(Generic[State]):
         return mine
 
     def report(self, db: Database, state: State) -> None:
-        """Store this process's heartbeat."""
         db.set_setting(self._setting, asdict(state), durable=False)
 
     def release(self, db: Database) -> None:
-        """End this process's claim, if any."""
         with db.writing():
             state = self._read_state(db)
             mine = os.getpid(), socket.gethostname(), get_process_name()

@@ -19,12 +19,12 @@ _open_projects: dict[
 
 
 def remember(project: Path, database: Path) -> None:
-    """Record the file identity of an opened project's database, which `check` compares."""
+    """Record which database file this process opened (device and inode), so that `check` detects a replacement."""
     _open_projects[project] = database, _read_file_identity(database)
 
 
 def forget(project: Path) -> None:
-    """Remove the recorded identity."""
+    """Remove the file identity that `remember` recorded."""
     _open_projects.pop(project, None)
 
 

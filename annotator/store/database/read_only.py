@@ -45,11 +45,7 @@ def build_write_error(paths: Paths) -> AnnotatorError:
 
 
 def connect(paths: Paths) -> sqlite3.Connection:
-    """Open a read-only connection.
-
-    Raises:
-        AnnotatorError: Unreadable changes in a write-ahead log.
-    """
+    """Open a read-only connection, or raise AnnotatorError if a write-ahead log holds changes it cannot read."""
     log = paths.database.with_name(f"{paths.database.name}-wal")
     if not log.exists():
         return _open_connection(paths.database, "immutable=1")

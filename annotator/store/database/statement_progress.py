@@ -13,11 +13,7 @@ INSTRUCTIONS_PER_CALL = 500_000  # of SQLite between two calls: a few hundredths
 
 @contextmanager
 def watch_statements(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[None]:
-    """Call `beat` regularly while SQL statements of the block run, to report progress or cancel.
-
-    Args:
-        beat: Its exceptions end the statement and the block.
-    """
+    """Call `beat` regularly while SQL statements of the block run. Its exceptions end the statement and the block."""
     raised: list[BaseException] = []
 
     def check_statement() -> int:

@@ -48,7 +48,6 @@ def sync_tree(folder: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Sync the content of a file."""
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)

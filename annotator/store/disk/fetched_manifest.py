@@ -1,7 +1,7 @@
-"""A manifest of files fetched from an archive or remote source, so that fetching can resume.
+"""The manifest of files fetched from an archive or remote source, so that fetching can resume.
 
-A new version of a file is stored under another name ("aside") until the import runs, because the old one may
-be a project image.
+A new version of a file is stored under another name ("aside") until the import runs, because the old one may be a
+project image.
 """
 
 import os
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
 
 class Manifest:
-    """A reader and writer of one folder's manifest, for one thread.
+    """The stored list of the files of one source folder (manifest), for use by one thread.
 
     A pass is one listing of the source.
     """
@@ -79,26 +79,23 @@ class Manifest:
         self._folders: dict[str, str] = {}  # as a source names them -> as they are called here
 
     def get_fact(self, name: str) -> str:
-        """Return a stored fact about the source, or ""."""
+        """Return a stored property of the archive or remote source, or "" if missing."""
         row = self._sql.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
         return row[0] if row else ""
 
     def set_fact(self, name: str, value: str) -> None:
-        """Store a fact about the source."""
         self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
 
     def begin_pass(self) -> None:
-        """Start a new pass over the source, in which no entry has been seen."""
+        """Start a new listing of the source's files, in which no entry has been seen."""
         self._pass += 1
         self.set_fact("pass", str(self._pass))
 
     def get_entry(self, key: str) -> Entry | None:
-        """Return the entry with this key, or None."""
         row = self._sql.execute("SELECT key, path, bytes, stamp, state FROM entry WHERE key = ?", [key]).fetchone()
         return Entry(*row) if row else None
 
     def is_seen(self, key: str) -> bool:
-        """Return whether this pass has seen the key."""
         row = self._sql.execute("SELECT pass FROM entry WHERE key = ?", [key]).fetchone()
         return bool(row) and row[0] == self._pass
 
@@ -148,7 +145,6 @@ class Manifest:
             self.commit()
 
     def commit(self) -> None:
-        """Commit the entries of `save_entry`."""
         if self._waiting:
             self._sql.execute("COMMIT")
             self._waiting = 0

@@ -1,7 +1,4 @@
-"""Opening untrusted paths on disks that may hang.
-
-Only regular files are opened, without blocking. A clock per thread lets callers give up.
-"""
+"""Opening untrusted paths on disks that may hang: only regular files, and a clock per thread allows to give up."""
 
 import contextlib
 import errno

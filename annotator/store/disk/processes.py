@@ -36,7 +36,6 @@ def process_exists(pid: int | None) -> bool:
 
 
 def get_process_name() -> str:
-    """Return the unique name of this process."""
     return f"{_get_machine_id()}-{os.getpid():x}-{_read_start_time(os.getpid()):x}"
 
 
@@ -73,11 +72,7 @@ class Claim:
 
 
 def has_claimant_ended(claim: Claim, silent_seconds: float) -> bool:
-    """Return whether the process that holds a claim has ended.
-
-    Args:
-        silent_seconds: Heartbeat age at which a remote process counts as ended.
-    """
+    """Return whether a process with a claim has ended (a remote one: no heartbeat for `silent_seconds`)."""
     gone = has_process_ended(claim.process)
     if gone is not None:
         return gone
@@ -126,7 +121,6 @@ def _get_machine_id() -> str:
 
 
 def _read_start_time(pid: int) -> int:
-    """Return the start of a process in ticks since boot, 0 if unknown."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):

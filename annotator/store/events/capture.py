@@ -64,7 +64,6 @@ def get_change_key(db: Database) -> tuple[int, ...]:
 
 
 def load_captures(sql: sqlite_utils.Database) -> Captures:
-    """Return the capture data of all images."""
     # rtrim removes from the end all letters of the name but slashes: what is left is the folder.
     rows = sql.execute(
         """SELECT id, captured_at, folder_key, rtrim(name, replace(name, '/', '')), name FROM image
@@ -113,10 +112,7 @@ def _choose_time(fact: str | None, in_file: float | None, name: str) -> float:
 
 
 def parse_seconds(text: str) -> float | None:
-    """Return the Unix seconds of an ISO 8601 time, or of the first date and time in a text.
-
-    UTC if no zone is given.
-    """
+    """Parse an ISO 8601 time, or the first date and time in a text, to Unix seconds (UTC if it has no zone)."""
     if text[4:5] == "-" and len(text) > DATE_CHARACTERS:
         with suppress(ValueError):
             return _to_unix_seconds(datetime.fromisoformat(text))

@@ -13,22 +13,18 @@ EVENT_SOURCE = "event"
 
 @dataclass(frozen=True)
 class EventAnswer(Decision):
-    """An answer that repeats an answer to another image of the event.
-
-    Attributes:
-        front_id: Image of the original answer.
-    """
+    """An answer that repeats the answer to the image `front_id` for another image of its event."""
 
     front_id: int = 0
 
 
 @dataclass(frozen=True)
 class EventBatch(Batch):
-    """A batch that also answers other images of its events.
+    """A batch of answers that also answers other images of the same events.
 
     Attributes:
-        copies: (image id, class id, state, front image id), skipped if already answered.
-        away: Images omitted because others are assigned.
+        copies: (image id, class id, state, front image id), skipped where already answered.
+        away: Images omitted because they are assigned to other annotators.
     """
 
     copies: Sequence[tuple[int, int, int, int]] = ()
@@ -64,7 +60,7 @@ def extract_copies(decisions: Sequence[Decision]) -> list[tuple[int, int, int, i
 
 
 def find_problem(decision: Decision) -> str | None:
-    """Return why a decision is invalid: only "event" decisions name a front image, and all do. Else None."""
+    """Return why a decision is invalid, or None. Exactly those with source "event" must name a front image."""
     if decision.action != "label" or (decision.source == EVENT_SOURCE) == isinstance(decision, EventAnswer):
         return None
     return f"only an answer of the source {EVENT_SOURCE!r} names an image in front, and each of them does"
@@ -93,5 +89,4 @@ def find_original(sql: sqlite_utils.Database, answer: EventAnswer) -> int | None
 
 
 def record_original(sql: sqlite_utils.Database, decision_id: int, from_id: int) -> None:
-    """Store which decision this one repeats."""
     sql.execute("INSERT INTO event_answer (decision_id, from_id) VALUES (?, ?)", [decision_id, from_id])

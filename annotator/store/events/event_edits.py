@@ -57,17 +57,15 @@ def get_newest_id(sql: sqlite_utils.Database) -> int:
 
 
 def append(sql: sqlite_utils.Database, change: EventChange, by: str, uuid: str | None) -> None:
-    """Store a change, unless its uuid is already stored."""
+    """Store a change of events, unless its uuid is already stored."""
     _insert_edit(sql, asdict(change), by, uuid)
 
 
 def append_undo(sql: sqlite_utils.Database, edit: EventEdit, by: str, uuid: str | None) -> None:
-    """Store that an edit is undone."""
     _insert_edit(sql, {"action": UNDO, "undoes": edit.id}, by, uuid)
 
 
 def get_gap(edits: Sequence[EventEdit]) -> float:
-    """Return the gap in seconds that separates events."""
     gaps = [edit.change.seconds for edit in edits if edit.change.action == GAP]
     return DEFAULT_GAP if not gaps or gaps[-1] is None else gaps[-1]
 
@@ -79,7 +77,6 @@ def get_shifts(edits: Sequence[EventEdit]) -> tuple[tuple[str, float], ...]:
 
 
 def is_stored(sql: sqlite_utils.Database, uuid: str | None) -> bool:
-    """Return whether the uuid is stored."""
     return bool(uuid and sql.execute("SELECT 1 FROM event_edit WHERE uuid = ?", [uuid]).fetchone())
 
 

@@ -13,11 +13,7 @@ MAX_DOUBTFUL_RATIO = 4.0
 
 @dataclass(frozen=True)
 class GapBar:
-    """A bar of the gap histogram.
-
-    Attributes:
-        above, up_to: Limits in seconds. The last bar has none (None).
-    """
+    """A bar of the histogram of gaps between images. Limits are in seconds, and `up_to` of the last bar is None."""
 
     above: float
     up_to: float | None
@@ -43,7 +39,6 @@ class EventSummary:
 
 
 def summarize_events(events: Events) -> EventSummary:
-    """Return statistics of all events."""
     begins = np.flatnonzero(events.starts)
     sizes, counts = np.unique(np.diff(begins, append=len(events.starts)), return_counts=True)
     gaps = events.arrangement.gaps
@@ -76,7 +71,7 @@ class NeighborPair:
 def find_doubtful_pairs(events: Events, limit: int) -> list[NeighborPair]:
     """Return unedited neighboring images that may be grouped wrongly, most doubtful first.
 
-    Their gaps are within MAX_DOUBTFUL_RATIO of the event gap.
+    Only gaps within a factor MAX_DOUBTFUL_RATIO of the event gap are doubtful.
     """
     gaps = events.arrangement.gaps
     finite = np.flatnonzero(np.isfinite(gaps))

@@ -83,7 +83,7 @@ def arrange_images(times: np.ndarray, places: np.ndarray, sequences: np.ndarray)
 
 
 def _number_clocks(times: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return (N,) int64 numbers that grow at clock resets of a place, N without a time."""
+    """Number the clocks of each place, (N,) int64: it grows when a clock was reset. N if the time is unknown."""
     clocks = np.full(len(times), len(times))
     known = np.flatnonzero(~np.isnan(times))
     by_place = known[np.argsort(places[known], kind="stable")]
@@ -122,11 +122,7 @@ def _is_merge_valid(arrangement: Arrangement, low: int, high: int, seconds: floa
 def number_events_and_frames(
     arrangement: Arrangement, starts: np.ndarray, image_ids: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return each row's event (smallest image id) and index in it from 0, (N,) int64.
-
-    Args:
-        starts: (N,) bool, in arrangement order.
-    """
+    """Return each row's event (smallest image id) and index in it from 0, (N,) int64 each (`starts`: (N,) bool)."""
     begins = np.flatnonzero(starts)
     events, frames = np.zeros(len(image_ids), np.int64), np.zeros(len(image_ids), np.int64)
     if len(begins):

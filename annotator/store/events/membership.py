@@ -1,4 +1,4 @@
-"""The stored event of each image, for keeping events together."""
+"""The stored event of each image, so that random splits of the data do not divide events."""
 
 import numpy as np
 
@@ -16,10 +16,7 @@ def get_change_key(db: Database) -> tuple[int, ...] | None:
 
 
 def load_event_ids(db: Database, image_ids: np.ndarray) -> np.ndarray | None:
-    """Return the event of each image, (N,) int64, or None if events are unused.
-
-    An image without a stored event is its own.
-    """
+    """Return the event of each image (its own if none is stored), (N,) int64, or None if events are unused."""
     found = get_change_key(db)
     if found is None:
         return None

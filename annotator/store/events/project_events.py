@@ -48,7 +48,6 @@ class Events:
 
     @property
     def gap(self) -> float:
-        """Return the gap in seconds that separates events."""
         return event_edits.get_gap(self.edits)
 
     def find_position(self, image_id: int) -> int:
@@ -59,11 +58,10 @@ class Events:
         return int(self.arrangement.positions[row])
 
     def find_start(self, position: int) -> int:
-        """Return the start of the event at a position."""
+        """Return the position of the first image of the event that contains this position."""
         return int(np.flatnonzero(self.starts[: position + 1])[-1])
 
     def get_image_at(self, position: int) -> int:
-        """Return the image id at a position."""
         return int(self.captures.image_ids[self.arrangement.order[position]])
 
     def get_time_at(self, position: int) -> float | None:
@@ -86,7 +84,6 @@ def preview_gap(db: Database, gap: float) -> Events:
 
 
 def find_and_save(db: Database) -> Events:
-    """Derive, store and return the current events."""
     derive_current(db)  # keeps what is read of the images in memory, before the lock
     with db.writing() as sql:
         return _store_events(db, sql, None)
@@ -155,11 +152,7 @@ def split_event(db: Database, image_id: int, by: str, uuid: str | None = None) -
 
 
 def merge(db: Database, image_id: int, by: str, uuid: str | None = None) -> Events:
-    """Merge this image's event with the previous one of its place.
-
-    Raises:
-        AnnotatorError: There is none.
-    """
+    """Merge this image's event with the previous one of its place, or raise AnnotatorError if there is none."""
 
     def change(found: Events) -> EventChange:
         start = found.find_start(found.find_position(image_id))
@@ -203,7 +196,7 @@ def shift_clock(db: Database, folder: str, seconds: float, by: str, uuid: str | 
 
 
 def undo(db: Database, by: str, uuid: str | None = None) -> EventEdit | None:
-    """Undo and return the newest active change, or None if this uuid is stored."""
+    """Undo and return the newest active change of events, or None if this uuid is stored."""
     undone: list[EventEdit] = []
 
     def append(sql: sqlite_utils.Database, found: Events) -> None:
@@ -285,7 +278,7 @@ def _find_boundaries(captures: Captures, made: Sequence[EventEdit]) -> list[Boun
 
 
 def _store_events(db: Database, sql: sqlite_utils.Database, stored: Events | None) -> Events:
-    """Derive events and update changed rows of `image_event`, whose old rows are `stored` or read if None."""
+    """Derive events and update the changed rows of `image_event` (`stored`: its present rows, None reads them)."""
     now = _derive_events(db, sql, event_edits.load_active(sql))
     image_ids = now.captures.image_ids
     rows = np.stack([image_ids, now.events, now.frames], 1)

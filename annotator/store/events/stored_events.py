@@ -28,7 +28,6 @@ class StoredEvent:
 
 
 def format_event_name(event_id: int) -> str:
-    """Return the name of an event in exports."""
     return f"event-{event_id}"
 
 

@@ -1,4 +1,1 @@
-"""Image features in shard files, written by any process for training and scoring.
-
-A shard file is complete or does not exist.
-"""
+"""Image features in shard files, which any process writes completely or not at all, for training and scoring."""

@@ -32,19 +32,19 @@ class FeatureCache:
 
     Attributes:
         image_ids: (N,) int64, in row order. Rows keep their places when images are added.
-        features: Rows (N, D) float16.
-        regions: Rows (N, R, D) float16, for images without codes.
-        codes: Rows (N, R, K) int8, for images without regions.
-        lengths: Rows (N, R) float16, the lengths of the codes.
+        features: (N, D) float16, one vector per image, read on demand.
+        regions: (N, R, D) float16, one vector per image region, for images without codes.
+        codes: (N, R, K) int8 compressed regions: coordinates in `basis`, for images without regions.
+        lengths: (N, R) float16 distances of the coded regions from the center of `basis`.
         basis: The basis of the codes, or None before one is published.
         left_out: One sentence per omitted shard or group of images.
 
     `refresh` replaces these objects, so old ones keep the images of their time.
 
-    An image in two shards is taken from the first: codes before regions, then by name. It omits shards coded in
-    another basis (their images must be embedded again), images with features that are not finite, and rows
-    whose image content differs from the project's (project_contents.py). Rows with unknown image ids count once
-    the project has such an image. Omitted files are kept.
+    An image in two shards is taken from the first: codes before regions, then by name. The cache omits shards coded in
+    another basis (their images must be embedded again), images with features that are not finite, and rows whose image
+    content differs from the project's (project_contents.py). Rows with unknown image ids count once the project has
+    such an image. Omitted files are kept.
     """
 
     def __init__(self, folder: Path, contents: ImageContents):
@@ -68,10 +68,10 @@ class FeatureCache:
     def refresh(self, own: Path | None = None) -> None:
         """Read new shards, and drop deleted ones.
 
-        Damaged shards are deleted, those of unusual feature size ignored.
+        Damaged shards are deleted. Shards with another feature size than most are ignored.
 
         Args:
-            own: Shard just written here. Older shards of another feature size are deleted.
+            own: Shard just written by this process. Older shards of another feature size are deleted.
         """
         paths = list_shards(self.folder)  # before the basis, which is there before the first shard that names it
         gone = {part.path for part in self._parts} - set(paths)
@@ -120,7 +120,7 @@ class FeatureCache:
         return self.image_ids[start : start + len(part)], contents, features, regions
 
     def replace(self, part: ShardPart, path: Path) -> None:
-        """Let a part read from another shard of the same images, and delete the old file if unused."""
+        """Let a part read from another shard with the same images, and delete its old file if no part uses it."""
         shard = read_shard(path)
         if len(shard.rows) != len(part):
             raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
@@ -131,7 +131,7 @@ class FeatureCache:
             old.unlink(missing_ok=True)
 
     def delete_unused_regions(self) -> None:
-        """Delete leftover region shards once all images have codes."""
+        """Delete remaining shards of region features once all images have codes."""
         if not self.list_uncoded_parts():
             for path in self._unused:
                 path.unlink(missing_ok=True)
@@ -153,14 +153,13 @@ class FeatureCache:
         return False
 
     def _requeue_waiting_shards(self) -> None:
-        """Mark shards as unread if image ids in them that were unknown now exist."""
+        """Mark shards as unread if they hold images that the project did not have before but has now."""
         newest = self.contents.get_newest_id() if self._waiting else 0
         for path in [path for path, lowest in self._waiting.items() if lowest <= newest]:
             self._seen.discard(path.name)
             del self._waiting[path]
 
     def _filter_by_content(self, shards: list[Shard]) -> list[Shard]:
-        """Return the shards with only the rows that match their images' content."""
         usable: list[Shard] = []
         checked = compare_contents([(shard.image_ids, shard.contents) for shard in shards], self.contents)
         for shard, found in zip(shards, checked, strict=True):
@@ -243,7 +242,6 @@ class FeatureCache:
 
 
 def open_features(db: Database, backbone: str) -> FeatureCache:
-    """Return the stored features of a backbone."""
     cache = FeatureCache(db.paths.features(backbone), ProjectContents(db))
     cache.refresh()
     return cache
@@ -251,11 +249,7 @@ def open_features(db: Database, backbone: str) -> FeatureCache:
 
 @dataclass(frozen=True, eq=False)
 class _ShardFacts:
-    """The data of one shard needed for counting.
-
-    Attributes:
-        basis: Basis name, or None for regions.
-    """
+    """The data of one shard that counting needs. `basis` is the name of its basis, or None if it holds regions."""
 
     image_ids: np.ndarray
     basis: str | None
@@ -285,7 +279,6 @@ def _get_known_facts(folder: Path, caches: Caches, contents: ImageContents) -> d
 
 
 def _read_shard_facts(shards: list[Path], contents: ImageContents) -> dict[Path, _ShardFacts]:
-    """Return the `_ShardFacts` of all readable shards."""
     read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
     bases: dict[Path, str | None] = {}
     for path in shards:

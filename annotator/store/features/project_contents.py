@@ -37,21 +37,18 @@ class ImageContents(Protocol):
 
 
 class ProjectContents:
-    """Image contents read from the project's database."""
+    """A reader of image ids and content hashes from the project's database (an `ImageContents`)."""
 
     def __init__(self, db: Database):
         self._db = db
 
     def get_newest_id(self) -> int:
-        """Return the highest image id, or 0."""
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
 
     def count_changes(self) -> int:
-        """Return a counter of content changes of existing images."""
         return self._db.get_setting(CHANGES_SETTING, 0)
 
     def load_hashes(self, image_ids: np.ndarray) -> np.ndarray:
-        """Return sha256 prefixes (n, HASH_BYTES) uint8."""
         wanted, places = np.unique(np.asarray(image_ids, np.int64), return_inverse=True)
         found = np.zeros((len(wanted), HASH_BYTES), np.uint8)
         for start in range(0, len(wanted), IDS_PER_QUERY):
@@ -128,7 +125,7 @@ def compare_contents(shards: Sequence[tuple[np.ndarray, np.ndarray]], project: I
 
 
 def _compute_prefix(digest: str) -> bytes:
-    """Return the first HASH_BYTES of a hex sha256, or of the text's own sha256."""
+    """Return the first HASH_BYTES of a hexadecimal sha256, or of the sha256 of any other text."""
     content = _parse_hex(digest[:HASH_DIGITS]) if " " not in digest else b""
     return (
         content
@@ -138,7 +135,6 @@ def _compute_prefix(digest: str) -> bytes:
 
 
 def _parse_hex(digits: str) -> bytes:
-    """Return the bytes of hexadecimal digits, or b"" if invalid."""
     try:
         return bytes.fromhex(digits)
     except ValueError:

@@ -14,11 +14,7 @@ from annotator.store.features.shards import ArrayLocation
 
 
 class ShardPart:
-    """A reader of some rows of one shard file, in file order.
-
-    Args:
-        kept: (n,) int64, ascending row numbers.
-    """
+    """A reader of some rows of one shard file: those with the ascending row numbers `kept`, (n,) int64."""
 
     def __init__(self, path: Path, arrays: dict[str, ArrayLocation], kept: np.ndarray):
         self._place = (path, arrays, kept)
@@ -28,15 +24,12 @@ class ShardPart:
 
     @property
     def path(self) -> Path:
-        """Return the file path."""
         return self._place[0]
 
     def has_array(self, name: str) -> bool:
-        """Return whether the file holds this array."""
         return name in self._place[1]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an array's row."""
         return self._place[1][name].shape[1:]
 
     def move(self, path: Path, arrays: dict[str, ArrayLocation], kept: np.ndarray) -> None:
@@ -44,7 +37,7 @@ class ShardPart:
         self._place = (path, arrays, kept)  # one step: other threads may be reading
 
     def get_slice(self, start: int, stop: int) -> "ShardPart":
-        """Return the rows `start` to `stop` with an absolute path, for other processes."""
+        """Return a reader of the rows `start` to `stop`, with an absolute path for other processes."""
         path, arrays, kept = self._place
         return ShardPart(path.absolute(), arrays, kept[start:stop])
 
@@ -70,7 +63,6 @@ class ShardedRows:
     """
 
     def __init__(self, name: str, parts: Sequence[ShardPart], shape: tuple[int, ...], dtype: type):
-        """Create an array of these parts."""
         self._name, self._parts = name, tuple(parts)
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         self.shape = (int(self._starts[-1]), *shape)
@@ -78,7 +70,6 @@ class ShardedRows:
 
     @property
     def ndim(self) -> int:
-        """Return the number of dimensions."""
         return len(self.shape)
 
     def __len__(self) -> int:
@@ -102,7 +93,7 @@ class ShardedRows:
         return found[0] if alone else found
 
     def get_slice(self, start: int, stop: int) -> "ShardedRows":
-        """Return rows without reading them, for another process."""
+        """Return the rows `start` to `stop` as a lazy array that can be sent to another process."""
         cut: list[ShardPart] = []
         for begin, part in zip(self._starts.tolist(), self._parts, strict=False):
             some = part.get_slice(max(start - begin, 0), max(stop - begin, 0))
@@ -110,12 +101,11 @@ class ShardedRows:
         return ShardedRows(self._name, cut, self.shape[1:], self.dtype.type)
 
     def get_shard_index(self) -> tuple[list[str], np.ndarray]:
-        """Return the file names, and each row's index in them, (N,) int32."""
+        """Return the file names, and per row the index of its file in them, (N,) int32."""
         numbers = np.arange(len(self._parts), dtype=np.int32)
         return [part.path.name for part in self._parts], np.repeat(numbers, np.diff(self._starts))
 
     def list_files(self) -> list[Path]:
-        """Return the absolute paths of all files."""
         return [part.path.absolute() for part in self._parts]
 
     def _to_row_numbers(self, rows: int | slice | np.ndarray | list[int]) -> tuple[np.ndarray, bool]:
@@ -146,7 +136,6 @@ class ShardedRows:
 
 
 def _read_file_rows(path: Path, array: ArrayLocation, rows: np.ndarray, into: np.ndarray) -> None:
-    """Read ascending rows (m,) of a file's array, merging adjacent ones."""
     begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
     ends = np.append(begins[1:], len(rows))
     with path.open("rb", buffering=0) as file:

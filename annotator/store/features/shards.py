@@ -71,7 +71,6 @@ class ArrayLocation:
 
     @property
     def row_bytes(self) -> int:
-        """Return the bytes per row."""
         return prod(self.shape[1:]) * self.dtype.itemsize
 
 
@@ -221,7 +220,6 @@ def read_ids(path: Path, arrays: dict[str, ArrayLocation]) -> tuple[np.ndarray, 
 
 
 def _find_shape_problem(shapes: dict[str, tuple[int, ...]]) -> str:
-    """Return why these are not valid shard shapes, or ""."""
     ids, features = shapes["image_ids"], shapes["features"]
     if shapes["contents"] != (*ids, HASH_BYTES):
         return f"Image ids {ids} and contents {shapes['contents']} must be (n,) and (n, {HASH_BYTES})."

@@ -1,7 +1,4 @@
-"""The coding basis of region features, one file per backbone.
-
-The first one published stays, because codes need it.
-"""
+"""The coding basis of region features, one file per backbone. The first one published stays, because codes need it."""
 
 import hashlib
 import os
@@ -57,7 +54,6 @@ def read_basis(folder: Path) -> StoredBasis | None:
 
 
 def read_basis_name(folder: Path) -> str | None:
-    """Return the name of a folder's basis, or None."""
     try:
         file: Any = safe_open(folder / BASIS_FILE, framework="numpy")  # not typed
         with file as opened:
@@ -68,7 +64,6 @@ def read_basis_name(folder: Path) -> str | None:
 
 
 def delete_basis(folder: Path) -> None:
-    """Delete the basis of a folder."""
     (folder / BASIS_FILE).unlink(missing_ok=True)
 
 

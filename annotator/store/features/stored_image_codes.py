@@ -1,4 +1,4 @@
-"""Stored int8 codes of whole images, with which a worker updates a run from new decisions.
+"""Stored int8 codes of whole images, from which a worker updates the current run after new decisions.
 
     image-codes/<sha256>.npy         (N, K) int8
     image-codes/index.safetensors    the basis, the images, their shards and the .npy name
@@ -31,7 +31,7 @@ HASH_CHUNK_BYTES = 1 << 24  # bytes at once
 
 @dataclass(frozen=True, eq=False)
 class StoredCodes:
-    """The stored codes of whole images, and the data from which they were computed.
+    """The stored codes (int8 compressed features) of whole images, and the data from which they were computed.
 
     Attributes:
         image_ids: (N,) int64.

@@ -18,7 +18,7 @@ MAX_DISTINCT_TEXTS = 65_535  # different values that are kept; more texts are na
 
 @dataclass(frozen=True, eq=False)
 class AttributeColumn:
-    """The values of one field.
+    """An imported field as an in-memory column.
 
     Attributes:
         choices: Values as texts, empty above MAX_DISTINCT_TEXTS.
@@ -35,7 +35,7 @@ def get_change_key(db: Database, columns: ImageColumns) -> tuple[int, ...]:
 
 
 def load_column(db: Database, columns: ImageColumns, name: str) -> AttributeColumn:
-    """Return the cached values of a field."""
+    """Return an imported field as a column, cached between calls."""
     return db.caches.get(
         "attribute columns",
         (name, *get_change_key(db, columns)),

@@ -1,7 +1,4 @@
-"""Capture places and times as in-memory columns.
-
-Imported fields take precedence over folders and file times.
-"""
+"""Capture places and times as in-memory columns. Imported fields take precedence over folders and file times."""
 
 from array import array
 
@@ -19,7 +16,6 @@ DAY_SECONDS = 86_400
 
 
 def load_places(db: Database, columns: ImageColumns) -> CategoryColumn:
-    """Return the place of each image, if any."""
     names = _find_imported_names(db, PLACE_FACTS)
     return db.caches.get("places", _get_change_key(db, columns, names), lambda: _read_places(db, columns, names), 1)
 

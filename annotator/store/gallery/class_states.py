@@ -9,7 +9,7 @@ _STATE_CODES = {OPEN: 0, PRESENT: 1, ABSENT: 2, UNSURE: 3}
 
 
 class ClassStates:
-    """The image states in two bit planes."""
+    """The labels of one class on all images, stored as two bits per image."""
 
     def __init__(self, count: int):
         self._count = 0
@@ -17,13 +17,12 @@ class ClassStates:
         self.grow(count)
 
     def grow(self, count: int) -> None:
-        """Extend to `count` images."""
         self._count = count
         missing = -(-count // 8) - self._planes.shape[1]
         self._planes = np.pad(self._planes, [(0, 0), (0, max(0, missing))])
 
     def get_mask(self, state: int) -> np.ndarray:
-        """Return which images have this state or OPEN, (N,) bool."""
+        """Return the images whose label has this state (OPEN: without a label), (N,) bool."""
         code = _STATE_CODES[state]
         low, high = (plane if code >> bit & 1 else ~plane for bit, plane in enumerate(self._planes))
         return np.unpackbits(low & high, count=self._count).view(bool)
@@ -45,13 +44,13 @@ class ClassStates:
                     plane[row >> 3] |= 128 >> (row & 7)
 
     def clear(self, where: tuple[np.ndarray, np.ndarray]) -> None:
-        """Remove the labels of the images that `locate_bits` returned."""
+        """Remove the labels of images, given by `locate_bits`."""
         places, others = where
         self._planes[:, places] &= others
 
 
 def locate_bits(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes (n,) that hold these rows, and (n,) uint8 masks of the other bits."""
+    """Return (indices (n,) of the bytes that hold these rows, (n,) uint8 masks that keep all other bits)."""
     places, number = np.unique(rows >> 3, return_inverse=True)
     bits = np.zeros(len(places), np.uint8)
     np.bitwise_or.at(bits, number, (128 >> (rows & 7)).astype(np.uint8))

@@ -57,7 +57,6 @@ NOTHING_READ = ColumnsStamp(0, -1, 0, 0, 0, 0)
 
 
 def load_stamp(db: Database) -> ColumnsStamp:
-    """Return the current stamp of the project."""
     return ColumnsStamp(
         *db.tuples(
             f"""SELECT {NEWEST_DECISION_ID_SQL}, (SELECT changes FROM class_version),
@@ -68,7 +67,7 @@ def load_stamp(db: Database) -> ColumnsStamp:
 
 
 class ImageColumns:
-    """The columns, with one row per image.
+    """The in-memory columns of image data, one row per image.
 
     Attributes:
         image_ids: (N,) int64, ascending.
@@ -76,7 +75,7 @@ class ImageColumns:
         complete: (N,) bool, every class is answered.
         positives: (N,) int16, number of present labels.
         newest: (N,) int64, newest active decision, or 0.
-        newest_at: (N,) float64, its time, or nan.
+        newest_at: (N,) float64, Unix seconds of that decision, or nan.
         flagged, aside: (N,) bool, flagged and excluded images.
     """
 
@@ -151,7 +150,7 @@ class ImageColumns:
             release_freed_memory()  # the names of all images, among others
 
     def get_state_mask(self, sql: sqlite_utils.Database, class_id: int, state: int) -> np.ndarray:
-        """Return on which images a class has a state or OPEN, (N,) bool."""
+        """Return the images where a class has this state (OPEN: no label), (N,) bool."""
         if class_id not in self._states:
             states = ClassStates(len(self))
             for known in STATE_NAMES:
@@ -175,7 +174,7 @@ class ImageColumns:
         return found
 
     def get_decision_order(self) -> np.ndarray:
-        """Return the decided rows by newest decision, (n,) int32."""
+        """Return the rows of images with a decision, ordered by their newest decision, (n,) int32."""
         return self._get_order("decision", self.newest > 0, (self.newest,))
 
     def get_capture_order(self) -> np.ndarray:
@@ -188,13 +187,12 @@ class ImageColumns:
         return self.get_numbers("captured_at")
 
     def get_numbers(self, fact: str) -> np.ndarray:
-        """Return a numeric field, (N,) float64, nan if unknown."""
+        """Return a numeric capture field, such as the time: (N,) float64, nan if unknown."""
         values = self.facts[fact]
         assert isinstance(values, np.ndarray), f"{fact} is a text"
         return values
 
     def get_texts(self, fact: str) -> TextColumn:
-        """Return a text field."""
         values = self.facts[fact]
         assert isinstance(values, TextColumn), f"{fact} is a number"
         return values
@@ -216,7 +214,6 @@ class ImageColumns:
         return self._orders[name]
 
     def _read_images(self, sql: sqlite_utils.Database, before: ColumnsStamp) -> None:
-        """Read new images and those with changed name or capture time."""
         query = "SELECT DISTINCT image_id FROM image_change WHERE id > ? AND image_id <= ?"
         rows = self._find_rows(sql, query, [before.change, before.image])
         renamed: dict[int, str] = {}
@@ -281,7 +278,7 @@ class ImageColumns:
         return self._find_rows(sql, "SELECT image_id FROM decision WHERE id > ? AND image_id NOT NULL", [after])
 
     def _read_decisions(self, sql: sqlite_utils.Database, rows: np.ndarray | None) -> None:
-        """Read all decisions on some images, since an undo may reveal an older one."""
+        """Read all decisions on these images again, since an undo may reveal an older one."""
         cleared = slice(None) if rows is None else rows
         self.newest[cleared], self.newest_at[cleared] = 0, np.nan
         self.flagged[cleared] = self.aside[cleared] = False
@@ -349,7 +346,6 @@ class ImageColumns:
             self._states[class_id].set_states(rows[of_class], states[of_class])
 
     def _find_rows(self, sql: sqlite_utils.Database, query: str, parameters: list[object]) -> np.ndarray:
-        """Return the rows of selected images, (n,) int64, ascending."""
         # As one text: thousands of tuples start Python's garbage collector, which takes 60 ms in the page's process.
         text = sql.execute(f"SELECT group_concat(id) FROM (SELECT NULL AS id WHERE 0 UNION ALL {query})", parameters)
         ids = np.fromstring(text.fetchone()[0] or "", np.int64, sep=",")
@@ -365,12 +361,11 @@ class ImageColumns:
 
 
 def get_columns(db: Database) -> ImageColumns:
-    """Return a project's columns."""
     return db.caches.get("image columns", "", ImageColumns, 1)
 
 
 def _reorder(order: np.ndarray, moved: np.ndarray, has_value: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Return an order (n,) int32 with `moved` rows in their new places."""
+    """Return an order (n,) int32 in which the `moved` rows are at the places that their new keys require."""
     is_moved = np.zeros(len(has_value), bool)
     is_moved[moved] = True
     order = np.compress(~is_moved[order], order)

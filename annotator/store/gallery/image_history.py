@@ -45,11 +45,7 @@ class DecisionRecord:
 
 
 def load_image_history(db: Database, image_id: int, notes_of: str = "") -> list[DecisionRecord]:
-    """Return an image's decisions except undos, oldest first.
-
-    Args:
-        notes_of: Only flags and comments of this annotator.
-    """
+    """Return an image's decisions except undos, oldest first (flags and comments of `notes_of` only, if given)."""
     with db.reading() as sql:
         only = "AND d.annotator = ? AND d.action IN ('flag', 'comment')" if notes_of else ""
         rows = db.rows(

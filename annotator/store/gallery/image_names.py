@@ -1,7 +1,4 @@
-"""The names of all images in memory, for order, folders and text search.
-
-Texts are compared without case, in Unicode NFC.
-"""
+"""The names of all images in memory, for order, folders and text search (without case, in Unicode NFC)."""
 
 import unicodedata
 from bisect import bisect_left
@@ -27,11 +24,7 @@ def fold_text(text: str) -> str:
 
 
 class TextBlock:
-    """Immutable texts in one block of zero-terminated bytes.
-
-    Attributes:
-        starts: (n + 1,) int64 starts, and the block end.
-    """
+    """Immutable texts in one block of zero-terminated bytes (`starts`: (n + 1,) int64 starts, then the block end)."""
 
     def __init__(self, block: np.ndarray):
         self.block = block
@@ -40,7 +33,6 @@ class TextBlock:
 
     @classmethod
     def build(cls, texts: Sequence[str]) -> "TextBlock":
-        """Return these texts, folded, as one block."""
         block = fold_text("".join(f"{text}\0" for text in texts)).encode()
         if block.count(0) != len(texts):  # a text that holds a zero
             block = fold_text("".join(f"{text.replace(chr(0), ' ')}\0" for text in texts)).encode()
@@ -50,11 +42,9 @@ class TextBlock:
         return len(self.starts) - 1
 
     def extend(self, further: Sequence["TextBlock"]) -> "TextBlock":
-        """Return these texts followed by others."""
         return TextBlock(np.concatenate([self.block, *(texts.block for texts in further)])) if further else self
 
     def replace_rows(self, texts: Mapping[int, str]) -> "TextBlock":
-        """Return these texts with some rows replaced."""
         pieces, end = list[np.ndarray](), 0
         for row in sorted(texts):
             pieces += [self.block[end : self.starts[row]], TextBlock.build([texts[row]]).block]
@@ -62,7 +52,7 @@ class TextBlock:
         return TextBlock(np.concatenate([*pieces, self.block[end:]]))
 
     def find_containing(self, part: str) -> np.ndarray:
-        """Return which texts contain a part, (n,) bool."""
+        """Return which texts contain `part`, (n,) bool."""
         pattern = _encode_pattern(part)
         if not len(pattern):
             return np.ones(len(self), bool)
@@ -94,7 +84,7 @@ class TextBlock:
         return marks
 
     def find_beginning_with(self, part: str, among: np.ndarray | None = None) -> np.ndarray:
-        """Return the rows that start with a part, (k,) int64."""
+        """Return the rows whose text starts with `part`, (k,) int64."""
         rows = np.arange(len(self)) if among is None else among
         return self._filter_matches(_encode_pattern(part), self.starts[:-1], rows)
 
@@ -217,10 +207,7 @@ class ImageNames:
         return result
 
     def find_best_matches(self, part: str, count: int) -> np.ndarray:
-        """Return at most `count` rows whose name contains a text, (k,) int64.
-
-        Exact file names come first, then names that start with it.
-        """
+        """Return at most `count` rows (k,) int64 whose name contains a text: equal file names, prefixes, others."""
         containing = self.find_containing(part)
         file = part.rpartition("/")[2]
         begin = self._files.find_beginning_with(file, np.flatnonzero(containing))

@@ -28,7 +28,7 @@ class Tile:
 
 
 def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
-    """Return the tiles of known images, in this order."""
+    """Return the data of Gallery tiles for known images, in this order."""
     ids = list(image_ids)
     if not ids:
         return []

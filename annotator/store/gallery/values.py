@@ -10,11 +10,7 @@ NO_TEXT = -1
 
 @dataclass(frozen=True, eq=False)
 class CategoryColumn:
-    """One of several texts per image, or none.
-
-    Attributes:
-        codes: (N,) int32 index into `names`, or NO_TEXT.
-    """
+    """A column with one of several texts per image, or none (`codes`: (N,) int32 index into `names`, or NO_TEXT)."""
 
     codes: np.ndarray
     names: Sequence[str]
@@ -43,16 +39,13 @@ class Membership:
         return (self._words[word] & np.uint64(1 << bit)) != 0
 
     def grow(self, count: int) -> None:
-        """Extend to `count` images."""
         self._words = [extend_array(word, count, 0) for word in self._words]
 
     def clear(self, rows: np.ndarray | slice) -> None:
-        """Remove all names from these rows."""
         for word in self._words:
             word[rows] = 0
 
     def add(self, rows: np.ndarray, names: Sequence[str], count: int) -> None:
-        """Add one name per row."""
         for name in dict.fromkeys(names):
             if name not in self._number:
                 self._number[name] = len(self.names)
@@ -78,19 +71,17 @@ class TextColumn:
         return self._codes == (self._number.get(text, NO_TEXT - 1) if text else NO_TEXT)
 
     def list_used(self) -> list[str]:
-        """Return the used texts, sorted."""
         codes: list[int] = np.unique(self._codes).tolist()
         return sorted(self.names[code] for code in codes if code != NO_TEXT)
 
     def to_categories(self) -> CategoryColumn:
-        """Return the column with sorted texts."""
+        """Return the column as a CategoryColumn with sorted texts."""
         used = self.list_used()
         places = np.full(len(self.names) + 1, NO_TEXT, np.int32)  # the last place, which NO_TEXT means, is of no text
         places[[self._number[text] for text in used]] = np.arange(len(used))
         return CategoryColumn(places[self._codes], used)
 
     def grow(self, count: int) -> None:
-        """Extend to `count` images."""
         self._codes = extend_array(self._codes, count, NO_TEXT)
 
     def set_texts(self, rows: np.ndarray, texts: Sequence[str | None]) -> None:
@@ -103,5 +94,4 @@ class TextColumn:
 
 
 def extend_array(values: np.ndarray, count: int, fill: object) -> np.ndarray:
-    """Return the values, extended with `fill` to `count`."""
     return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])

@@ -1,7 +1,4 @@
-"""Cache of remote images, filled when an annotator views them.
-
-Embedding, training and exports bypass it.
-"""
+"""Cache of remote images, filled when an annotator views them. Embedding, training and exports bypass it."""
 
 import atexit
 import io
@@ -27,7 +24,6 @@ BYTES_PER_GB = 1_000_000_000
 
 
 def get_cache_gb(db: Database) -> float:
-    """Return the cache limit in gigabytes."""
     value = db.get_setting(CACHE_GB_SETTING, DEFAULT_CACHE_GB)
     return value if isinstance(value, int | float) and value >= MIN_CACHE_GB else DEFAULT_CACHE_GB
 
@@ -48,7 +44,6 @@ def set_cache_gb(db: Database, value: float) -> None:
 
 
 def get_cache(db: Database) -> FileCache:
-    """Return the cache of this project."""
     return db.caches.get(
         "fetched", "", lambda: FileCache(_get_cache_folder(db), lambda: int(get_cache_gb(db) * BYTES_PER_GB)), 1
     )
@@ -64,15 +59,11 @@ def _get_cache_folder(db: Database) -> Path:
 
 
 def fetch_file(db: Database, image_id: int, location: Location) -> Path:
-    """Return an image's cached or fetched file.
-
-    Raises AnnotatorError, StorageTimeout or DiskFull.
-    """
+    """Return an image's cached or fetched file, or raise AnnotatorError, StorageTimeout or DiskFull."""
     return get_cache(db).find(location.sha256) or _fetch_image(db, image_id, location)[0]
 
 
 def fetch_content(db: Database, image_id: int, location: Location) -> bytes:
-    """Return an image's cached or fetched bytes."""
     if found := get_cache(db).find(location.sha256):
         with suppress(FileNotFoundError):  # others came, and it had to go
             return found.read_bytes()

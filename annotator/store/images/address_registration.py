@@ -1,7 +1,4 @@
-"""Registration of remote images without copying them.
-
-Names are listed first, then new or changed ones are inspected.
-"""
+"""Registration of remote images without copying: names are listed, then new or changed ones are inspected."""
 
 import hashlib
 import io
@@ -72,7 +69,7 @@ def register_address(db: Database, named: Address, progress: StepCallback | None
 
 
 def _find_known_leftovers(db: Database, address: str) -> set[str]:
-    """Return the registered files that now count as leftovers."""
+    """Return the registered files whose names now count as leftovers of other software, such as thumbnails."""
     paths = db.tuples("SELECT f.path FROM file f JOIN folder d ON d.id = f.folder_id WHERE d.path = ?", [address])
     return {path for (path,) in paths if find_leftover_part(path)}
 
@@ -128,7 +125,7 @@ def _register_files(
 
 
 def _check_refused(address: Address, found: Sequence[FoundFile]) -> None:
-    """Raise StorageTimeout if most files are refused."""
+    """Raise StorageTimeout if the server refuses most of the files."""
     refused = [file for file in found if file.reason.startswith(UNREADABLE_NOW_PROBLEM)]
     if len(refused) > max(MAX_REFUSED_FILES, len(found) // 2):
         raise StorageTimeout(

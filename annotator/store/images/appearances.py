@@ -15,7 +15,7 @@ _COLUMN_LIST_SQL = ", ".join(APPEARANCE_COLUMNS)
 
 
 def save(db: Database, measured: Iterable[tuple[int, Appearance]]) -> None:
-    """Store appearance measures, except of already measured images."""
+    """Store appearance measures (brightness, sharpness, ...) of images that have none."""
     rows = [(image_id, *appearance.to_row()) for image_id, appearance in measured]
     if not rows:
         return
@@ -26,7 +26,7 @@ def save(db: Database, measured: Iterable[tuple[int, Appearance]]) -> None:
 
 
 def delete(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
-    """Delete the measures of images whose displayed pixels have changed."""
+    """Delete the appearance measures of images whose displayed pixels have changed."""
     sql.conn.executemany("DELETE FROM appearance WHERE image_id = ?", [(image_id,) for image_id in image_ids])
 
 

@@ -6,7 +6,7 @@ from annotator.store.database.database import Database
 
 
 def load_names(db: Database) -> list[str]:
-    """Return the names of all used fields, sorted."""
+    """Return the names of all imported fields in use, sorted."""
     # Each name is looked up after the one before: a project has few names and many rows.
     query = """WITH RECURSIVE found(name) AS (SELECT min(name) FROM attribute UNION ALL
         SELECT (SELECT min(name) FROM attribute WHERE name > found.name) FROM found WHERE name NOT NULL)
@@ -15,7 +15,7 @@ def load_names(db: Database) -> list[str]:
 
 
 def load_values(db: Database, name: str, limit: int) -> list[str]:
-    """Return up to `limit` values of a field, sorted."""
+    """Return up to `limit` values of an imported field, sorted."""
     query = "SELECT DISTINCT value FROM attribute WHERE name = ? ORDER BY value LIMIT ?"
     return [value for (value,) in db.tuples(query, [name, limit])]
 
@@ -26,11 +26,7 @@ def get_change_key(db: Database) -> tuple[int, int]:
 
 
 def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool) -> int:
-    """Store an import's staged fields, and return how many changed.
-
-    Args:
-        replace: Replace existing values, which an undo restores.
-    """
+    """Store an import's staged fields, and return how many changed (`replace` also changes existing values)."""
     said = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item WHERE i.image_id > 0
         GROUP BY i.image_id, a.name HAVING a.rowid = max(a.rowid)"""
     if replace:
@@ -49,7 +45,7 @@ def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool)
 
 
 def undo_attributes(sql: sqlite_utils.Database, import_id: int) -> int:
-    """Undo an import's fields, and return how many changed."""
+    """Undo the changes of an import to image fields, and return how many changed."""
     mine = "attribute_before b WHERE b.import_id = :id AND b.image_id = a.image_id AND b.name = a.name"
     changed = sql.execute("SELECT count(*) FROM attribute WHERE import_id = :id", {"id": import_id}).fetchone()[0]
     for table, of_import in (("attribute", "import_id"), ("attribute_before", "before_id")):

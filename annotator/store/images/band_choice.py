@@ -66,7 +66,6 @@ def _load_multiband_images(db: Database) -> list[tuple[int, str]]:
 
 
 def has_multiband_images(db: Database) -> bool:
-    """Return whether the project has multi-band images."""
     return bool(db.value("SELECT 1 FROM image WHERE bands != '' LIMIT 1"))
 
 

@@ -9,7 +9,6 @@ BANDS_SETTING = "bands"  # setting: number of bands, "" for all that do not say 
 
 
 def get_shown_bands(db: Database) -> BandChoices:
-    """Return the project's band choices."""
     stored: Any = db.get_setting(BANDS_SETTING, {})
     facts = cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
     chosen = {key: three for key, value in facts.items() if (three := _parse_three(value))}
@@ -24,7 +23,6 @@ def _parse_three(value: Any) -> BandTriple | None:
 
 
 def describe_bands(bands: BandChoices) -> list[str]:
-    """Return sentences that describe the band choices."""
     said = [
         f"Of images of {count} bands, {format_bands(three)} are shown."
         for count, three in sorted(bands.by_count.items())

@@ -41,11 +41,7 @@ FULL = CopyKind("full", None, None)
 
 
 def find_ready_file(db: Database, image_id: int, kind: CopyKind) -> tuple[Path, str] | None:
-    """Return the file to send and its media type, or None before the copy exists.
-
-    Raises:
-        AnnotatorError: The file is missing or changed.
-    """
+    """Return (file to send, media type), or None before the copy exists. Raises AnnotatorError for a missing file."""
     try:
         if remote := images.find_remote_location(db, image_id):
             return _find_cached_file(db, image_id, remote, kind)
@@ -91,10 +87,7 @@ def find_cover_image(db: Database) -> int | None:
 
 
 def make(db: Database, image_id: int, kind: CopyKind) -> tuple[Path, str]:
-    """Create the copy if missing, and return its file and media type.
-
-    Concurrent calls are safe.
-    """
+    """Create an image's copy for browsers if missing, and return its file and media type. Safe to call concurrently."""
     if existing := find_ready_file(db, image_id, kind):
         return existing
     if remote := images.find_remote_location(db, image_id):
@@ -125,7 +118,6 @@ def _get_longest_side(db: Database, image_id: int, kind: CopyKind) -> int:
 
 
 def _find_cached_file(db: Database, image_id: int, location: Location, kind: CopyKind) -> tuple[Path, str] | None:
-    """Return the cached file to send for a remote image, or None."""
     kept = address_cache.get_cache(db)
     if copy := kept.find(address_cache.build_copy_name(location, kind.name, get_image_bands(db, image_id))):
         return copy, "image/jpeg"

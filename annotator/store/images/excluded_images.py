@@ -13,12 +13,10 @@ MAX_REASONS = 20  # of an export; further images are counted together
 
 
 def count(db: Database) -> int:
-    """Return the number of excluded images."""
     return db.value("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'stage' AND one = ?", [EXCLUDED])
 
 
 def load_image_ids(db: Database) -> set[int]:
-    """Return the ids of the excluded images."""
     return set(db.integer_rows("SELECT id FROM image WHERE stage = ?", [EXCLUDED])[:, 0].tolist())
 
 

@@ -18,11 +18,7 @@ from annotator.store.pictures.files import (
 
 
 def find_differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the missing and the changed registered image files, sorted.
-
-    Args:
-        known: Rejected files (UNREAD_STATE) are not compared.
-    """
+    """Return the missing and the changed registered image files, sorted. Rejected ones (UNREAD_STATE) are skipped."""
     listed = set(paths)
     images = {path: state for path, state in known.items() if state != UNREAD_STATE}
     gone = sorted(path for path in images if path not in listed)
@@ -54,7 +50,6 @@ def find_same_contents(
 
 
 def _find_readable_image(db: Database, sha256: str) -> int | None:
-    """Return the image that has a file with this content, or None."""
     rows = db.tuples(
         """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",

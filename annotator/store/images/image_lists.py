@@ -10,11 +10,7 @@ from annotator.store.images.name_matching import LOOSEST_UNSEEN_KIND, NameMatch,
 
 
 def resolve_image_names(db: Database, names: Sequence[str]) -> list[int]:
-    """Return the ids of listed images, unique and in order.
-
-    Raises:
-        AnnotatorError: Empty list or unknown names, all listed.
-    """
+    """Return the ids of listed images, unique and in order. Raises AnnotatorError for unknown names or no names."""
     wanted = [name.strip().replace(os.sep, "/") for name in names if name.strip()]
     if not wanted:
         raise AnnotatorError("The list names no image. It needs the name of one image in each line.")

@@ -46,7 +46,6 @@ def load_all_images(db: Database) -> list[Image]:
 
 
 def load_images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
-    """Return id -> image for the known ids."""
     ids = list(ids)
     rows = db.rows(f"SELECT id, name, sha256, width, height FROM image WHERE id IN ({','.join('?' * len(ids))})", ids)
     return {row["id"]: Image(**row) for row in rows}
@@ -84,21 +83,15 @@ def load_ids_from_hash(db: Database, first_hash: str, limit: int) -> list[int]:
 
 
 def count_images(db: Database) -> int:
-    """Return the number of images."""
     return db.value("SELECT count(*) FROM image")
 
 
 def count_unlabeled_images(db: Database) -> int:
-    """Return the number of unlabeled images."""
     return db.value("SELECT count(*) FROM image WHERE stage < 2")
 
 
 def find_image(db: Database, name: str) -> Image:
-    """Return the image of a name, path, former name or URL.
-
-    Raises:
-        AnnotatorError: Unknown or ambiguous name, with suggestions.
-    """
+    """Return the image of a name, path, former name or URL. Raises AnnotatorError if it is unknown or ambiguous."""
     wanted = escape_path(name).replace(os.sep, "/")
     found = find_images_by_name(db, [name], "name")[name].image_id if name else None
     ids = [found] if found else [row["id"] for row in _find_by_full_path(db, name)]
@@ -141,7 +134,6 @@ def _are_same_image(images: list[Any]) -> bool:
 
 
 def load_folders(db: Database) -> list[Folder]:
-    """Return the added folders."""
     rows = db.rows(
         """SELECT d.path, count(f.image_id) AS images, count(f.id) - count(f.image_id) AS kept_out FROM folder d
         LEFT JOIN file f ON f.folder_id = d.id GROUP BY d.id ORDER BY d.id"""
@@ -158,7 +150,6 @@ def load_rejected_files(db: Database, limit: int | None = None) -> list[BadFile]
 
 
 def iterate_rejected_files(db: Database) -> Iterator[BadFile]:
-    """Yield all rejected files and folders."""
     return starmap(BadFile, db.iterate_rows("SELECT path, reason FROM file WHERE reason != '' ORDER BY path"))
 
 
@@ -201,12 +192,10 @@ def load_missing_reasons(db: Database) -> dict[int, str]:
 
 
 def count_rejected_files(db: Database) -> int:
-    """Return the number of rejected files and folders."""
     return db.value("SELECT count(*) FROM file WHERE reason != ''")
 
 
 def count_missing(db: Database) -> int:
-    """Return the number of undisplayable images."""
     return db.value("SELECT count(*) FROM image WHERE problem != ''")
 
 
@@ -334,10 +323,7 @@ def update_missing_images(db: Database, after: int, limit: int) -> int | None:
 
 
 def read_capture_times(db: Database, after: int, limit: int) -> int | None:
-    """Read missing capture times of up to `limit` images above `after`.
-
-    Returns the next `after`, or None at the end.
-    """
+    """Read missing capture times of `limit` images above `after`, and return the next `after`, or None at the end."""
     rows = db.tuples(
         """SELECT id FROM image WHERE capture_read = 0 AND problem = '' AND width > 0 AND id > ?
         ORDER BY id LIMIT ?""",
@@ -367,18 +353,13 @@ def mark_problem(db: Database, image_id: int, problem: str) -> None:
 
 
 def _record_file_state(db: Database, file_id: int, state: FileState) -> None:
-    """Record a file's state after its hash matched."""
     # In a read-only project the file is hashed every time.
     with suppress(AnnotatorError), db.writing(durable=False, right=Right.LOOK) as sql:
         sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
 
 
 def record_hard_links(db: Database, links: np.ndarray) -> None:
-    """Update the stored ctime of files to which a hard link was added.
-
-    Args:
-        links: (n, 4) int64: image id, inode, old and new ctime in ns.
-    """
+    """Update the ctime of files with new hard links: (n, 4) int64 of image id, inode, old and new ctime in ns."""
     for start in range(0, len(links), 5000):
         rows = [
             (f"{inode}:{after}", image_id, f"{inode}:{before}")

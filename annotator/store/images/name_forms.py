@@ -31,10 +31,7 @@ _GENERIC_FOLDERS = frozenset({
 
 
 def extract_image_name(address: str) -> str:
-    """Return the path of an image in a URL, without server, bucket and server prefixes.
-
-    Inline data returns "", other text is unchanged.
-    """
+    """Return the image path in a URL, without server and bucket ("" for inline data, other text unchanged)."""
     if address.startswith("data:"):
         return ""
     if not is_address_like(address):
@@ -112,7 +109,6 @@ def strip_query(name: str) -> str:
 
 
 def get_file_name(path: str) -> str:
-    """Return the last part of a path."""
     return path.rpartition("/")[2]
 
 
@@ -128,10 +124,7 @@ def join_path(folder: str, name: str) -> str | None:
 
 
 def may_be_one_folder(name: str, other: str) -> bool:
-    """Return whether the folders of two names could be the same.
-
-    Generic folders such as "img" match all.
-    """
+    """Return whether the folders of two names could be the same. Generic folders such as "img" match all."""
     one, two = (_find_named_folder(get_folder(path)) for path in (name, other))
     return not one or not two or one == two
 
@@ -149,7 +142,6 @@ def differs_in_ending(name: str, other: str) -> bool:
 
 
 def normalize_unicode(name: str, which: Literal["NFC", "NFD"]) -> str:
-    """Return a name in a Unicode form."""
     return unicodedata.normalize(which, name)
 
 
@@ -196,12 +188,10 @@ def to_loose_whole_form(name: str) -> str:
 
 
 def to_form(which: str, name: str) -> str:
-    """Return a name in one of NAME_FORMS."""
     return NAME_FORMS[which](name)
 
 
 def count_folders(path: str) -> int:
-    """Return the number of folders of a path."""
     return path.count("/")
 
 

@@ -86,13 +86,13 @@ def find_loosely(
     root_id: int | None,
     beside: Sequence[str],
 ) -> None:
-    """Find the images of open names in the kinds after the first.
+    """Match names that are still unmatched to images, by inexact kinds of matching up to `match`.
 
     Args:
-        open_: Condition on rows of `item`.
-        match: The loosest kind allowed, or None.
+        open_: SQL condition that selects unmatched rows of `item`.
+        match: The loosest kind allowed, or None for all.
         root_id: Folder of the table `original`, or None.
-        beside: Paths ending in "/" next to the naming file, tried first.
+        beside: Paths ending in "/" next to the file that contains the names, tried first.
     """
     define_functions(sql)
     kinds = MATCH_KINDS[: MATCH_KINDS.index(match) + 1] if match else MATCH_KINDS
@@ -131,7 +131,6 @@ def find_loosely(
 
 
 def _collect_similar_names(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> None:
-    """Collect known names similar to open ones."""
     for loose in ("loose(name)", "loose_whole(name)"):
         sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {loose} FROM temp.sought")
         address = loose.replace("name", "form('ap', name)")
@@ -153,7 +152,7 @@ def _collect_similar_names(sql: sqlite_utils.Database, schema: str, root_id: int
 def _run_pass(
     sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]], *, is_whole: bool = False
 ) -> None:
-    """Match by one kind: equal forms first, then, unless `is_whole`, the longest common path end."""
+    """Match names by one kind: equal normal forms first, then, unless `is_whole`, the longest common path end."""
     if not _fill_compared_forms(sql, pairs):
         return
     same = "JOIN temp.known k ON k.pair = t.pair AND k.form = "
@@ -179,7 +178,7 @@ def _run_pass(
 
 
 def _fill_compared_forms(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part: str = "{}") -> bool:
-    """Fill the tables of a pass, and return whether both contain forms."""
+    """Fill the temporary tables with the normal forms that one pass compares. Return False if one stays empty."""
     sql.execute("DELETE FROM temp.trial")
     sql.execute("DELETE FROM temp.known")
     for ours, theirs in pairs:

@@ -170,7 +170,7 @@ def _match_by_origin(
     below: list[tuple[int, str]],
     origin: NameOrigin,
 ) -> None:
-    """Match names by the renamed files of their source, then relative to the label folder."""
+    """Match names by the renamed files of their source, then relative to the folder of the label file."""
     item, inside, slashed = f"{schema}.item", origin.path_in_root, "replace(item.name, '\\', '/')"
     if sql.execute(f"SELECT 1 FROM {schema}.original LIMIT 1").fetchone():
         values = {"folder": _find_folder_id(folders, origin.root), "inside": inside or ""}

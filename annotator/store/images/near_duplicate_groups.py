@@ -44,7 +44,6 @@ def find_invalid_groups(db: Database) -> list[int]:
 
 
 def delete_groups(db: Database) -> None:
-    """Delete all groups, for a new search."""
     with db.writing() as sql:
         sql.execute("DELETE FROM twin")
         db.set_setting(GROUPED_SETTING, 0)

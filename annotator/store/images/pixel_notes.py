@@ -10,11 +10,7 @@ from annotator.store.pictures.decoding import ImageFacts
 
 @dataclass(frozen=True)
 class StretchedImages:
-    """A count of images of one bit depth whose values were stretched to 8 bits.
-
-    Attributes:
-        low, high: Values mapped to black and white.
-    """
+    """The number of images of one bit depth that were stretched to 8 bits, from `low` (black) to `high` (white)."""
 
     images: int
     low: float
@@ -24,7 +20,7 @@ class StretchedImages:
 
 @dataclass
 class PixelNotes:
-    """The notes of one registration.
+    """The notes on pixel changes (stretched values, chosen bands) during one registration of images.
 
     Attributes:
         stretched: Bit depth -> stretched images.
@@ -35,14 +31,13 @@ class PixelNotes:
     bands: dict[str, int] = field(default_factory=dict[str, int])
 
     def add_facts(self, facts: ImageFacts) -> None:
-        """Add a new image."""
+        """Count the pixel changes of a newly registered image."""
         if facts.bands:
             self.bands[facts.bands] = self.bands.get(facts.bands, 0) + 1
         if one := facts.stretch:
             self._merge_stretched({one.bits: StretchedImages(1, one.low, one.high)})
 
     def merge(self, others: "PixelNotes") -> None:
-        """Add the notes of another registration."""
         for kind, images in others.bands.items():
             self.bands[kind] = self.bands.get(kind, 0) + images
         self._merge_stretched(others.stretched)
@@ -60,7 +55,6 @@ class PixelNotes:
             )
 
     def format_sentences(self) -> list[str]:
-        """Return sentences about the notes."""
         said: list[str] = []
         for bits, one in sorted(self.stretched.items()):
             verb = "was" if one.images == 1 else "were"

@@ -129,7 +129,6 @@ def register_folder(
 
 
 def _load_known_files(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, KnownFile]:
-    """Return path -> registered state and sha256, for registered paths."""
     # What was no image may be one for a newer decoder, with an extra, or with bands that were chosen since.
     rows = db.tuples(
         f"""SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
@@ -182,7 +181,6 @@ class FolderScan:
         self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
     def save_files(self, batch: Sequence[FoundFile]) -> None:
-        """Store a batch of files in one transaction."""
         if not batch:
             return
         self.result.bad += [BadFile(file.path, file.reason) for file in batch if file.reason]
@@ -279,7 +277,7 @@ class FolderScan:
                 self.result.missing.append(BadFile(name, reason or GONE_PROBLEM))
 
     def _find_gone_elsewhere(self) -> list[tuple[int, str]]:
-        """Return missing files in other folders of images found here."""
+        """Return (image id, path) pairs of missing files in other folders whose images were found here."""
         rows: list[tuple[int, str, str]] = []
         for image_id in self.new_files:
             rows += self.db.tuples(
@@ -308,7 +306,6 @@ _INSERT_FILES_SQL = """INSERT INTO file (folder_id, path, bytes, modified_ns, st
 
 
 def _find_images_by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:
-    """Return sha256 -> image id for these files."""
     query = "SELECT sha256, id FROM image WHERE sha256 IN (SELECT value FROM json_each(?))"
     return dict(sql.execute(query, [json.dumps([file.sha256 for file in files])]).fetchall())
 
@@ -321,7 +318,7 @@ def _remove_file(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
 
 
 def _find_misnamed_images(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
-    """Return images whose name is no path of their files, each with the file to name it after."""
+    """Return images whose name is not a path of one of their files, each with the file to name it after."""
     rows = db.tuples(
         """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id
@@ -360,7 +357,6 @@ def _find_moved_images(db: Database, folder_id: int) -> list[tuple[str, int]]:
 
 
 def _find_free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
-    """Return the path or a longer free name."""
     holder = sql.execute("SELECT id, sha256 FROM image WHERE name = ?", [path]).fetchone()
     if holder is None:
         return path
@@ -380,7 +376,6 @@ def _build_longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
 
 
 def _find_missing_images(db: Database, folder_id: int) -> list[tuple[int, str, str]]:
-    """Return unmarked images without files: id, name, rejection reason."""
     return db.tuples(
         """SELECT i.id, i.name, f.reason FROM image i LEFT JOIN file f ON f.folder_id = ? AND f.path = i.name
         WHERE i.problem = '' AND NOT EXISTS (SELECT 1 FROM file WHERE image_id = i.id) ORDER BY i.name""",

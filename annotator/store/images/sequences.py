@@ -1,7 +1,4 @@
-"""Images in order of name or capture time: next incomplete ones, neighbors, annotators' progress.
-
-Images without capture time come last, by name.
-"""
+"""Images in order of name or capture time (unknown last): incomplete ones, neighbors, annotators' progress."""
 
 from collections.abc import Collection, Iterator
 

@@ -1,4 +1,1 @@
-"""Imports: sources are staged in a temporary SQLite file, previewed, and stored in one transaction.
-
-Start with staging.py.
-"""
+"""Imports: sources are staged in a temporary SQLite file, previewed and stored at once. Start with staging.py."""

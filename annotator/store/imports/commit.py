@@ -45,7 +45,7 @@ SUSPENDED_TRIGGERS = (
 
 @dataclass(frozen=True)
 class ImportSource:
-    """The source of an import and its annotator, identified by `uuid`."""
+    """The source of an import (a file or folder) and its annotator, identified by `uuid`."""
 
     path: str
     format: str
@@ -250,7 +250,6 @@ def _append_decisions(sql: sqlite_utils.Database, first: int, name: str) -> None
 
 
 def _update_derived_tables(sql: sqlite_utils.Database, first: int, changes: ImportChanges) -> None:
-    """Update labels, stages, auto-accepted cells and tallies for decisions after `first`."""
     class_of: dict[int, int] = dict(sql.execute("SELECT id, class_id FROM staged.target").fetchall())
     labels: Counter[tuple[int, int]] = Counter()
     for (target, state), cells in changes.labels.items():
@@ -314,7 +313,7 @@ def _update_stages(sql: sqlite_utils.Database, first: int) -> None:
 
 
 def write_stages(sql: sqlite_utils.Database) -> None:
-    """Write temp.staged_stage (image_id, newest, before, stage), update tallies, and drop it."""
+    """Write temp.staged_stage (image_id, newest, before, stage) to the images, update stored counts, and drop it."""
     sql.execute(
         """UPDATE image SET stage = s.stage, stage_decision = s.newest FROM temp.staged_stage s
         WHERE s.image_id = image.id"""
@@ -326,7 +325,7 @@ def write_stages(sql: sqlite_utils.Database) -> None:
 
 
 def add_decisions_to_tallies(sql: sqlite_utils.Database, low: int, high: int, sign: int) -> None:
-    """Add (sign 1) or subtract (-1) the import decisions low to high in the tallies."""
+    """Add (sign 1) or subtract (-1) the import decisions with ids low to high in the stored counts."""
     query = "SELECT action, source, annotator, count(*) FROM decision WHERE id BETWEEN ? AND ? GROUP BY 1, 2, 3"
     for action, source, annotator, many in sql.execute(query, [low, high]).fetchall():
         is_answer = action in ("label", "done")

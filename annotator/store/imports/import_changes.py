@@ -45,7 +45,7 @@ class ImportChanges:
 
 
 def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | None = None) -> ImportChanges:
-    """Compute all rows, after names are resolved and cells built.
+    """Compute all rows of `ImportChanges`, after names are resolved and cells built.
 
     Args:
         sql: Has the staged source attached.

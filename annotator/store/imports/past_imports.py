@@ -96,7 +96,7 @@ def find_undone_files(db: Database, folder: Path) -> set[str]:
 
 
 class _PreviewRollbackError(Exception):
-    """An exception that rolls back a previewed undo and carries its effects."""
+    """An exception that ends the preview of an undo: it rolls back the changes and carries their counts."""
 
     def __init__(self, undone: ImportUndo):
         super().__init__()
@@ -104,10 +104,7 @@ class _PreviewRollbackError(Exception):
 
 
 def preview_undo(db: Database, import_id: int) -> ImportUndo:
-    """Return the effects of `undo`, which is run and rolled back.
-
-    Other writers wait during it.
-    """
+    """Return the effects of `undo`, which is run and rolled back. Other writers wait during it."""
     try:
         return undo(db, import_id, "", only_preview=True)
     except _PreviewRollbackError as preview:

@@ -35,7 +35,7 @@ IS_BY_PERSON_SQL = "d.source NOT IN ('import')"
 
 @dataclass(frozen=True)
 class Tally:
-    """A count with its first cases as example texts."""
+    """A number of cases, with the first few as example texts."""
 
     count: int = 0
     examples: Sequence[str] = ()
@@ -43,7 +43,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class StagedClass:
-    """A class of the source, and the project class it is matched to.
+    """A class name in an import source, and the project class that it is matched to.
 
     Attributes:
         target: Name of the project's class, or "" if omitted.
@@ -109,11 +109,7 @@ class ImportPreview:
 
 
 def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
-    """Compute the source's answer per cell of the project.
-
-    Args:
-        note: Receives a sentence per conflicting cell.
-    """
+    """Compute the answer of the import source per cell of the project (`note` receives conflicts)."""
     with staging.attach(db) as sql:
         sql.execute("DELETE FROM staged.cell")
         sql.execute("DELETE FROM staged.closed")
@@ -153,7 +149,7 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
 
 
 def _overrule_side_files(sql: sqlite_utils.Database) -> int:
-    """Set outdated present cells of side files to absent, and return their number."""
+    """Set present cells to absent if only unanswered items say so and a complete answered item does not. Count them."""
     return sql.execute(
         f"""UPDATE staged.cell SET state = {ABSENT}, given = NULL, who = 0 WHERE state = {PRESENT} AND NOT is_said
         AND NOT is_filled AND image_id IN (SELECT image_id FROM staged.item WHERE exhaustive AND answered)"""
@@ -161,7 +157,7 @@ def _overrule_side_files(sql: sqlite_utils.Database) -> int:
 
 
 def _iterate_clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
-    """Yield, for each cell with conflicting answers in the source, the rows of these answers."""
+    """Yield, for each cell with conflicting answers in the import source, the rows of these answers."""
     rows = sql.query(
         """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, i.answered, x.image_id,
             x.target
@@ -174,7 +170,7 @@ def _iterate_clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]
 
 
 def _iterate_implied_clashes(sql: sqlite_utils.Database) -> Iterator[dict[str, Any]]:
-    """Yield cells that one item answers but another, exhaustive item of the image implies absent."""
+    """Yield cells that the data of one file answers, but a complete list of the image's classes implies absent."""
     for table in _TEMP_TABLES:
         sql.execute(f"DROP TABLE IF EXISTS temp.{table}")
     sql.execute(
@@ -221,7 +217,6 @@ _TEMP_TABLES = ("several", "named", "implied")
 
 
 def _choose_winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the row that decides a conflicting cell, or None if its answers cannot be reconciled."""
     said = [row for row in cell if row["answered"]]
     if 0 < len(said) < len(cell) and len({row["state"] for row in said}) == 1:
         return said[0]
@@ -397,7 +392,6 @@ def _find_conflicts(staging: Staging, sql: sqlite_utils.Database, whose: str) ->
 
 
 def _compare_attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int, Tally]:
-    """Return the numbers of new and known fields, and a tally of different ones."""
     joined = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item
         LEFT JOIN attribute h ON h.image_id = i.image_id AND h.name = a.name WHERE i.image_id NOT NULL"""
     new, known, other = sql.execute(
@@ -415,7 +409,7 @@ def _compare_attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[i
 
 
 def covers_all_classes(sql: sqlite_utils.Database) -> bool:
-    """Return whether the source has all classes of the project."""
+    """Return whether the import source names all classes of the project."""
     query = (
         f"SELECT 1 FROM class WHERE {IS_ACTIVE_CLASS_SQL} AND id NOT IN (SELECT class_id FROM staged.target WHERE "
         "class_id NOT NULL)"

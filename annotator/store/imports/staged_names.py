@@ -1,7 +1,6 @@
 """Matching of a staged source's image and class names to those of the project.
 
-Images match by sha256, else name. Classes match by class map, else name or synonym, else name without case
-and spaces.
+Images match by sha256, else name. Classes match by class map, else name or synonym, else name without case and spaces.
 """
 
 import json
@@ -43,7 +42,7 @@ UNCLEAR = "unclear"  # not usable as it is: left out until a class map maps it
 
 @dataclass(frozen=True)
 class NameRules:
-    """The rules by which names of a source are matched to those of the project.
+    """The rules by which names in an import source are matched to those of the project.
 
     Attributes:
         class_map: Source name -> project class, possibly new, or "" to omit.
@@ -61,11 +60,7 @@ class NameRules:
 
 
 def resolve_names(staging: Staging, db: Database, rules: NameRules, note: Callable[[str], None]) -> None:
-    """Resolve the images and classes of all items.
-
-    Args:
-        note: Receives a sentence per unusable name.
-    """
+    """Match the image and class names of all staged items (`note` receives a sentence per unusable name)."""
     with staging.attach(db) as sql:
         define_functions(sql)
         sql.conn.create_function("stem", 1, _get_stem, deterministic=True)
@@ -96,7 +91,7 @@ def _resolve_images(sql: sqlite_utils.Database, rules: NameRules) -> None:
 
 
 def _resolve_files(sql: sqlite_utils.Database, folder: Path) -> None:
-    """Set the images of items with a file, negative numbers for new images."""
+    """Set the images of staged items that have a file. New images get negative numbers."""
     row = sql.execute("SELECT id FROM folder WHERE path = ?", [escape_path(str(folder.resolve()))]).fetchone()
     for file, may_differ in [("item.file", "1"), *build_unicode_forms("item.file")]:
         open_ = f"image_id IS NULL AND file != '' AND {may_differ}"
@@ -116,7 +111,7 @@ def _resolve_files(sql: sqlite_utils.Database, folder: Path) -> None:
 
 
 def _resolve_written_names(sql: sqlite_utils.Database) -> None:
-    """Set the images of files next to an export by their unique stems."""
+    """Match files next to an export to images by their file name without extension, where it is unique."""
     open_ = "image_id IS NULL AND written != ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
         return
@@ -134,7 +129,6 @@ def _resolve_written_names(sql: sqlite_utils.Database) -> None:
 def _report_image_names(
     staging: Staging, sql: sqlite_utils.Database, rules: NameRules, note: Callable[[str], None]
 ) -> None:
-    """Report ambiguous image names, and in strict mode unknown ones."""
     bad = f"reason = '{SEVERAL_IMAGES_REASON}'"
     if rules.strict:
         bad += f" OR reason IN ('{NO_IMAGE_REASON}', '{OUTSIDE_REASON}', '{OTHER_CONTENT_REASON}')"
@@ -150,7 +144,6 @@ def _report_image_names(
 
 
 def _report_rivals(staging: Staging, sql: sqlite_utils.Database, note: Callable[[str], None]) -> None:
-    """Report different names that match the same file inexactly."""
     # Two names of an image that has two files are no mistake, so it is files that are compared.
     path = """coalesce(i.found,
         iif(EXISTS (SELECT 1 FROM file f WHERE f.image_id = i.image_id AND f.path = i.name), i.name, NULL),
@@ -229,7 +222,6 @@ def _resolve_classes(
 
 
 def _find_map_warnings(rules: NameRules, names: Collection[str], named: Collection[str]) -> list[str]:
-    """Return warnings about class map names that match nothing or create a class."""
     unused = [
         f"The class map names {name!r}, which is not in the source." for name in rules.class_map if name not in names
     ]
@@ -238,7 +230,6 @@ def _find_map_warnings(rules: NameRules, names: Collection[str], named: Collecti
 
 
 def _explain_unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
-    """Return why a look-alike name is not matched to an existing class."""
     if len(near) > 1:
         could = " or ".join(map(repr, sorted(near)))
     else:
@@ -258,7 +249,6 @@ def find_undone_classes(sql: sqlite_utils.Database) -> set[int]:
 def _find_target(
     name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]], rules: NameRules
 ) -> tuple[str, str]:
-    """Return the project class for a source name, and how it was matched."""
     if name in rules.class_map:
         wanted = rules.class_map[name]
         return (named[wanted].name if wanted in named else wanted), MAPPED if wanted else LEFT_OUT

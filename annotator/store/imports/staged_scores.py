@@ -26,19 +26,13 @@ class IncomingScores(Protocol):
     """An interface of what score readers yield: a block of scores of some images."""
 
     @property
-    def images(self) -> Sequence[str]:
-        """Return the image names."""
-        ...
+    def images(self) -> Sequence[str]: ...
 
     @property
-    def places(self) -> Sequence[int | str]:
-        """Return each image's place in the source."""
-        ...
+    def places(self) -> Sequence[int | str]: ...
 
     @property
-    def classes(self) -> Sequence[str]:
-        """Return the class names."""
-        ...
+    def classes(self) -> Sequence[str]: ...
 
     @property
     def scores(self) -> np.ndarray:
@@ -46,14 +40,12 @@ class IncomingScores(Protocol):
         ...
 
     @property
-    def boxes(self) -> CellBoxes | None:
-        """Return the boxes of cells, or None."""
-        ...
+    def boxes(self) -> CellBoxes | None: ...
 
 
 @dataclass(slots=True)
 class _NamedImage:
-    """An image name with scores, in the form of a `Staging` item."""
+    """An image name with scores, in the form of an item of `Staging`."""
 
     image: str
     place: int | str
@@ -82,7 +74,7 @@ class _StoredBlock:
 
 @dataclass(frozen=True)
 class ResolvedScores:
-    """The result of resolving a source's names.
+    """The result of matching a score source's names to those of the project.
 
     Attributes:
         classes: Source name -> project class, where different.
@@ -101,10 +93,9 @@ class ResolvedScores:
 
 
 class StagedScores:
-    """The writer of one score source's staged blocks, then their matching and storage."""
+    """The writer of an external model's scores: blocks are staged in files, matched by name, then stored."""
 
     def __init__(self, db: Database, scale: str, note: Callable[[str], None], place_word: str):
-        """Create the temporary files."""
         self._db, self._scale, self._note = db, scale, note
         self._staging = Staging(db.paths.project, note, place_word)
         self._file = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (closed by close)
@@ -160,11 +151,7 @@ class StagedScores:
             self._note("")
 
     def resolve(self, class_map: Mapping[str, str], match: str | None = None) -> ResolvedScores:
-        """Match the image and class names.
-
-        Args:
-            class_map: Source name -> project class, or "" to omit.
-        """
+        """Match image and class names to the project's (`class_map`: source name -> project class, or "" to omit)."""
         resolve_names(self._staging, self._db, NameRules(class_map, match=match), self._note)
         with self._staging.attach(self._db) as sql:
             rows: list[tuple[int, int]] = sql.execute(
@@ -196,7 +183,6 @@ class StagedScores:
         )
 
     def _count_repeats(self) -> Tally:
-        """Count repeated scores of cells."""
         image_ids, items = np.unique(self._image_ids[self._image_ids > 0], return_counts=True)
         several = image_ids[items > 1]
         if not len(several):
@@ -243,7 +229,6 @@ class StagedScores:
         )
 
     def _load_known_boxes(self) -> np.ndarray:
-        """Return the boxes of known images and classes, (n,) BOX."""
         self._boxes.seek(0)
         boxes = np.frombuffer(bytearray(self._boxes.read()), BOX_DTYPE)
         class_ids = np.array([self._class_ids.get(name, -1) for name in self._boxed] or [-1], np.int64)
@@ -255,7 +240,6 @@ class StagedScores:
             yield image_ids, class_ids, scores
 
     def _iterate_known_scores(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield each block's known (items, image ids, class ids, scores)."""
         for stored in self._stored:
             self._file.seek(stored.start)
             size = 4 * stored.rows * len(stored.classes)

@@ -34,42 +34,32 @@ _VALID_STATES = (PRESENT, ABSENT, UNSURE)
 
 
 class IncomingItem(Protocol):
-    """An interface of what import readers yield: a source's data about one image."""
+    """The interface of items that import readers yield: the data of one image in an import source."""
 
     @property
-    def image(self) -> str:
-        """Return the image name."""
-        ...
+    def image(self) -> str: ...
 
     @property
-    def place(self) -> int | str:
-        """Return the place in the source."""
-        ...
+    def place(self) -> int | str: ...
 
     @property
     def labels(self) -> Sequence[tuple[str, int, str, float | None, str]]:
-        """Return (class, state, annotator, Unix seconds or None, source) per answer."""
+        """Return (class, state, annotator, Unix seconds or None, decision source) per answer."""
         ...
 
     @property
     def exhaustive(self) -> bool:
-        """Return whether unnamed classes of the source are absent."""
+        """Return whether classes of the import source that this item does not name are absent."""
         ...
 
     @property
-    def answered(self) -> bool:
-        """Return whether an annotator answered this image."""
-        ...
+    def answered(self) -> bool: ...
 
     @property
-    def scores(self) -> Mapping[str, float]:
-        """Return class -> model score."""
-        ...
+    def scores(self) -> Mapping[str, float]: ...
 
     @property
-    def file(self) -> str:
-        """Return the image's relative file path, or ""."""
-        ...
+    def file(self) -> str: ...
 
     @property
     def sha256(self) -> str:
@@ -77,9 +67,7 @@ class IncomingItem(Protocol):
         ...
 
     @property
-    def attributes(self) -> Mapping[str, str]:
-        """Return field name -> value."""
-        ...
+    def attributes(self) -> Mapping[str, str]: ...
 
     @property
     def written(self) -> str:
@@ -92,9 +80,7 @@ class IncomingItem(Protocol):
         ...
 
     @property
-    def event(self) -> str:
-        """Return the image's event, or ""."""
-        ...
+    def event(self) -> str: ...
 
     @property
     def event_labels(self) -> Sequence[tuple[str, int, str, float | None, str]]:
@@ -150,7 +136,7 @@ CREATE TABLE touched (image_id INTEGER PRIMARY KEY);
 
 
 class Staging:
-    """The staged items of one source, as a context manager that removes its file.
+    """A context manager that holds the items of one import source in a temporary SQLite file.
 
     Attributes:
         names_all: Answered items name all present classes.
@@ -190,7 +176,6 @@ class Staging:
         self.close()
 
     def close(self) -> None:
-        """Close and remove the file."""
         self._file.close()
         self.path.unlink(missing_ok=True)
         self._lock.release()
@@ -198,7 +183,6 @@ class Staging:
             Path(self._lock.lock_file).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove all items."""
         self._file.execute("BEGIN")
         for (name,) in self._file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             self._file.execute(f"DELETE FROM {name}")
@@ -211,13 +195,13 @@ class Staging:
         return f"{self.place_word} {place}" if isinstance(place, int) else str(place)
 
     def add_classes(self, listed: Iterable[tuple[str, str]]) -> None:
-        """Add the source's listed (name, description) classes."""
+        """Add the (name, description) classes that the import source lists."""
         for name, description in listed:
             class_id = self._get_class_id(name)
             self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
 
     def set_coming_files(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Set the image files still to register, and `held`, path -> image id of those already registered."""
+        """Set the image files still to register (`paths`), and those already registered (`held`: path -> image id)."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM coming")
         self._file.executemany(
@@ -227,7 +211,7 @@ class Staging:
         self._file.execute("COMMIT")
 
     def set_original_names(self, names: Mapping[str, str]) -> None:
-        """Set the names that the source uses for renamed image files, as name -> path."""
+        """Set the names under which the import source knows renamed image files, as name -> path."""
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM original")
         known = ((name, path) for name, path in names.items() if is_text(name))
@@ -235,7 +219,7 @@ class Staging:
         self._file.execute("COMMIT")
 
     def add(self, items: Iterable[IncomingItem], progress: ProgressCallback | None = None) -> None:
-        """Read all items into the file. Items that cannot be stored are reported and omitted.
+        """Read all items of an import source into the file. Items that cannot be stored are reported and omitted.
 
         Args:
             items: The items of the source.
@@ -305,7 +289,7 @@ class Staging:
         return number
 
     def format_samples(self, count: int = SAMPLE_ITEMS) -> list[str]:
-        """Return the first answered items as sentences."""
+        """Return the first staged items that have answers, as sentences."""
         said: list[str] = []
         items = self._file.execute(
             """SELECT id, name, exhaustive FROM item WHERE exhaustive OR id IN (SELECT item FROM given)
@@ -369,7 +353,6 @@ def remove_stale_files(folder: Path) -> bool:
 
 
 def _find_problem(item: IncomingItem) -> str | None:
-    """Return why an item cannot be stored, or None."""
     if not item.image.isascii() and not is_text(item.image):
         return f"the image name {item.image!a} cannot be stored as text"
     if not 0 < len(item.image) <= MAX_NAME_CHARACTERS:

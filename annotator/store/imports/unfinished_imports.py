@@ -1,7 +1,4 @@
-"""Recovery from stopped or killed imports into an existing project.
-
-Their registered images are withdrawn.
-"""
+"""Recovery from stopped or killed imports into an existing project. Their registered images are withdrawn."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +22,7 @@ _NEW_IMAGES_SQL = f"""problem = '' AND {_IN_FOLDERS_SQL} AND (id > :last OR
 
 
 def begin(db: Database, folders: Sequence[Path]) -> None:
-    """Record that registration of these image folders starts."""
+    """Record that an import starts to register the images of these folders."""
     places = json.dumps([escape_path(str(folder.resolve())) for folder in folders])
     last = db.value("SELECT coalesce(max(id), 0) FROM image")
     query = f"SELECT id, problem FROM image WHERE problem LIKE '{UNDONE_PROBLEM}%' AND {_IN_FOLDERS_SQL}"
@@ -34,7 +31,6 @@ def begin(db: Database, folders: Sequence[Path]) -> None:
 
 
 def end(db: Database) -> None:
-    """Record that the running import is stored."""
     db.set_setting(_BEGUN_SETTING, None)
 
 

@@ -32,7 +32,7 @@ def is_attempt(project: Path) -> bool:
 
 
 def find(folder: Path) -> list[ProjectAttempt]:
-    """Return the idle unfinished projects in a folder, by name."""
+    """Return the unfinished projects in a folder that no process is creating, by name."""
     found: list[ProjectAttempt] = []
     for project in sorted(folder.iterdir()) if folder.is_dir() else ():
         if is_attempt(project):
@@ -45,10 +45,7 @@ def find(folder: Path) -> list[ProjectAttempt]:
 
 
 def remove(project: Path) -> None:
-    """Remove an unfinished project with its folder.
-
-    Raises AlreadyRunning if it is in use.
-    """
+    """Remove an unfinished project with its folder. Raises AlreadyRunning if it is in use."""
     if not is_attempt(project):
         raise AnnotatorError(f"{project} holds no unfinished project any more.")
     with _lock_attempt(project):

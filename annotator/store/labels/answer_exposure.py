@@ -52,11 +52,7 @@ def record_looking(db: Database, annotator: str, image_ids: Collection[int]) -> 
 
 
 def record_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
-    """Record that newly chosen images are not blind for annotators who answered them earlier.
-
-    Args:
-        chosen: SQL that selects image ids.
-    """
+    """Record annotators who answered the chosen images earlier as not blind (`chosen`: SQL that selects image ids)."""
     sql.execute(
         f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
         SELECT DISTINCT image_id, annotator, ? FROM decision WHERE image_id IN ({chosen})

@@ -18,7 +18,6 @@ def get_project_mode(db: Database) -> str:
 
 
 def set_project_mode(db: Database, mode: str) -> None:
-    """Store the project's mode."""
     _check_mode(mode)
     db.set_setting(_SETTING_KEY, mode)
 
@@ -29,7 +28,6 @@ def get_annotator_mode(db: Database, annotator: str) -> str:
 
 
 def set_annotator_mode(db: Database, annotator: str, mode: str) -> None:
-    """Store the annotator's mode."""
     _check_mode(mode)
     db.set_setting(_build_setting_key(annotator), mode, Right.ANSWER)
 

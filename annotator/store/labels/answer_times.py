@@ -111,10 +111,7 @@ def load_whole_image_answers(db: Database, decisions: int) -> list[tuple[int, bo
 
 
 def load_positive_flags(db: Database, classes: int, decisions: int, images: int) -> list[bool]:
-    """Return for the newest answered images whether they have a present label, newest first.
-
-    Answers that must stay hidden are omitted.
-    """
+    """Return whether the newest answered images have a present label, newest first, without hidden answers."""
     whole = (
         format_source_list(timed="image")
         if blind_visibility.can_see_all(db)
@@ -155,11 +152,7 @@ def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: 
 def find_cells_answered_twice(
     db: Database, cells: list[tuple[int, int]], *, relabels: bool = False
 ) -> set[tuple[int, int]]:
-    """Return those cells (image id, class id) that have several answers, apart from imports.
-
-    Args:
-        relabels: Include cells that were asked again.
-    """
+    """Return the cells (image id, class id) with several answers, without imports (`relabels`: also repeated ones)."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM decision

@@ -30,10 +30,10 @@ class DecisionTarget:
     same: bool = True
 
     def compute_effect(self, state: int | None, is_open: bool, is_merged: bool) -> tuple[bool, int | None]:
-        """Return whether the decision changes the target's cell, and the new state (None: cleared).
+        """Return (whether the decision changes the target's cell, the cell's new state or None if cleared).
 
         Args:
-            state: State of the decision, None clears the cell.
+            state: State of the decision, None if it clears the cell.
             is_open: The cell has no answer.
             is_merged: The cell's answer came from a merged class.
         """

@@ -97,6 +97,7 @@ def publish(
     """Store an audit and return its id.
 
     Args:
+        drawn_from: The cells from which it was sampled.
         cells: (class id, image id, stratum, random place) of sampled cells.
         newest: Newest decision in the population.
     """
@@ -135,11 +136,7 @@ def describe_damage(db: Database) -> list[str]:
 
 
 def load_population(db: Database, audit_id: int) -> Population:
-    """Return the memory-mapped population of an audit.
-
-    Raises:
-        FileNotFoundError, ValueError: Missing or damaged.
-    """
+    """Return the memory-mapped population of an audit. Raises FileNotFoundError or ValueError if it is damaged."""
     return db.caches.get("populations", audit_id, lambda: _read_population(_get_folder(db, audit_id)), MAX_KEPT_AUDITS)
 
 

@@ -54,11 +54,11 @@ def load_hidden_label_counts(db: Database) -> dict[tuple[int, int], int]:
 
 
 def load_hidden_stage_counts(db: Database) -> dict[int, int]:
-    """Return stage -> number of images in it that wait for overlap answers."""
+    """Return image stage -> number of its images that wait for blind answers of several annotators."""
     return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'apart stage'"))
 
 
 def recount_hidden(sql: sqlite_utils.Database) -> None:
-    """Recount the tallies of hidden labels and images, after writes without triggers."""
+    """Recount the stored numbers of hidden labels and images, after writes without triggers."""
     sql.execute("DELETE FROM tally WHERE kind IN ('apart', 'apart stage')")
     sql.execute(f"INSERT INTO tally (kind, one, two, n) {HIDDEN_TALLIES_SQL}")

@@ -109,7 +109,6 @@ def _find_problem(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str 
 
 
 def _explain_foreign_undo(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
-    """Return why this annotator may not undo another annotator's decision, or None."""
     target = _find_undo_target(sql, undo_)
     if target is None or (whose := _get_annotator(sql, target)) == undo_.annotator:
         return None
@@ -152,12 +151,10 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
 
 
 def get_newest_decision_id(db: Database) -> int:
-    """Return the newest decision id, or 0."""
     return db.value(f"SELECT {NEWEST_DECISION_ID_SQL}")
 
 
 def load_labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
-    """Return the labels of these images."""
     ids = list(image_ids)
     rows = db.tuples(
         f"""SELECT l.image_id, l.class_id, l.state, d.source, d.annotator, d.decided_at
@@ -169,7 +166,6 @@ def load_labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
 
 
 def load_all_labels(db: Database) -> list[Label]:
-    """Return every label."""
     return [
         Label(**row)
         for row in db.rows(
@@ -233,7 +229,6 @@ def _to_undo_step(key: str, parts: list[Decision]) -> Decision | Batch:
 
 
 def _to_cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
-    """Return image id, class id, state (None if cleared) and probability."""
     assert decision.image_id is not None and decision.class_id is not None
     return decision.image_id, decision.class_id, decision.state, decision.score
 
@@ -304,7 +299,7 @@ def _is_closed(sql: sqlite_utils.Database, image_id: int) -> bool:
 
 
 def _store_if_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
-    """Mark an answer to a disagreement as a non-binding opinion, unless its annotator may review."""
+    """Mark an answer to a disputed cell as a non-binding opinion, unless its annotator may review."""
     differ = "SELECT 1 FROM contradiction WHERE image_id = ? AND class_id = ?"
     if SOURCES[decision.source].blind or not sql.execute(differ, [decision.image_id, class_id]).fetchone():
         return False

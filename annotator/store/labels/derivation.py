@@ -1,7 +1,4 @@
-"""Derivation of an image's labels, stage and disagreements from its decisions.
-
-Archived classes have no labels.
-"""
+"""Derivation of an image's labels, stage and disagreements from its decisions. Archived classes have no labels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,10 +37,7 @@ def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> boo
 
 
 def close_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Label an image's unanswered classes absent ("nothing else here").
-
-    Classes that implied_cells.find_spared_classes returns stay unanswered.
-    """
+    """Label an image's unanswered classes absent ("nothing else here"), except those of `find_spared_classes`."""
     rows = sql.execute("SELECT class_id FROM label WHERE image_id = ? AND state = ?", [image_id, PRESENT])
     spared = implied_cells.find_spared_classes(sql, [row[0] for row in rows.fetchall()])
     sql.execute(
@@ -93,7 +87,6 @@ def update_after_flag(sql: sqlite_utils.Database, image_id: int, decision_id: in
 
 
 def rebuild_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Rebuild an image's labels, stage and disagreements."""
     wanted = _derive_labels(sql, image_id)
     rows = sql.execute("SELECT class_id, state, decision_id FROM label WHERE image_id = ?", [image_id]).fetchall()
     present = {class_id: (state, source) for class_id, state, source in rows}
@@ -110,7 +103,6 @@ def rebuild_image(sql: sqlite_utils.Database, image_id: int, decision_id: int) -
 
 
 def update_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
-    """Store the disagreements on an image."""
     sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
     sql.conn.executemany(
         "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
@@ -202,7 +194,7 @@ class _CellLabel:
 
 @dataclass(frozen=True)
 class _Coverage:
-    """When "nothing else here" covers a class: decision ids after `since`, outside the ranges `away`."""
+    """The decisions that answer a class by "nothing else here": ids after `since`, outside the ranges `away`."""
 
     class_id: int
     since: int
@@ -238,7 +230,6 @@ class _Replay:
                     yield row, class_id, ABSENT
 
     def _find_spared_classes(self, sql: sqlite_utils.Database) -> set[int]:
-        """Return the classes that "nothing else here" leaves unanswered."""
         cells: dict[int, _CellLabel] = {}
         for row in self._history:
             if row["undone_by"] is None and row["action"] in CELL_ACTIONS:
@@ -305,7 +296,7 @@ def _is_vote_row(row: dict[str, Any]) -> bool:
 
 
 def is_vote(source: str) -> bool:
-    """Return whether answers of this decision source leave other annotators' labels unchanged."""
+    """Return whether answers from a decision source ("reading", "known") leave others' labels unchanged."""
     return source in SOURCES and SOURCES[source].is_vote
 
 

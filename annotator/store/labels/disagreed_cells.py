@@ -36,11 +36,7 @@ def load_newest_cells(db: Database, limit: int) -> np.ndarray:
 
 
 def load_unsettled_cells(db: Database, people: int) -> np.ndarray:
-    """Return conflicting cells of images with at least `people` annotators, never resolved by a reviewer.
-
-    Returns:
-        (n, 2) int64: image id and class id.
-    """
+    """Return conflicting cells that no reviewer resolved, of images with `people` annotators or more: (n, 2) int64."""
     return db.integer_rows(
         f"""SELECT image_id, class_id FROM contradiction c WHERE image_id IN (
             SELECT image_id FROM decision WHERE image_id IN (SELECT image_id FROM contradiction)

@@ -84,12 +84,10 @@ def remove_events(sql: sqlite_utils.Database, import_id: int) -> int:
 
 
 def load_for_image(db: Database, image_id: int) -> list[EventLabel]:
-    """Return an image's event labels in import order."""
     return [label for _, label in _read_labels(db, "WHERE e.image_id = ?", [image_id])]
 
 
 def describe_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return image id -> sentences about its events."""
     return {
         image_id: [label.format_sentence() for label in labels]
         for image_id, labels in load_by_image(db, image_ids).items()
@@ -97,7 +95,6 @@ def describe_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[
 
 
 def load_by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[EventLabel]]:
-    """Return image id -> event labels."""
     found: dict[int, list[EventLabel]] = {}
     for image_id, label in _iterate_labels(db, image_ids):
         found.setdefault(image_id, []).append(label)
@@ -123,7 +120,6 @@ def load_event_names(db: Database, image_ids: Sequence[int]) -> dict[int, str]:
 
 
 def count(db: Database) -> int:
-    """Count the event labels."""
     return db.value("SELECT count(*) FROM event_label")
 
 

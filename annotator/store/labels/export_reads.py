@@ -1,7 +1,4 @@
-"""Bulk reads of image data for exports, as arrays.
-
-One `Database.reading()` around them keeps all blocks consistent.
-"""
+"""Bulk reads of image data for exports, as arrays. One `Database.reading()` around them keeps all blocks consistent."""
 
 import json
 from collections.abc import Sequence
@@ -23,10 +20,7 @@ _WANTED_IDS_SQL = "json_each(?) w"
 
 @dataclass(frozen=True, eq=False)
 class AnsweredCells:
-    """Answered or implied cells (image, class) with state and causing decision, (n,) int64 each.
-
-    In the requested image order, then by class.
-    """
+    """Answered or implied cells with state and causing decision, (n,) int64 each, by requested image, then class."""
 
     image_ids: np.ndarray
     class_ids: np.ndarray
@@ -76,7 +70,6 @@ def load_complete_image_ids(db: Database) -> np.ndarray:
 
 
 def load_cells(db: Database, ids: np.ndarray) -> AnsweredCells:
-    """Return the labels of these images."""
     # Four texts: fetching 80,000 rows would take several times as long.
     row = db.tuples(
         f"""SELECT group_concat(l.image_id), group_concat(l.class_id), group_concat(l.state),
@@ -100,7 +93,6 @@ def load_accepted_cells(db: Database, ids: np.ndarray) -> AcceptedCells:
 
 
 def load_implied_cells(db: Database, ids: np.ndarray) -> AnsweredCells:
-    """Return the implied cells of these images."""
     found = db.integer_rows(
         f"""SELECT a.image_id, a.class_id, a.state, a.decision_id FROM {_WANTED_IDS_SQL}
         CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {VALID_ACCEPTED_STATES_SQL} AND a.decision_id NOT
@@ -188,7 +180,6 @@ def has_rows(db: Database, table: str) -> bool:
 
 
 def load_folder_names(db: Database, ids: np.ndarray) -> list[str]:
-    """Return each image's folder name, or ""."""
     return [name.rpartition("/")[0] for _, name, *_ in load_image_rows(db, ids)]
 
 
@@ -199,7 +190,7 @@ def load_attribute_values(db: Database, name: str) -> tuple[np.ndarray, list[str
 
 
 def _build_skip_scan(table: str, column: str) -> str:
-    """Return SQL for an index's distinct values without a full scan."""
+    """Return SQL that lists the distinct values of an indexed column without a full scan."""
     return f"""WITH RECURSIVE found (value) AS (SELECT min({column}) FROM {table} UNION ALL
         SELECT (SELECT min({column}) FROM {table} WHERE {column} > found.value) FROM found WHERE found.value NOT NULL)
         SELECT value FROM found WHERE value NOT NULL"""

@@ -25,7 +25,7 @@ _COUNT_PEOPLE_SQL = f"""count(DISTINCT annotator) AS n,
 
 @dataclass(frozen=True)
 class Overlap:
-    """The overlap settings: annotators per chosen image, and share of images to choose."""
+    """The settings of overlap: how many annotators answer each chosen image, and the share of images to choose."""
 
     people: int
     share: float
@@ -47,7 +47,7 @@ class OverlapProgress:
 
 
 def load_overlap(db: Database) -> Overlap | None:
-    """Return the overlap settings, or None for one annotator per image."""
+    """Return the overlap settings (several annotators per image), or None for one annotator per image."""
     rows = db.tuples("SELECT people, below FROM overlap")
     return Overlap(rows[0][0], limit_to_share(rows[0][1])) if rows else None
 
@@ -100,15 +100,12 @@ def set_overlap(db: Database, people: int, share: float) -> None:
 
 
 def limit_to_share(below: str) -> float:
-    """Convert the hash limit stored in the table `overlap` to the share of images below it."""
+    """Convert a hash limit (hexadecimal text of the table `overlap`) to the share of images below it."""
     return 1.0 if below == "g" else int(below, 16) / _HASH_RANGE
 
 
 def update_answer_count(sql: sqlite_utils.Database, image_id: int) -> None:
-    """Update the number of annotators who answered a chosen image.
-
-    An image whose answers were shown to everybody stops waiting.
-    """
+    """Update the number of annotators who answered a chosen image. If all have seen its labels, it stops waiting."""
     sql.execute(
         f"""UPDATE reading SET had = blind, due = CASE WHEN EXISTS (
             SELECT 1 FROM revealed v WHERE v.image_id = reading.image_id AND v.annotator = ?
@@ -133,32 +130,29 @@ def find_next_images(db: Database, annotator: str, excluded: Collection[int], li
 
 
 def load_waiting_image_ids(db: Database) -> np.ndarray:
-    """Return images waiting for overlap answers, (n,) int64."""
+    """Return the images that wait for blind answers of further annotators, (n,) int64."""
     return db.integer_rows("SELECT image_id FROM reading WHERE due > 0")[:, 0]
 
 
 def leaves_untouched_images(db: Database) -> bool:
-    """Return whether any readable unanswered image does not wait for overlap answers."""
+    """Return whether a readable unanswered image needs one annotator only, and so does not wait for overlap answers."""
     statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
     return bool(db.value(statement))
 
 
 def find_waiting_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return the `image_ids` waiting for overlap answers."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(f"SELECT image_id FROM reading WHERE due > 0 AND image_id IN ({marks})", list(image_ids))
     return {image_id for (image_id,) in rows}
 
 
 def find_chosen_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return the `image_ids` chosen for overlap."""
     marks = ",".join("?" * len(image_ids))
     return {row[0] for row in db.tuples(f"SELECT image_id FROM reading WHERE image_id IN ({marks})", list(image_ids))}
 
 
 def load_progress(db: Database) -> OverlapProgress:
-    """Return the progress of the overlap."""
     rows = db.tuples("SELECT count(*), coalesce(sum(due > 0), 0), coalesce(sum(had), 0) FROM reading")
     return OverlapProgress(*rows[0])
 

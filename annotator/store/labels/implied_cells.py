@@ -63,7 +63,6 @@ def find_spared_classes(sql: sqlite_utils.Database, present: Collection[int]) ->
 
 
 def count_in_image(sql: sqlite_utils.Database, image_id: int) -> int:
-    """Return an image's number of implied cells."""
     statement = "SELECT count(*) FROM accepted WHERE image_id = ? AND decision_id NOT NULL"
     return sql.execute(statement, [image_id]).fetchone()[0]
 

@@ -1,7 +1,4 @@
-"""Labels of given cells and images, for queues and map columns.
-
-Most queries read an index and never all labels.
-"""
+"""Labels of given cells and images, for queues and map columns. Most queries read an index and never all labels."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -138,7 +135,6 @@ def load_answered_cells(db: Database, image_ids: Sequence[int]) -> dict[int, dic
 
 
 def load_states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, int]:
-    """Return one class's labels: image id -> state."""
     result: dict[int, int] = {}
     for ids in _split_ids(image_ids):
         result |= db.tuples(

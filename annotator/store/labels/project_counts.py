@@ -51,7 +51,7 @@ def has_answers(db: Database) -> bool:
 
 
 def count_decisions_by_source(db: Database) -> dict[str, int]:
-    """Count active decisions by source ("skip" and "flag" included)."""
+    """Count the active decisions by decision source, such as "grid", "skip" or "flag"."""
     rows = db.rows("SELECT one AS source, n FROM tally WHERE kind = 'source' AND n > 0 ORDER BY one")
     return {row["source"]: row["n"] for row in rows}
 
@@ -208,7 +208,6 @@ def count_flagged_images(db: Database) -> int:
 
 
 def load_flag_notes(db: Database, image_ids: list[int]) -> dict[int, str]:
-    """Return image id -> flag note."""
     marks = ",".join("?" * len(image_ids))
     rows = db.rows(f"SELECT image_id, note {_FLAGGED_IMAGES_SQL} AND d.image_id IN ({marks})", image_ids)
     return {row["image_id"]: row["note"] for row in rows}

@@ -4,14 +4,14 @@ from annotator.records import list_sources
 
 
 def format_source_list(**wanted: object) -> str:
-    """Return sources with these properties as an SQL list: "('grid', 'audit')"."""
+    """Return the decision sources with these properties (property=value) as an SQL list: "('grid', 'audit')"."""
     return f"({', '.join(repr(name) for name in list_sources(**wanted))})"
 
 
 def build_counted_view() -> str:
-    """Return the SQL of the view `counted`, which lists the tallies that each decision counts in.
+    """Return the SQL of the view `counted`, which lists the stored counts that each decision counts in.
 
-    A new source needs a schema step that recreates the view.
+    A new decision source needs a schema step that recreates the view.
     """
     kind, scored = (
         "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END",

@@ -95,7 +95,6 @@ def load_tags(db: Database) -> list[Tag]:
 
 
 def get_newest_tag_id(db: Database) -> int:
-    """Return the newest tag id, or 0."""
     return db.value("SELECT coalesce(max(id), 0) FROM export_tag")
 
 
@@ -131,10 +130,7 @@ def open_cell_writer(
 
 
 def save_tag(db: Database, new: Tag, cells: Path) -> Tag:
-    """Store a tag with its cells file and return it with its id.
-
-    Raises AnnotatorError for an invalid or used name.
-    """
+    """Store a tag with its cells file and return it with its id. Raises AnnotatorError for an invalid or used name."""
     try:
         with db.writing(right=Right.REVIEW) as sql:
             if problem := find_name_problem(db, new.name):
@@ -158,7 +154,6 @@ def save_tag(db: Database, new: Tag, cells: Path) -> Tag:
 
 
 def get_cells_path(db: Database, tag_id: int) -> Path:
-    """Return the path of a tag's cells file."""
     return db.paths.tags / f"{tag_id}.safetensors"
 
 

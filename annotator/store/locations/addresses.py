@@ -55,17 +55,14 @@ class Address:
 
     @property
     def is_web(self) -> bool:
-        """Return whether the scheme is HTTP(S)."""
         return self.scheme in ("http", "https")
 
     @property
     def is_s3(self) -> bool:
-        """Return whether the scheme is S3."""
         return self.scheme in ("s3", "s3a")
 
     @property
     def host(self) -> str:
-        """Return the host or bucket."""
         return urlsplit(self.plain).hostname or ""
 
     def __str__(self) -> str:
@@ -81,13 +78,11 @@ def parse_location(text: str) -> Address | Path:
 
 
 def is_address(named: str) -> bool:
-    """Return whether a text is a URL."""
     match = _SCHEME_PATTERN.match(named)
     return bool(match) and len(match[1]) > 1  # C:\ is a disk
 
 
 def _parse_scheme(named: str) -> str:
-    """Return the scheme. Raises AnnotatorError unless allowed."""
     shown = redact_address(named)
     if "::" in named:
         shown = _USER_PATTERN.sub(f"//{REDACTION_MARK}@", shown)  # each address of a chain may have one
@@ -125,7 +120,6 @@ def _format_parameter(name: str, value: str) -> str:
 
 
 def remove_secrets(text: str, address: Address) -> str:
-    """Remove this URL's secrets from a message."""
     text = text.replace(address.plain, address.redacted)
     parts = urlsplit(address.plain)
     secrets = {parts.query, *(value for _, value in parse_qsl(parts.query) if len(value) > 3)}
@@ -137,10 +131,7 @@ def remove_secrets(text: str, address: Address) -> str:
 
 
 def check_host(host: str, may_be_own: bool) -> None:
-    """Raise AnnotatorError if a host resolves to a cloud-internal or, unless `may_be_own`, local address.
-
-    Unresolvable hosts pass.
-    """
+    """Raise AnnotatorError if a host is cloud-internal or, unless `may_be_own`, local. Unresolvable hosts pass."""
     try:
         found = {info[4][0] for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):

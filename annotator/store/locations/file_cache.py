@@ -1,8 +1,7 @@
 """Size-bounded cache of fetched files and their copies, named by content.
 
-A SQLite index lets page and worker share one bound. Space is reserved before a file is written: a crash
-leaves a row without a file, never an uncounted file. A returned file may be deleted soon, then callers must
-retry.
+A SQLite index lets page and worker share one bound. Space is reserved before a file is written: a crash leaves a row
+without a file, never an uncounted file. A returned file may be deleted soon, then callers must retry.
 """
 
 import os
@@ -35,11 +34,7 @@ CREATE INDEX IF NOT EXISTS kept_by_use ON kept (used, name, bytes);
 
 
 class FileCache:
-    """One project's cache of fetched files, safe across threads and processes.
-
-    Attributes:
-        most: Returns the current size limit in bytes.
-    """
+    """One project's cache of fetched files, safe across threads and processes (`most`: returns its limit in bytes)."""
 
     def __init__(self, folder: Path, most: Callable[[], int]):
         self.folder, self.most = folder, most
@@ -47,7 +42,7 @@ class FileCache:
         self._remove_leftovers()
 
     def find(self, name: str) -> Path | None:
-        """Return the path of a cached file and mark it used, or None."""
+        """Return the path of a cached file and record its use, or None."""
         path, now = self._get_path(name), time.time()
         try:
             size = path.stat().st_size
@@ -66,11 +61,7 @@ class FileCache:
         return path
 
     def add(self, name: str, content: bytes) -> Path:
-        """Store a file atomically, evicting the least recently used.
-
-        Raises:
-            DiskFull: The file cannot be written.
-        """
+        """Store a file atomically, evicting the least recently used ones, or raise DiskFull."""
         path = self._get_path(name)
         part = path.with_name(f".{name}.{secrets.token_hex(4)}{PART_SUFFIX}")
         try:

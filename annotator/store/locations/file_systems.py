@@ -116,18 +116,15 @@ def build_read_error(address: Address, error: BaseException, again: str = RETRY_
 
 
 def _get_status(error: BaseException) -> int:
-    """Return an exception's HTTP status (aiohttp, httpx), or 0."""
     status: object = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
     return status if isinstance(status, int) else 0
 
 
 def is_missing(error: BaseException) -> bool:
-    """Return whether an error means a missing file."""
     return isinstance(error, FileNotFoundError) or _get_status(error) == 404
 
 
 def is_bucket_missing(error: BaseException) -> bool:
-    """Return whether an error means a missing S3 bucket."""
     answer: Any = getattr(error.__cause__, "response", None) or {}
     return hasattr(answer, "get") and answer.get("Error", {}).get("Code") == "NoSuchBucket"
 
@@ -145,5 +142,4 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Return whether an error means a timeout."""
     return isinstance(error, TimeoutError) or "Timeout" in type(error).__name__

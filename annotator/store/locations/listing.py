@@ -64,7 +64,6 @@ def is_sorted(address: Address) -> bool:
 
 
 def _list_s3_keys(files: Any, base: str, after: str) -> Iterator[RemoteFile]:
-    """Yield S3 files page by page."""
     bucket, _, prefix = base.partition("/")
     prefix = f"{prefix}/" if prefix else ""
     start = {"StartAfter": prefix + after} if after else {}

@@ -33,7 +33,6 @@ class Location(NamedTuple):
 
     @property
     def is_remote(self) -> bool:
-        """Return whether the file is remote."""
         return is_remote(self.folder)
 
     @property

@@ -216,7 +216,6 @@ def _call_exists(files: Any, path: str) -> Any:
 
 
 async def _fetch_from_s3(files: Any, path: str, most: int) -> bytes:
-    """Return at most `most` + 1 bytes with one S3 request."""
     bucket, _, key = path.partition("/")
     answer = await files._call_s3("get_object", Bucket=bucket, Key=key)
     async with answer["Body"] as body:
@@ -231,7 +230,6 @@ async def _fetch_from_web(files: Any, address: str, most: int) -> bytes:
 
 
 async def _read_beginning(stream: Any, most: int) -> bytes:
-    """Return at most `most` + 1 bytes of a stream."""
     content = bytearray()
     while len(content) <= most and (chunk := await stream.read(min(CHUNK_BYTES, most + 1 - len(content)))):
         content += chunk
@@ -250,7 +248,6 @@ _files_by_address: dict[Address, RemoteFiles] = {}
 
 
 def get_remote_files(address: Address) -> RemoteFiles:
-    """Return a URL's shared `RemoteFiles`."""
     with _objects_lock:
         return _files_by_address.setdefault(address, RemoteFiles(address))
 
@@ -269,7 +266,6 @@ def to_folder_address(named: Address) -> Address:
 
 
 def is_remote(folder: str) -> bool:
-    """Return whether a registered folder is a URL."""
     return is_address(folder)
 
 

@@ -57,11 +57,7 @@ class ListedFile(NamedTuple):
 
 
 class StagedListing:
-    """A temporary database of the file names below one URL, created by `open_listing`.
-
-    Attributes:
-        resumed_from: Unix seconds of the interrupted start, else None.
-    """
+    """A temporary database of the file names below one URL (`resumed_from`: Unix seconds of an interrupted start)."""
 
     def __init__(self, file: Path):
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS_PERMISSIONS))
@@ -79,12 +75,10 @@ class StagedListing:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all names are stored."""
         return bool(self._get_fact("complete"))
 
     @property
     def last_listed_name(self) -> str:
-        """Return the last stored name, or ""."""
         return str(self._get_fact("after") or "")
 
     @property
@@ -94,12 +88,11 @@ class StagedListing:
 
     @property
     def left_out(self) -> SkippedFiles:
-        """Return the counts of skipped leftovers and unsupported images."""
+        """Return the counts of skipped files: leftovers (such as thumbnails) and unsupported images."""
         leftovers, unread = json.loads(self._get_fact("left_out") or "[{}, {}]")
         return SkippedFiles(leftovers, unread)
 
     def count(self) -> int:
-        """Return the number of stored names."""
         return self._sql.execute("SELECT count(*) FROM listed").fetchone()[0]
 
     def add(
@@ -132,7 +125,7 @@ class StagedListing:
 
     @contextmanager
     def attach(self, sql: sqlite_utils.Database) -> Generator[None]:
-        """Attach this file as `listing` to a project connection."""
+        """Attach this listing's file to a project connection under the SQL schema name `listing`."""
         sql.conn.execute("ATTACH ? AS listing", [str(self.file)])
         try:
             sql.conn.execute(f"PRAGMA listing.cache_size = -{LISTING_CACHE_KB}")
@@ -141,7 +134,6 @@ class StagedListing:
             sql.conn.execute("DETACH listing")
 
     def close(self) -> None:
-        """Close the file."""
         self._sql.close()
 
     def _get_fact(self, name: str) -> Any:

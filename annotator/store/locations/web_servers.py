@@ -23,11 +23,7 @@ MAX_REDIRECTS = 10
 
 
 def build_client_factory(aiohttp: Any, host: str, may_be_own: bool) -> Any:
-    """Return the function that creates fsspec's session for a host.
-
-    Args:
-        may_be_own: Whether local network connections are allowed.
-    """
+    """Return the function that creates fsspec's HTTP session for a host (`may_be_own`: local networks are allowed)."""
 
     def connecting(info: Any) -> socket.socket:
         """Check an IP address before the connection and return an unconnected socket."""
@@ -88,7 +84,6 @@ class CheckedSession:
         return _PendingAnswer(self._request("HEAD", address, **options))
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._session.close()
 
     async def _request(self, method: str, address: Any, **options: Any) -> Any:
@@ -119,7 +114,6 @@ class _PendingAnswer:
 
 
 def _follow_redirect(place: Any, named: str) -> Any:
-    """Return a redirect's target. Raises AnnotatorError unless HTTP(S)."""
     try:
         target = place.join(_to_url(named))
     except ValueError:
@@ -140,10 +134,7 @@ def _to_url(address: Any) -> Any:
 
 
 def is_own_host(host: str) -> bool:
-    """Return whether all addresses of a host are local.
-
-    Mixed local and foreign addresses must not open this network.
-    """
+    """Return whether all addresses of a host are local. Mixed addresses must not open the local network."""
     try:
         found = {str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):
@@ -172,7 +163,6 @@ def download(
 
     Args:
         files: File system of the URL.
-        address: URL of the file.
         part: File to write or resume.
         size: Stated size in bytes, -1 if unknown.
         is_version: Returns whether response headers certainly belong to the wanted version.
@@ -230,7 +220,6 @@ def _open_at(files: Any, address: str, start: int) -> Any:
 
 
 def _parse_first_byte(answer: Any) -> int:
-    """Return the position of the first byte in a partial response, or -1."""
     unit, _, span = answer.headers.get("Content-Range", "").partition(" ")
     first = span.partition("-")[0]
     return int(first) if unit == "bytes" and first.isdecimal() else -1

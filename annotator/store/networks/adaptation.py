@@ -72,7 +72,6 @@ def get_result(db: Database) -> dict[str, Any]:
 
 
 def set_result(db: Database, facts: dict[str, Any]) -> None:
-    """Store an adaptation result of JSON values."""
     db.set_setting(RESULT_SETTING, facts)
 
 
@@ -92,7 +91,6 @@ class ReadaptationReason:
 
     @property
     def sentence(self) -> str:
-        """Return the reason as a sentence."""
         return (
             f"There are {format_count(self.answers, 'answer')} now, and {self.network} was made from {self.before:,}: "
             "the network can be adapted again."
@@ -106,7 +104,6 @@ def count_answers(db: Database) -> int:
 
 
 def find_reason_to_readapt(db: Database) -> ReadaptationReason | None:
-    """Return the reason to adapt again, or None."""
     networks = adapted_networks.load_networks(db)
     if not networks or get_running(db) or get_request(db) or adapted_networks.get_next_backbone(db):
         return None
@@ -116,12 +113,10 @@ def find_reason_to_readapt(db: Database) -> ReadaptationReason | None:
 
 
 def is_automatic(db: Database) -> bool:
-    """Return whether readaptation is automatic."""
     return db.get_setting(AUTOMATIC_SETTING, False) is True
 
 
 def set_automatic(db: Database, wanted: bool) -> None:
-    """Turn automatic readaptation on or off."""
     db.set_setting(AUTOMATIC_SETTING, wanted)
 
 

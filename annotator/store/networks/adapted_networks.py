@@ -55,7 +55,6 @@ class AdaptedNetwork(NetworkJudgement):
 
 
 def find_folder(db: Database, name: str) -> Path | None:
-    """Return an adapted backbone's folder, or None."""
     place = db.paths.adapted_network(name)
     return place if (place / FACTS_FILE).is_file() else None
 
@@ -110,10 +109,7 @@ def find_first_parent(db: Database, name: str) -> str:
 
 
 def export(db: Database, name: str, target: Path) -> None:
-    """Copy a backbone with its model card atomically to a new folder.
-
-    Raises AnnotatorError for an unknown name or existing target.
-    """
+    """Copy a backbone with its card atomically to a new folder. Raises AnnotatorError for a bad name or target."""
     source = find_folder(db, name)
     if source is None:
         names = [network.name for network in load_networks(db)]

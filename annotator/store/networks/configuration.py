@@ -38,7 +38,6 @@ def _get_parameters_setting(db: Database) -> dict[str, Any]:
 
 
 def get_backbone(db: Database) -> str:
-    """Return the backbone of the project's embeddings."""
     name = db.get_setting("backbone", DEFAULT_BACKBONE)
     return name if isinstance(name, str) and name else DEFAULT_BACKBONE
 
@@ -129,11 +128,7 @@ def set_backbone(db: Database, name: str) -> None:
 
 
 def parse_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
-    """Parse `--set key=value` for a method into the types of its signature.
-
-    Raises:
-        AnnotatorError: Lists all problems and the method's parameters.
-    """
+    """Parse `--set key=value` into a method's types. Raises AnnotatorError listing all problems and parameters."""
     known = {parameter.name: parameter for parameter in get_method_entry(name).parameters}
     values: dict[str, Any] = {}
     wrong: list[str] = []
@@ -156,7 +151,7 @@ def parse_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def build_parameter_error(name: str, reason: str) -> AnnotatorError:
-    """Return an error for rejected values."""
+    """Return the error to raise for parameter values that a method rejected for this reason."""
     return _build_parameter_error(name, [reason])
 
 
@@ -169,7 +164,7 @@ def _build_parameter_error(name: str, wrong: Sequence[str]) -> AnnotatorError:
 
 
 def format_value(value: Any) -> str:
-    """Return a parameter's value as --set takes it."""
+    """Format a parameter value as it is typed after --set."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -195,7 +190,6 @@ KIND_DESCRIPTIONS = {
 
 
 def _parse_value(text: str, kinds: Sequence[str]) -> Any:
-    """Parse text as the first fitting type."""
     if "None" in kinds and text.lower() == "none":
         return None
     if "bool" in kinds and text.lower() in TRUE_WORDS + FALSE_WORDS:

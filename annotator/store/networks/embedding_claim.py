@@ -11,7 +11,7 @@ STATE_SETTING = "embedding"
 
 @dataclass(frozen=True)
 class EmbeddingState(Claim):
-    """The progress that a running `annotator embed` reports."""
+    """The progress that a running `annotator embed` reports, and its claim that no other process embeds."""
 
     on: str  # as it was asked for: "local", "ray", "ray://..."
     done: int = 0  # images with features now

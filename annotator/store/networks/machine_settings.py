@@ -30,7 +30,7 @@ class NetworkSpeed:
 
 
 def get_folder() -> Path:
-    """Return the file's folder, which may not exist."""
+    """Return the folder of the machine settings file, which may not exist yet."""
     if own := os.environ.get("ANNOTATOR_HOME"):
         return Path(own)
     if platform.system() == "Windows" and (local := os.environ.get("LOCALAPPDATA")):
@@ -40,7 +40,6 @@ def get_folder() -> Path:
 
 
 def load_accepted_licenses() -> set[str]:
-    """Return the licenses accepted by this user."""
     return set(_read_section("licences"))
 
 
@@ -50,7 +49,6 @@ def accept_license(licence: str) -> None:
 
 
 def load_speeds() -> dict[str, NetworkSpeed]:
-    """Return backbone speeds by name."""
     found: dict[str, NetworkSpeed] = {}
     for name, facts in _read_section("speeds").items():
         try:
@@ -66,7 +64,6 @@ def save_speed(name: str, speed: NetworkSpeed) -> None:
 
 
 def load_home_folders() -> list[Path]:
-    """Return the folders stored for `annotator home`."""
     paths = _read_section("home").get("paths")
     kept = cast(list[object], paths) if isinstance(paths, list) else []
     return [Path(path) for path in kept if isinstance(path, str)]

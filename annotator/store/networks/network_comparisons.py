@@ -43,31 +43,27 @@ class NetworkComparison(NetworkJudgement):
 
     @property
     def verdict(self) -> str:
-        """Return words such as "is better than"."""
+        """Return the comparison's result in words, such as "is better than"."""
         if self.is_better:
             return "is better than"
         return "is worse than" if self.ap_high < 0 else "is not clearly better than"
 
 
 def load_requested(db: Database) -> list[str]:
-    """Return the backbones with a requested comparison."""
     return _load_names(db, TO_COMPARE_SETTING)
 
 
 def request_comparison(db: Database, names: list[str]) -> None:
-    """Request comparisons of backbones."""
     with db.writing():
         db.set_setting(TO_COMPARE_SETTING, list(dict.fromkeys([*load_requested(db), *names])))
 
 
 def withdraw_request(db: Database, name: str) -> None:
-    """Withdraw a comparison request."""
     with db.writing():
         db.set_setting(TO_COMPARE_SETTING, [other for other in load_requested(db) if other != name])
 
 
 def load_requested_speeds(db: Database) -> list[str]:
-    """Return the backbones with a requested speed measurement."""
     return _load_names(db, TO_MEASURE_SETTING)
 
 

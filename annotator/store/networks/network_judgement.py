@@ -8,7 +8,7 @@ from spmll.statistics.paired_bootstrap import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkJudgement:
-    """A comparison with the previous backbone, by linear heads on both embeddings.
+    """A comparison of a new backbone with the previous one, by linear heads on the embeddings of both.
 
     Attributes:
         ap_before, ap_after: Mean average precision with the previous and the new backbone.
@@ -25,7 +25,6 @@ class NetworkJudgement:
 
 
 def to_judgement_fields(result: Comparison) -> dict[str, Any]:
-    """Return a comparison's figures as `NetworkJudgement` fields."""
     return {
         "ap_before": result.ap.first,
         "ap_after": result.ap.second,

@@ -63,7 +63,6 @@ class ExampleRequest:
 
     @property
     def description(self) -> str:
-        """Return the example's displayed description."""
         return {PICTURE: self.name, PART: f"part of {self.name}", WORDS: f'"{self.name}"'}[self.kind]
 
 
@@ -168,7 +167,7 @@ def load_waiting(db: Database) -> list[ExampleRequest]:
 
 
 def load_request(db: Database, key: str) -> ExampleRequest | None:
-    """Return a request, or None."""
+    """Return the request for a search example with this id, or None."""
     try:
         facts: dict[str, Any] = json.loads((_get_folder(db) / f"{key}{_REQUEST_SUFFIX}").read_text(encoding="utf-8"))
         left, top, right, bottom = map(float, facts["box"])
@@ -194,7 +193,7 @@ def read_picture(db: Database, asked: ExampleRequest) -> bytes:
 
 
 def save_answer(db: Database, asked: ExampleRequest, found: ExampleAnswer) -> None:
-    """Store an answer and delete the uploaded image. Raises DiskFull."""
+    """Store the answer to a search request and delete the uploaded image. Raises DiskFull."""
     arrays = {"vector": found.vector, "image_ids": found.image_ids, "values": found.values}
     content = save({name: array for name, array in arrays.items() if array is not None}, {"network": found.network})
     with replace_file_atomically(_get_folder(db) / f"{asked.key}{_ANSWER_SUFFIX}", sync=False) as part:
@@ -203,7 +202,7 @@ def save_answer(db: Database, asked: ExampleRequest, found: ExampleAnswer) -> No
 
 
 def save_error(db: Database, asked: ExampleRequest, reason: str) -> None:
-    """Store a failure reason and delete the uploaded image. Raises DiskFull."""
+    """Store why a search request failed and delete the uploaded image. Raises DiskFull."""
     with replace_file_atomically(_get_folder(db) / f"{asked.key}{_ERROR_SUFFIX}", sync=False) as part:
         part.write_text(reason, encoding="utf-8")
     _delete_picture(db, asked.key)
@@ -237,12 +236,12 @@ def load_answer(db: Database, key: str) -> ExampleAnswer:
 
 
 def is_answered(db: Database, key: str) -> bool:
-    """Return whether an answer or failure is stored."""
+    """Return whether the answer to a search request, or its failure, is stored."""
     return any((_get_folder(db) / f"{key}{ending}").exists() for ending in (_ANSWER_SUFFIX, _ERROR_SUFFIX))
 
 
 def read_error(db: Database, key: str) -> str:
-    """Return the failure reason, or ""."""
+    """Return why a search request failed, or "" if it did not."""
     try:
         return (_get_folder(db) / f"{key}{_ERROR_SUFFIX}").read_text(encoding="utf-8")
     except OSError:
@@ -250,7 +249,7 @@ def read_error(db: Database, key: str) -> str:
 
 
 def explain_delay(db: Database) -> str:
-    """Return why an answer is delayed, or ""."""
+    """Return why the answer to a search request takes long, or ""."""
     worker = heartbeat.load_worker_state(db)
     if not worker.alive:
         return "No worker is running, and only it has the network. Start the app, or run: annotator worker"
@@ -259,7 +258,7 @@ def explain_delay(db: Database) -> str:
 
 
 def delete_old(db: Database, now: float | None = None) -> None:
-    """Delete expired examples and unread uploads."""
+    """Delete expired search examples, and uploaded images that were never read."""
     now = time.time() if now is None else now
     ages: dict[str, float] = {}
     with suppress(OSError):

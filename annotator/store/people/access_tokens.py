@@ -38,11 +38,7 @@ def load_tokens(db: Database) -> list[Token]:
 
 
 def make(db: Database, name: str, right_to: str, by: str) -> str:
-    """Create a token and return its secret, which is not stored.
-
-    Raises:
-        AnnotatorError: The right is unknown, or the name invalid or taken.
-    """
+    """Create a token and return its secret, which is not stored. Raises AnnotatorError for a bad name or right."""
     if right_to not in TOKEN_RIGHTS:
         raise AnnotatorError(f"A token cannot be for {right_to!r}. {did_you_mean(right_to, TOKEN_RIGHTS)}")
     if not (name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_CHARACTERS):

@@ -44,7 +44,7 @@ class Assignment:
 
 
 class WithheldImages:
-    """The set of images withheld from an annotator: waiting for blind answers, or assigned to others.
+    """The images that an annotator must not get: they wait for blind answers or are assigned to others.
 
     Attributes:
         own: Ids assigned to the annotator, (n,) int64, or None without an image assignment.
@@ -84,11 +84,7 @@ NOTHING_WITHHELD = WithheldImages(np.zeros(1, bool), None)
 
 
 class UnavailableImages(Collection[int]):
-    """A set of images unavailable now: single ids and an annotator's withheld images.
-
-    Attributes:
-        ids: Single images, extended by callers.
-    """
+    """The images that cannot be given out now: those withheld from an annotator, and `ids`, which callers extend."""
 
     def __init__(self, ids: set[int], aside: WithheldImages):
         self.ids, self.aside = ids, aside
@@ -138,7 +134,6 @@ def load_withheld_classes(db: Database, annotator: str) -> set[int]:
 
 
 def has_withheld_images(db: Database, annotator: str) -> bool:
-    """Return whether any image is withheld from this annotator."""
     return len(load_withheld_images(db, annotator)) > 0
 
 
@@ -179,11 +174,7 @@ def assign_folder(db: Database, annotator: str, folder: str) -> int:
 
 
 def assign_class(db: Database, annotator: str, class_id: int) -> int:
-    """Assign a class and return the assignment id.
-
-    Raises:
-        AnnotatorError: Unknown class or annotator.
-    """
+    """Assign a class and return the assignment id. Raises AnnotatorError for an unknown class or annotator."""
     if not db.value("SELECT count(*) FROM class WHERE id = ? AND archived = 0", [class_id]):
         raise AnnotatorError(f"There is no class {class_id} in this project.")
     return _add_assignment(db, annotator, CLASS, str(class_id))
@@ -193,7 +184,7 @@ def assign_images(db: Database, annotator: str, list_name: str, names: Sequence[
     """Assign a list of images and return the assignment id.
 
     Raises:
-        AnnotatorError: Empty list, or unknown images or annotator.
+        AnnotatorError: The list is empty, or names unknown images or an unknown annotator.
     """
     return _add_assignment(db, annotator, IMAGES, list_name, image_lists.resolve_image_names(db, names))
 

@@ -25,7 +25,7 @@ def find_hidden_images(db: Database, annotator: str, image_ids: Sequence[int]) -
 
 
 def reveal_visible_images(db: Database, annotator: str, image_ids: Sequence[int]) -> set[int]:
-    """Return the hidden `image_ids` and record the others as seen.
+    """Return the `image_ids` whose labels this annotator must not see yet, and record the others as seen.
 
     Seen images are never given for blind answers.
     """
@@ -35,7 +35,6 @@ def reveal_visible_images(db: Database, annotator: str, image_ids: Sequence[int]
 
 
 def has_hidden_images(db: Database, annotator: str) -> bool:
-    """Return whether any image is hidden from this annotator."""
     statement = """SELECT EXISTS (SELECT 1 FROM reading r WHERE r.due > 0
         AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = r.image_id AND annotator IN (?, ?)))"""
     return bool(db.value(statement, [annotator, answer_exposure.EVERYBODY])) or bool(
@@ -44,7 +43,6 @@ def has_hidden_images(db: Database, annotator: str) -> bool:
 
 
 def find_all_hidden_images(db: Database, annotator: str) -> set[int]:
-    """Return all images hidden from this annotator."""
     if not _has_blind_images(db):
         return set()
     chosen = "SELECT image_id FROM reading WHERE due > 0 UNION SELECT image_id FROM known_answer"
@@ -52,7 +50,6 @@ def find_all_hidden_images(db: Database, annotator: str) -> set[int]:
 
 
 def check_not_hidden(db: Database, annotator: str, image_id: int) -> None:
-    """Raise Forbidden if the image is hidden from this annotator."""
     if find_hidden_images(db, annotator, [image_id]):
         raise Forbidden(
             f"What the model thinks of image {image_id} is hidden from {annotator} until they have answered it blind. "

@@ -55,18 +55,16 @@ def load_daily_activity(db: Database, annotator: str, midnight: float | None = N
 
 
 def get_seconds_until_midnight() -> float:
-    """Return the seconds until the server's next midnight."""
     return _get_midnight(1) - time.time()
 
 
 def _get_midnight(days: int) -> float:
-    """Return Unix seconds of today's start plus `days` days."""
     begins = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
     return begins.astimezone().timestamp()  # with the UTC offset of that day, which may differ
 
 
 class _DayCounter:
-    """An accumulator of an annotator's work on one day, updated by `read`."""
+    """Return the images hidden from an annotator among those that the SQL `which`, with parameters `ids`, selects."""
 
     def __init__(self, annotator: str, midnight: float):
         self._annotator, self._midnight = annotator, midnight

@@ -73,10 +73,10 @@ USUAL_ORDER = LeaseOrder()
 
 
 def lease_next_images(db: Database, request: LeaseRequest, order: LeaseOrder = USUAL_ORDER) -> list[int]:
-    """Lease and return up to `request.want` images with an open class that no other page leases.
+    """Lease and return up to `request.want` images with an unanswered class that no other page leases.
 
-    Untouched images come first, then skipped, then incomplete ones. Images skipped twice or with answers come
-    last, so that an annotator who keeps skipping a few images still reaches all others.
+    Untouched images come first, then skipped, then incomplete ones. Images skipped twice or with answers come last, so
+    that an annotator who keeps skipping a few images still reaches all others.
     """
     holder, annotator, have, want = request.holder, request.annotator, request.have, request.want
     aside = assignment.load_withheld_images(db, annotator)
@@ -115,7 +115,7 @@ def lease_next_images(db: Database, request: LeaseRequest, order: LeaseOrder = U
 
 
 def lease_images(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
-    """Lease the first `want` free `candidates`, without images waiting for overlap."""
+    """Lease the first `want` free `candidates`, without images that wait for blind answers of several annotators."""
     candidates = _filter_not_waiting(db, candidates)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _filter_not_held(sql, holder, _to_whole_cells(candidates))[
@@ -136,7 +136,7 @@ def lease_cells(
 
 
 def lease_overlap_image(db: Database, holder: str, annotator: str, image_id: int) -> bool:
-    """Lease an overlap image and return whether it was free."""
+    """Lease an image that several annotators answer blind, and return whether it was free."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _filter_not_held(sql, holder, [(image_id, WHOLE_IMAGE)])[: _count_free_leases(sql, holder)]
         _insert_leases(sql, holder, annotator, chosen)
@@ -189,7 +189,6 @@ def find_opened_by_others(db: Database, image_ids: Collection[int], annotator: s
 
 
 def count_held_by_others(db: Database, holder: str) -> int:
-    """Count incomplete images leased by others."""
     return db.value(
         f"""SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
         WHERE l.holder != ? AND {_IS_LIVE_SQL} AND i.stage < ?""",
@@ -211,7 +210,7 @@ def _to_cell(item: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def _get_live_interval() -> tuple[float, float]:
-    """Return the interval in which valid leases end, with slack for other processes."""
+    """Return the interval of times (monotonic seconds) in which valid leases end, with slack for other processes."""
     start = time.monotonic()
     return start, start + LEASE_SECONDS + 1
 
@@ -276,7 +275,6 @@ def _sort_by_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list
 def _select_untouched(
     sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: UnavailableImages, want: int
 ) -> list[int]:
-    """Return the first `want` untouched and free images of `wanted`."""
     free_ids: list[int] = []
     # Without untouched images, a long `wanted` would be searched in vain. STEP_ORDER BY makes SQLite use the index.
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"

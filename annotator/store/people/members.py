@@ -38,7 +38,7 @@ class Member:
     Attributes:
         subject: "issuer subject" of the login provider, or None.
         has_link: Whether an invitation link is valid.
-        sessions_since: Earlier sessions have ended.
+        sessions_since: Sessions that began before this time have ended.
     """
 
     id: int
@@ -53,7 +53,6 @@ class Member:
 
     @property
     def highest_right(self) -> Right:
-        """Return the role's highest right."""
         return self.role.highest_right
 
 
@@ -92,7 +91,6 @@ def get_current_name(db: Database, name: str) -> str:
 
 
 def find_owner(db: Database) -> Member | None:
-    """Return the first owner, or None."""
     return next((member for member in load_members(db) if member.role == Role.OWNER), None)
 
 
@@ -205,13 +203,11 @@ def load_ended_sessions(db: Database, after: int = 0) -> tuple[set[str], int]:
 
 
 def has_session_ended(db: Database, session: str) -> bool:
-    """Return whether this session was signed out."""
     statement = "SELECT EXISTS (SELECT 1 FROM access_log WHERE what = ? AND detail = ?)"
     return bool(db.value(statement, [SIGNED_OUT_ENTRY, f"session {session}"]))
 
 
 def sign_in_by_link(db: Database, secret: str) -> Member | None:
-    """Sign in the member with this link secret, or return None."""
     # The time of an index lookup of a sha256 reveals nothing about a secret of 256 random bits.
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(
@@ -223,7 +219,6 @@ def sign_in_by_link(db: Database, secret: str) -> Member | None:
 
 
 def sign_in_by_key(db: Database, id_: int) -> Member | None:
-    """Sign in the member of a one-time key, or return None."""
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(f"SELECT {_MEMBER_COLUMNS_SQL} FROM member WHERE id = ? AND role != 'none'", [id_]).fetchone()
         return _record_sign_in(sql, _to_member(row), "by one-time key") if row is not None else None
@@ -270,11 +265,7 @@ def sign_in_by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
 
 
 def build_subject(claims: Mapping[str, Any]) -> str:
-    """Return "issuer subject", the only permanent identification in the claims.
-
-    Raises:
-        AnnotatorError: A claim is missing or too long.
-    """
+    """Return "issuer subject", the only permanent identification in the claims, or raise AnnotatorError."""
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not (isinstance(issuer, str) and isinstance(subject, str) and issuer and subject):
         raise AnnotatorError("The login provider did not say who this is: its token has no issuer or no subject.")
@@ -293,10 +284,10 @@ def get_newcomer_role(db: Database) -> Role:
 
 
 def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = None) -> None:
-    """Set the role for first sign-ins.
+    """Set the role that new members get at their first sign-in.
 
     Args:
-        expected: Role seen by the caller.
+        expected: The previous role as the caller saw it, so that concurrent changes are not overwritten.
 
     Raises:
         AnnotatorError: The role is unknown, unexpected, or owner.
@@ -314,7 +305,6 @@ def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = N
 
 
 def get_hidden_views(db: Database) -> tuple[str, ...]:
-    """Return the views hidden from guests and annotators."""
     stored = db.get_setting(HIDDEN_VIEWS_SETTING, [])
     return tuple(part for part in HIDEABLE_PARTS if isinstance(stored, list) and part in stored)
 
@@ -323,7 +313,7 @@ def set_hidden_views(db: Database, parts: Sequence[str], by: str, expected: Sequ
     """Set the views hidden from guests and annotators.
 
     Args:
-        expected: Hidden views seen by the caller.
+        expected: The hidden views as the caller saw them, so that concurrent changes are not overwritten.
 
     Raises:
         AnnotatorError: A view cannot be hidden, or the current ones are unexpected.
@@ -398,10 +388,7 @@ def _suggest_names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
 
 
 def _choose_free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
-    """Return the first wanted name, numbered if taken.
-
-    Names on decisions are taken: newcomers must not inherit them.
-    """
+    """Return the first wanted name, numbered if taken (also by decisions, which newcomers must not inherit)."""
     kept = "".join(character if character.isprintable() else " " for character in next(filter(str.strip, wanted)))
     name = " ".join(kept.split())[: MAX_NAME_CHARACTERS - 6] or "newcomer"
     rows = sql.execute("SELECT name FROM member UNION SELECT one FROM tally WHERE kind = 'annotator'").fetchall()
@@ -433,7 +420,6 @@ def _record_sign_in(sql: sqlite_utils.Database, member: Member, how: str) -> Mem
 
 
 def add_log_entry(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:
-    """Add a log entry in the current transaction."""
     sql.execute(
         "INSERT INTO access_log (at, by, what, member, detail) VALUES (?, ?, ?, ?, ?)",
         [time.time(), by, what, member, detail],

@@ -1,7 +1,4 @@
-"""Reference images: complete images asked again to measure annotators.
-
-Their answers never change labels.
-"""
+"""Reference images: complete images asked again to measure annotators. Their answers never change labels."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -23,8 +20,8 @@ class ReferenceResult:
 
     Attributes:
         images: Answered images.
-        found, present: Answered cells with a present label: those answered present, and all.
-        rejected, absent: Answered cells with an absent label: those answered absent, and all.
+        found, present: Answered cells labeled present: those that the annotator answered present, and all of them.
+        rejected, absent: Answered cells labeled absent: those that the annotator answered absent, and all of them.
     """
 
     annotator: str
@@ -41,7 +38,6 @@ def get_share(db: Database) -> float:
 
 
 def count_images(db: Database) -> int:
-    """Count the reference images."""
     return db.value("SELECT count(*) FROM known_answer")
 
 
@@ -101,7 +97,6 @@ def find_hidden_images(db: Database, annotator: str) -> set[int]:
 
 
 def find_chosen_images(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Return the reference images among `image_ids`."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(f"SELECT image_id FROM known_answer WHERE image_id IN ({marks})", list(image_ids))
     return {image_id for (image_id,) in rows}

@@ -12,11 +12,7 @@ _SETTING_PREFIXES = ("labels_an_image/", "last_export:")
 
 
 def rename(db: Database, name: str, new: str, by: str) -> Member:
-    """Rename a member, keeping answers, sessions and link.
-
-    Raises:
-        AnnotatorError: The member is unknown, or the name is invalid, taken or on decisions.
-    """
+    """Rename a member, keeping answers, sessions and link. Raises AnnotatorError for a bad, taken or used name."""
     new = new.strip()
     with db.writing() as sql:
         member = load_member(sql, name)

@@ -19,11 +19,7 @@ def load_newest_round(db: Database, annotator: str) -> tuple[int, dict[int, str]
 
 
 def store(db: Database, annotator: str, place: tuple[int, int], answer: TimedAnswer) -> None:
-    """Store a task's time once. Raises AnnotatorError for an impossible task.
-
-    Args:
-        place: (round, number of the task in it).
-    """
+    """Store a task's time once. `place` is (round, task number in it). Raises AnnotatorError for an impossible task."""
     taken = round(answer.seconds * 1000)
     possible = (
         1 <= answer.cells <= MAX_CELLS

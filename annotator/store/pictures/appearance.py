@@ -35,7 +35,6 @@ class Appearance:
     hash: int
 
     def to_row(self) -> tuple[float | int, ...]:
-        """Return the values of APPEARANCE_COLUMNS."""
         return astuple(self)
 
 
@@ -43,7 +42,6 @@ APPEARANCE_COLUMNS = tuple(field.name for field in fields(Appearance))  # column
 
 
 def measure_appearance(picture: Image.Image) -> Appearance:
-    """Return the appearance of an RGB image."""
     gray = picture.convert("L")
     size = min(gray.width, GRAY_SIDE_PIXELS), min(gray.height, GRAY_SIDE_PIXELS)
     # An image that is smaller is not enlarged: that would blur it.

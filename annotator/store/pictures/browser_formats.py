@@ -1,7 +1,6 @@
 """Detection of files that browsers show exactly as decoded.
 
-The header decides conservatively: orientation, profile, gamma, transparency, 16 bits or animation need a
-copy.
+The header decides conservatively: orientation, profile, gamma, transparency, 16 bits or animation need a copy.
 """
 
 import struct
@@ -70,7 +69,6 @@ def _is_plain_jpeg(file: BinaryIO) -> bool:
 
 
 def _read_exif_orientation(block: bytes) -> int | None:
-    """Return the EXIF orientation, 1 to 8, or None if ambiguous."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
     if order is None:
         return None
@@ -143,7 +141,6 @@ def _is_upright_text(text: bytes) -> bool:
 
 
 def _is_plain_webp(head: bytes, size: int) -> bool:
-    """Return whether this WebP is one opaque still image."""
     kind, length = struct.unpack_from("<4sI", head, 12)
     if 12 + 8 + length + length % 2 != size:
         return False  # something follows

@@ -77,10 +77,7 @@ def is_srgb(profile: bytes | None, mode: str) -> bool:
 
 
 def stretch_gray(image: Image.Image) -> Image.Image:
-    """Scale a gray image to 8 bits, from its darkest to its brightest value.
-
-    Constant and non-finite images become medium gray.
-    """
+    """Scale a gray image to 8 bits, from darkest to brightest. Constant and non-finite images become medium gray."""
     low, high, kind = _find_value_range(image)
     if high <= low or not np.isfinite([low, high]).all():
         return Image.new("L", image.size, 128)
@@ -117,7 +114,6 @@ def _iterate_strips(image: Image.Image) -> Iterator[tuple[int, np.ndarray]]:
 
 @lru_cache(maxsize=32)
 def _get_color_space(profile: bytes) -> str:
-    """Return a profile's color space (RGB, GRAY, CMYK, Lab), or ""."""
     try:
         return _open_profile(profile).profile.xcolor_space.strip()
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):

@@ -189,7 +189,7 @@ def open_image(source: Path | BinaryIO, bands: BandChoices = NO_BAND_CHOICES) ->
 
 
 def _open_array_image(file: BinaryIO, bands: BandChoices) -> ArrayImage | None:
-    """Return an image that Pillow cannot read: many bands or bits, and extra formats."""
+    """Return an image that Pillow cannot read (many bands, high bit depth, optional formats), or None."""
     file.seek(0)
     start = file.read(START_BYTES)
     if image := open_extra_image(file, start):
@@ -232,7 +232,6 @@ def _check_not_cut(image: ImageFile.ImageFile, head: bytes) -> None:
 
 
 def _read_head(image: ImageFile.ImageFile) -> bytes:
-    """Return the first bytes of a JPEG 2000, else b""."""
     if image.format != "JPEG2000" or image.fp is None:
         return b""
     place = image.fp.tell()
@@ -243,10 +242,7 @@ def _read_head(image: ImageFile.ImageFile) -> bytes:
 
 
 def read_orientation(image: ImageFile.ImageFile) -> int:
-    """Return the orientation, 1 to 8, from EXIF, else XMP, else 1.
-
-    Load a PNG first, as its orientation may be at the end.
-    """
+    """Return the orientation, 1 to 8, from EXIF, else XMP, else 1. A PNG must be loaded first."""
     if image.format in {"TIFF", "RAW", "DICOM", "HEIF"}:
         return 1
     try:

@@ -51,11 +51,7 @@ UNKNOWN_CAPTURE = Capture()
 
 
 def extract_capture(image: ImageFile.ImageFile) -> Capture:
-    """Return an image's EXIF metadata, or UNKNOWN_CAPTURE.
-
-    Args:
-        image: Opened, not loaded. A PNG's block after the pixels is not found.
-    """
+    """Return the EXIF metadata of an opened image, or UNKNOWN_CAPTURE. Blocks after a PNG's pixels are not found."""
     with suppress(Exception):  # whatever is wrong with the block, the picture is good
         file = _find_block(image)
         return _build_capture(_read_texts(file)) if file else UNKNOWN_CAPTURE
@@ -63,7 +59,7 @@ def extract_capture(image: ImageFile.ImageFile) -> Capture:
 
 
 def parse_block(block: bytes) -> tuple[int, Capture] | None:
-    """Return orientation (1 to 8) and capture, or None if uncertain."""
+    """Return (orientation 1 to 8, capture metadata) of an EXIF block, or None if it is ambiguous."""
     try:
         file = io.BytesIO(block.removeprefix(EXIF_PREFIX))
         order, entries = _read_first_directory(file)
@@ -92,14 +88,12 @@ def _find_block(image: ImageFile.ImageFile) -> IO[bytes] | None:
 
 
 def _read_first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, bytes]]]:
-    """Return the byte order ("<" or ">") and first directory entries."""
     order = {b"II*\0": "<", b"MM\0*": ">"}[_read_bytes(file, 0, 4)]
     (first,) = struct.unpack(f"{order}I", _read_bytes(file, 4, 4))
     return order, _read_entries(file, order, first)
 
 
 def _read_texts(file: IO[bytes]) -> dict[int, str]:
-    """Return the known text tags by tag number."""
     place = file.tell()
     try:
         order, first = _read_first_directory(file)

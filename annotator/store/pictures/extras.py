@@ -1,7 +1,6 @@
 """Image formats of optional extras: HEIC, DICOM and camera raw files.
 
-Content identifies a file. Without the extra, the refusal shows the install command. Raw previews are never
-used.
+Content identifies a file. Without the extra, the refusal shows the install command. Raw previews are never used.
 """
 
 import contextlib

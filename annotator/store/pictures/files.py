@@ -57,11 +57,11 @@ class KnownFile(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundFile:
-    """One file of a folder, either an image or rejected.
+    """The result of inspecting one file of a folder: a valid image, or the reason for its rejection.
 
     Attributes:
         path: Below the folder, escaped.
-        facts: None if already registered, or only hashed.
+        facts: Image metadata. None if the file is already registered, or only hashed.
         reason: Kind of problem, optionally ": " and details.
     """
 
@@ -168,7 +168,7 @@ def inspect_files(
 
     Args:
         paths: Escaped.
-        known: Returns what is registered of FILES_PER_LOOKUP paths at a time.
+        known: Returns the stored state of registered paths, called with FILES_PER_LOOKUP paths at a time.
         threads: None selects the number of processors.
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
@@ -242,7 +242,6 @@ def path_exists(folder: str, path: str) -> bool:
 
 
 def read_file_state(folder: Path, path: str) -> FileState | None:
-    """Return a file's state, or None if unreadable."""
     try:
         return _to_file_state((folder / unescape_path(path)).stat())
     except (OSError, ValueError):
@@ -258,7 +257,6 @@ def compute_sha256(path: str | Path) -> str:
 def _inspect_file(
     folder: str, inside: str, path: str, known: KnownFile | None, below: dict[str, str], bands: BandChoices
 ) -> FoundFile | None:
-    """Return one file's metadata, or None if unchanged."""
     state = UNREAD_STATE
     try:
         real, facts = _resolve_file(folder, unescape_path(path), below)
@@ -287,7 +285,6 @@ def _inspect_file(
 
 
 def _resolve_file(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.stat_result]:
-    """Return a file's real path and stat. Raises OSError."""
     subfolder, _, name = path.rpartition("/")
     if subfolder not in below:
         below[subfolder] = os.path.realpath(f"{folder}/{subfolder}", strict=True)
@@ -300,7 +297,7 @@ def _resolve_file(folder: str, path: str, below: dict[str, str]) -> tuple[str, o
 
 
 def _read_content(path: str) -> tuple[str, Path | io.BytesIO]:
-    """Return sha256 and bytes, or the path of an empty or large file."""
+    """Return a file's sha256 and its bytes (the path instead of bytes for empty and large files)."""
     content = read_file(path, MAX_BYTES_READ_WHOLE)
     return (hashlib.sha256(content).hexdigest(), io.BytesIO(content)) if content else (compute_sha256(path), Path(path))
 

@@ -26,13 +26,12 @@ LEFTOVER_FILE_PREFIXES = ("._", ".trashed-")  # the other half of a Mac's file; 
 
 
 def is_leftover_folder(name: str) -> bool:
-    """Return whether a folder name means leftovers only."""
     folded = name.casefold()
     return folded in LEFTOVER_FOLDERS or folded.startswith(LEFTOVER_FOLDER_PREFIXES)
 
 
 def find_leftover_part(path: str) -> str:
-    r"""Return the path part that makes a file a leftover, or "".
+    r"""Return the part of a path that makes a file a leftover, such as a thumbnail folder, or "".
 
     Args:
         path: With "/" or "\". For prefixes ("._a.jpg") only the prefix is returned.
@@ -48,11 +47,7 @@ def find_leftover_part(path: str) -> str:
 
 
 def describe_leftovers(counts: Mapping[str, int]) -> Sequence[str]:
-    """Return a sentence about skipped leftovers, if any.
-
-    Args:
-        counts: `find_leftover_part` -> number of files.
-    """
+    """Return a sentence about skipped leftovers, if any (counts: `find_leftover_part` -> number of files)."""
     if not counts:
         return []
     names = ", ".join(sorted(counts, key=str.casefold))

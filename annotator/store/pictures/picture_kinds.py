@@ -29,7 +29,6 @@ class PictureKind:
 
     @property
     def is_read(self) -> bool:
-        """Return whether the package is installed."""
         return bool(self.package) and find_spec(self.package) is not None
 
 
@@ -79,7 +78,6 @@ def get_ending(path: str) -> str:
 
 
 def looks_like_image(path: str) -> bool:
-    """Return whether a path has a supported image suffix."""
     return get_ending(path) in IMAGE_SUFFIXES
 
 

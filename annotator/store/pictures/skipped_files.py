@@ -8,10 +8,10 @@ from annotator.store.pictures.picture_kinds import describe_unread, get_unread_e
 
 @dataclass
 class SkippedFiles:
-    """Counts of skipped files of one source.
+    """Counts of the files of one source that were skipped by name.
 
     Attributes:
-        leftovers: Leftover name -> files.
+        leftovers: Name part, such as a thumbnail folder -> files.
         unread: Suffix -> files.
     """
 
@@ -29,12 +29,10 @@ class SkippedFiles:
         return True
 
     def add_leftovers(self, name: str, files: int) -> None:
-        """Add to the count of a leftover name."""
         if files:
             self.leftovers[name] = self.leftovers.get(name, 0) + files
 
     def format_sentences(self) -> list[str]:
-        """Return sentences about the skipped files, with advice."""
         return [*describe_unread(self.unread), *describe_leftovers(self.leftovers)]
 
     def __bool__(self) -> bool:

@@ -76,7 +76,6 @@ def _get_known_mask(values: np.ndarray, missing: np.generic | None) -> np.ndarra
 
 
 def _to_dtype_value(nodata: float | None, dtype: np.dtype) -> np.generic | None:
-    """Return the no-data value in the file's dtype, or None."""
     if nodata is None or np.isnan(nodata):  # nan is never finite
         return None
     if dtype.kind == "f":

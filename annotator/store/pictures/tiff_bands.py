@@ -36,7 +36,7 @@ _SAMPLE_PATTERN = re.compile(r'\bsample="(\d{1,4})"', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class TiffLayout:
-    """The header of a TIFF.
+    """The needed header fields of a TIFF.
 
     Attributes:
         samples: Values per pixel, including transparency.
@@ -63,7 +63,7 @@ class TiffLayout:
 
     @property
     def colors(self) -> tuple[int, ...]:
-        """Return the indices of non-transparency values."""
+        """Return the indices of the values of a pixel that are not transparency."""
         return tuple(place for place in range(self.samples) if place != self.alpha)
 
     @property
@@ -81,7 +81,7 @@ _COLOR_WORDS = ({"red", "r"}, {"green", "g"}, {"blue", "b"})
 
 
 def read_layout(file: BinaryIO) -> TiffLayout | None:
-    """Return a TIFF's layout, or None if left to Pillow. Raises ValueError if unreadable."""
+    """Return the header fields of a TIFF that Pillow cannot read, else None. Raises ValueError if unreadable."""
     found = tiff_tags.read_tags(file)
     if found is None or found.get_number(tiff_tags.PHOTOMETRIC, 1) not in (*GRAY_PHOTOMETRICS, RGB_PHOTOMETRIC):
         return None
@@ -168,11 +168,7 @@ def _read_band_names(found: TiffTags, samples: int, alpha: int | None) -> tuple[
 
 
 def open_bands(file: BinaryIO, layout: TiffLayout, three: BandTriple | None, kind: str) -> ArrayImage:
-    """Return the image of a TIFF, whose pixels `load` reads.
-
-    Args:
-        three: Bands from 1, or None for a single band.
-    """
+    """Return the image of a TIFF, whose pixels `load` reads (`three`: bands from 1, None for a single band)."""
     shown = [layout.colors[number - 1] for number in three] if three else [layout.colors[0]]
     width, height = layout.size
     values = len(shown) + (layout.alpha is not None)
@@ -203,7 +199,6 @@ def _read_image(file: BinaryIO, layout: TiffLayout, shown: list[int]) -> tuple[I
 
 
 def _to_opacity(alpha: np.ndarray) -> np.ndarray:
-    """Return transparency as uint8."""
     if alpha.dtype == np.uint8:
         return alpha
     most = 1.0 if alpha.dtype.kind == "f" else float(np.iinfo(alpha.dtype).max)
@@ -295,7 +290,6 @@ def _decode_rows(content: bytes, layout: TiffLayout, rows: int, wide: int, sampl
 
 
 def _decompress(content: bytes, compression: int, width: int, height: int) -> bytes:
-    """Decompress `height` rows of `width` bytes with Pillow."""
     entries = [
         (tiff_tags.WIDTH, 4, 1, width),
         (tiff_tags.HEIGHT, 4, 1, height),

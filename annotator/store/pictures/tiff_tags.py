@@ -1,4 +1,4 @@
-"""TIFF and BigTIFF tags of the first image.
+"""TIFF and BigTIFF tags of the first image in a file.
 
 Files are not trusted: MAX_ENTRIES and MAX_TAG_BYTES limit reading.
 """
@@ -39,11 +39,7 @@ _BYTE_ORDER_MARKS = {b"II*\0": ("<", False), b"MM\0*": (">", False), b"II+\0": (
 
 @dataclass(frozen=True)
 class TiffTags:
-    """The needed tags of one image.
-
-    Attributes:
-        order: Byte order, "<" or ">".
-    """
+    """The tags of one TIFF image that this program needs (`order`: its byte order, "<" or ">")."""
 
     order: str
     numbers: dict[int, tuple[int, ...]]
@@ -55,7 +51,6 @@ class TiffTags:
 
 
 def is_tiff(start: bytes) -> bool:
-    """Return whether these bytes start a TIFF."""
     return start[:4] in _BYTE_ORDER_MARKS
 
 

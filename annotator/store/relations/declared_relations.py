@@ -1,7 +1,4 @@
-"""Declaration, preview, removal and undo of class relations.
-
-Each change is one transaction with all implied cells.
-"""
+"""Declaration, preview, removal and undo of class relations. Each change is one transaction with all implied cells."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -46,19 +43,17 @@ class _PreviewRollbackError(Exception):
 
 
 def load_relations(db: Database) -> Relations:
-    """Return the project's class relations."""
     with db.reading() as sql:
         return read_relations(sql)
 
 
 def read_relations(sql: sqlite_utils.Database) -> Relations:
-    """Return the relations inside a transaction."""
     active = sql.execute("SELECT id FROM class WHERE archived = 0").fetchall()
     return Relations(tuple(relation_edits.load_active(sql)), frozenset(row[0] for row in active))
 
 
 def declare(db: Database, declarations: Sequence[Declaration], by: str, uuid: str | None = None) -> RelationEffect:
-    """Declare relations, all or nothing, and return their effect.
+    """Declare class relations, all or nothing, and return their effect.
 
     Args:
         uuid: From the client, so that a resend changes nothing.
@@ -80,7 +75,7 @@ def preview_declaration(db: Database, declarations: Sequence[Declaration]) -> Re
 
 
 def remove(db: Database, relation_id: int, by: str, uuid: str | None = None) -> RelationEffect:
-    """Remove a relation and its implications. Raises AnnotatorError."""
+    """Remove a class relation with its implications. Raises AnnotatorError if it is unknown."""
 
     def append(sql: sqlite_utils.Database) -> None:
         if relation_id not in {relation.id for relation in relation_edits.load_active(sql)}:
@@ -91,10 +86,7 @@ def remove(db: Database, relation_id: int, by: str, uuid: str | None = None) -> 
 
 
 def undo(db: Database, by: str, uuid: str | None = None) -> str | None:
-    """Undo the newest change and return its description, or None if `uuid` was stored before.
-
-    Raises AnnotatorError if none is left.
-    """
+    """Undo the newest change of relations and describe it (None if `uuid` is stored). Raises AnnotatorError if none."""
     said: list[str] = []
 
     def append(sql: sqlite_utils.Database) -> None:
@@ -112,7 +104,7 @@ def undo(db: Database, by: str, uuid: str | None = None) -> str | None:
 
 
 def update_after_class_change(sql: sqlite_utils.Database) -> None:
-    """Rebuild implications after classes were archived or restored."""
+    """Rebuild the implied cells of the project after classes were archived or restored."""
     if relation_edits.load_active(sql):
         _derive_implications(sql)
 
@@ -171,7 +163,7 @@ def _append_declarations(
 
 
 def _build_key(declared: Declaration) -> tuple[object, ...]:
-    """Return a relation's identity, which ignores the group's name and order of classes."""
+    """Return the key by which two declarations of a relation are equal, ignoring group name and class order."""
     return declared.kind, declared.class_ids if declared.kind == IS_A else frozenset(declared.class_ids)
 
 
@@ -196,7 +188,6 @@ def _apply_change(db: Database, append: Callable[[sqlite_utils.Database], None],
 
 
 def _derive_implications(sql: sqlite_utils.Database) -> RelationEffect:
-    """Store all implications and rebuild implied cells."""
     now = read_relations(sql)
     before = sql.execute("SELECT count(*) FROM label").fetchone()[0]
     _write_implications(sql, now.made, now.build_implications())

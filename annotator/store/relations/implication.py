@@ -42,11 +42,7 @@ class ClassGroup:
 
 @dataclass(frozen=True)
 class Relations:
-    """The relations of the active classes.
-
-    Attributes:
-        made: All active relations in declaration order.
-    """
+    """The relations of the active classes (`made`: in declaration order)."""
 
     made: tuple[Relation, ...]
     class_ids: frozenset[int]

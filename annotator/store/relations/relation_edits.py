@@ -63,7 +63,6 @@ def append(sql: sqlite_utils.Database, declared: Sequence[Declaration], by: str,
 
 
 def append_removal(sql: sqlite_utils.Database, relation_id: int, by: str, uuid: str | None) -> None:
-    """Store the removal of a relation."""
     name = uuid or str(uuids.uuid4())
     _insert_edit(sql, {"action": REMOVE, "removes": relation_id, "batch": name}, by, name)
 
@@ -78,7 +77,6 @@ def load_newest_edits(sql: sqlite_utils.Database) -> list[tuple[int, int | None]
 
 
 def append_undo(sql: sqlite_utils.Database, edit_ids: Sequence[int], by: str, uuid: str | None) -> None:
-    """Store an undo of these edits."""
     batch = uuid or str(uuids.uuid4())
     for number, edit_id in enumerate(edit_ids):
         fields = {"action": UNDO, "undoes": edit_id, "batch": batch}
@@ -94,7 +92,6 @@ def load_relation(sql: sqlite_utils.Database, relation_id: int) -> Relation:
 
 
 def is_stored(sql: sqlite_utils.Database, uuid: str | None) -> bool:
-    """Return whether the uuid is stored."""
     return bool(uuid and sql.execute("SELECT 1 FROM relation_edit WHERE uuid = ?", [uuid]).fetchone())
 
 

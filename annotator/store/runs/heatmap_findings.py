@@ -1,7 +1,6 @@
 """Heat maps that may show another class than the one they explain.
 
-One file per class and run maps image id to the other class id, 0 for none. The worker writes it before the
-heat map.
+One file per class and run maps image id to the other class id, 0 for none. The worker writes it before the heat map.
 """
 
 import json
@@ -27,7 +26,7 @@ class HeatmapFinding:
 
 
 def save_finding(db: Database, run_id: int, class_id: int, image_id: int, shown_class_id: int | None) -> None:
-    """Store the class that a heat map may show instead, or None. Raises DiskFull."""
+    """Store the class that a heat map may show instead of its own, or None. Raises DiskFull."""
     found = _read_findings(db, run_id, class_id) | {str(image_id): shown_class_id or 0}
     with replace_file_atomically(db.paths.heatmap_findings(run_id, class_id), sync=False) as part:
         part.write_text(json.dumps(found))
@@ -40,7 +39,7 @@ def load_finding(db: Database, run_id: int, class_id: int, image_id: int) -> Hea
 
 
 def _read_findings(db: Database, run_id: int, class_id: int) -> dict[str, int]:
-    """Return image id -> class id, or {} if unreadable."""
+    """Return image id -> class that its heat map may show instead (0 for none), or {} if the file is unreadable."""
     try:
         found = json.loads(db.paths.heatmap_findings(run_id, class_id).read_text())
     except (OSError, ValueError):

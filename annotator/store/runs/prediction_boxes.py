@@ -50,7 +50,7 @@ def to_stored_boxes(image_ids: np.ndarray, class_ids: np.ndarray, given: CellBox
 
 
 def write(folder: Path, boxes: np.ndarray, before: np.ndarray) -> None:
-    """Write a version's most confident boxes per cell, if any. Raises DiskFull.
+    """Write the most confident boxes per cell of a score version, if any. Raises DiskFull.
 
     Args:
         boxes: (n,) BOX_DTYPE, any order.
@@ -72,7 +72,7 @@ def open_boxes(folder: Path) -> np.ndarray:
 
 
 def drop_rescored(boxes: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return boxes of cells without a score in the blocks."""
+    """Return the boxes of those cells that have no score in the blocks."""
     if not len(boxes):
         return boxes
     kept, ids = np.ones(len(boxes), bool), np.ascontiguousarray(boxes["image_id"])
@@ -93,7 +93,6 @@ def find_image_boxes(boxes: np.ndarray, image_id: int) -> np.ndarray:
 
 
 def _select_surest(boxes: np.ndarray) -> np.ndarray:
-    """Return sorted boxes, the most confident MAX_BOXES_PER_CELL per cell."""
     ordered = boxes[np.lexsort((-boxes["score"], boxes["class_id"], boxes["image_id"]))]
     new_cell = np.ones(len(ordered), bool)
     new_cell[1:] = np.diff(ordered["image_id"]).astype(bool) | np.diff(ordered["class_id"]).astype(bool)

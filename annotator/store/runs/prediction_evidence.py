@@ -20,7 +20,7 @@ ModelBox = tuple[str, float, float, float, float, float]
 
 
 def load_score_texts(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
-    """Return (source name, score) pairs per cell, for display."""
+    """Return (external model, score) pairs per cell, for display."""
     result: list[tuple[tuple[str, float], ...]] = [()] * len(image_ids)
     for source, values in load_cell_scores(db, image_ids, class_ids):
         for place in np.flatnonzero(~np.isnan(values)).tolist():

@@ -4,8 +4,7 @@
                                   /scores.npy       (n, C), nan for none, classes ascending as in the row
                                   /boxes.npy        optional
 
-One row publishes a version, so readers see all or nothing. Classes also get scores of classes merged into
-them.
+One row publishes a version, so readers see all or nothing. Classes also get scores of classes merged into them.
 """
 
 import json
@@ -68,11 +67,7 @@ class PredictionSource:
 
 @dataclass(frozen=True, eq=False)
 class SourceScores(CellIndex):
-    """The memory-mapped scores of one version of a source.
-
-    Attributes:
-        scores: (n, C), nan for none.
-    """
+    """The memory-mapped scores of one version of a source, (n, C), nan for none."""
 
     scores: np.ndarray
     source: PredictionSource
@@ -83,7 +78,7 @@ _IS_LIVE_SQL = "version > 0 AND removed_at IS NULL"
 
 
 def load_sources(db: Database) -> list[PredictionSource]:
-    """Return the current sources in order of addition."""
+    """Return the project's external models (prediction sources) in order of addition."""
     rows = db.tuples(f"SELECT {_SOURCE_COLUMNS_SQL} FROM prediction_source WHERE {_IS_LIVE_SQL} ORDER BY id")
     return [
         PredictionSource(id_, name, scale, annotator, at, version, json.loads(class_ids), images, cells)
@@ -92,7 +87,7 @@ def load_sources(db: Database) -> list[PredictionSource]:
 
 
 def find(db: Database, name: str) -> PredictionSource:
-    """Return this source. Raises AnnotatorError if unknown."""
+    """Return the external model with this name. Raises AnnotatorError if unknown."""
     named = {source.name: source for source in load_sources(db)}
     if name not in named:
         raise AnnotatorError(f"No predictions are called {name!r}. {did_you_mean(name, named)}")
@@ -100,7 +95,7 @@ def find(db: Database, name: str) -> PredictionSource:
 
 
 def load_versions(db: Database) -> tuple[tuple[int, int], ...]:
-    """Return the (source, version) pairs for a new training."""
+    """Return the (source, version) pairs of external models' scores for a new training."""
     return tuple(db.tuples(f"SELECT id, version FROM prediction_source WHERE {_IS_LIVE_SQL} ORDER BY id"))
 
 
@@ -117,13 +112,11 @@ def add(
     replace: bool = False,
     progress: ProgressCallback = ignore_progress,
 ) -> PredictionSource:
-    """Add scores to a new or existing source, replacing older scores of the same cells.
+    """Add an external model's scores to a new or existing source, replacing older scores of the same cells.
 
     Memory stays flat: blocks are written one by one.
 
     Args:
-        db: The project's database.
-        name: Name of the source.
         scale: One of SCALES.
         by: Author of the change.
         image_ids: All images of the blocks, in any order.
@@ -191,13 +184,13 @@ def remove_source(db: Database, name: str) -> PredictionSource:
 
 
 def open_scores(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
-    """Return the scores of these (source, version) pairs, or of all current sources, if readable."""
+    """Return the readable scores of (source, version) pairs of external models (None: all current ones)."""
     keys = load_versions(db) if keys is None else keys
     return [scores for key in keys if (scores := _open_cached(db, key)) is not None]
 
 
 def load_cell_scores(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[PredictionSource, np.ndarray]]:
-    """Return every source with its scores of these cells: (n,) float64, nan for none."""
+    """Return every external model with its scores of these cells: (n,) float64, nan for none."""
     every = open_scores(db)
     if not every:
         return []
@@ -217,7 +210,7 @@ def load_cell_scores(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple
 
 
 def load_aligned_scores(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
-    """Return a source's scores: (N, C) in the file's dtype, nan for none."""
+    """Return an external model's scores of images and classes: (N, C) in the file's dtype, nan for none."""
     merged = load_merged_classes(db)
     rows, known = scores.find_rows(image_ids)
     result = np.full((len(rows), len(class_ids)), np.nan, scores.scores.dtype)
@@ -235,11 +228,7 @@ def load_aligned_scores(db: Database, scores: SourceScores, image_ids: Ids, clas
 
 
 def log_scores(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, int, int]]) -> None:
-    """Store the sources' scores of cells, in the transaction of their decisions.
-
-    Args:
-        answered: (decision, image, class) per answer.
-    """
+    """Store external models' scores of (decision, image, class) cells, in the transaction of the decisions."""
     if not answered:
         return
     decision_ids, image_ids, class_ids = np.array(answered, np.int64).T
@@ -253,7 +242,7 @@ def log_scores(sql: sqlite_utils.Database, db: Database, answered: Sequence[tupl
 
 
 def load_logged_scores(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
-    """Return logged scores: decision -> [(source name, score)]."""
+    """Return the logged scores of external models: decision -> [(source name, score)]."""
     result: dict[int, list[tuple[str, float]]] = {}
     for decision_id, name, score in db.tuples(
         """SELECT p.decision_id, s.name, p.score FROM decision d JOIN prediction_score p ON p.decision_id = d.id
@@ -265,7 +254,6 @@ def load_logged_scores(db: Database, image_id: int) -> dict[int, list[tuple[str,
 
 
 def _find_columns(scores: SourceScores, class_id: int, merged: dict[int, list[int]]) -> list[int]:
-    """Return the columns of a class and its merged classes."""
     columns, known = scores.find_columns([class_id, *merged.get(class_id, ())])
     return columns[known].tolist()
 
@@ -291,7 +279,6 @@ def _open_source(db: Database, source: PredictionSource) -> SourceScores | None:
 
 
 def _open_version(db: Database, key: tuple[int, int]) -> SourceScores | None:
-    """Return a version, or None if its arrays are unusable."""
     source = next((source for source in load_sources(db) if (source.id, source.version) == key), None)
     if source is None:
         return None
@@ -318,7 +305,7 @@ def _lock_predictions(db: Database) -> Generator[None]:
 
 
 def _begin_source(db: Database, name: str, scale: str, by: str, replace: bool) -> tuple[int, PredictionSource | None]:
-    """Return the id of a new or existing source and its current state."""
+    """Return the id of a new or existing external model, and its current state."""
     if scale not in SCALES:
         raise AnnotatorError(f"There is no scale {scale!r}. {did_you_mean(scale, SCALES)}")
     if not (name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_CHARACTERS):
@@ -363,7 +350,7 @@ def _publish_version(
 
 
 def _write_version(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: SourceScores | None) -> None:
-    """Write a version's file with the previous scores, nan elsewhere."""
+    """Write a version's score file with the previous version's scores, and nan in new cells."""
     before = db.paths.predictions(old.source.id, old.source.version) / "scores.npy" if old else None
     if (
         old
@@ -412,7 +399,6 @@ def _apply_blocks(
 
 
 def _count_scored(path: Path, rows: np.ndarray) -> np.ndarray:
-    """Return how many rows and cells have a score: (2,)."""
     count = np.zeros(2, np.int64)
     for start in range(0, len(rows), CHUNK_ROWS):
         known = ~np.isnan(open_array(path)[rows[start : start + CHUNK_ROWS]])
@@ -423,7 +409,6 @@ def _count_scored(path: Path, rows: np.ndarray) -> np.ndarray:
 def _count_all_scored(
     db: Database, path: Path, index: CellIndex, image_ids: np.ndarray, old: SourceScores | None
 ) -> list[int]:
-    """Count scored images and cells, recounting only `image_ids`."""
     count = _count_scored(path, index.find_rows(image_ids)[0])
     if old is not None:
         rows, known = old.find_rows(image_ids)

@@ -5,9 +5,8 @@
     runs/<id>/v<n>/columns_of.npy        (C + 1, 2) int64, where each class is stored
     runs/<id>/v<n>/probabilities.npy     or all classes
 
-A row of columns_of.npy has a version and the row of its columns.npy, or -1 for the base version's
-probabilities.npy. The last row has the base version. One answer at a million images thus writes 2 MB
-instead of 200.
+A row of columns_of.npy has a version and the row of its columns.npy, or -1 for the base version's probabilities.npy.
+The last row has the base version. One answer at a million images thus writes 2 MB instead of 200.
 """
 
 from collections.abc import Sequence
@@ -60,7 +59,7 @@ class LayeredProbabilities:
         return self.columns[column] if column in self.columns else self.base[:, column]
 
     def _get_product(self, rows: Any, columns: np.ndarray) -> np.ndarray:
-        """Return these rows and columns: (n, c), or (c,)."""
+        """Return the probabilities of these rows and columns, as (n, c), or (c,) for one row."""
         elsewhere = self._is_elsewhere[columns]
         if not elsewhere.any():
             return np.array(self.base[rows][..., columns])
@@ -75,7 +74,7 @@ class LayeredProbabilities:
         return found
 
     def _get_cells(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return one value per row and column pair, broadcast."""
+        """Return one probability per pair of row and column, broadcast."""
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
         rows, columns = np.broadcast_arrays(rows, columns)
@@ -144,9 +143,9 @@ def save_whole(db: Database, run_id: int, version: int, rows: Rows) -> None:
 
 
 def should_write_whole(db: Database, run_id: int, version: int, columns: int) -> bool:
-    """Return whether the next version, with `columns` changes, needs all columns.
+    """Return whether the next version, with `columns` changed columns, should store all columns.
 
-    Many changes (WHOLE_VERSION_RATIO) or stored columns above twice the classes need them.
+    It should after many changes (WHOLE_VERSION_RATIO), or if files would hold over two columns per class.
     """
     place = _locate_columns(db.paths, run_id, version)
     if place is None:
@@ -171,7 +170,7 @@ def find_needed_versions(paths: Paths, run_id: int, version: int) -> set[int]:
 
 
 def _locate_columns(paths: Paths, run_id: int, version: int) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """Return base version and, per column, version and place (C,), or None if complete."""
+    """Return (base version, version per column (C,), place per column (C,)), or None if all columns are stored."""
     folder = paths.run(run_id, version)
     if version == 0 or (folder / WHOLE_FILE).exists():
         return None

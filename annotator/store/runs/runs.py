@@ -28,7 +28,7 @@ def begin(
     last_decision_id: int,
     threshold: float,
 ) -> int:
-    """Add an unpublished run and return its id, which names its folder.
+    """Add the unpublished row of a training (a run) and return its id, which names its folder.
 
     Deletes arrays already there: a restored older project.db can reuse a run id.
     """
@@ -64,7 +64,7 @@ def publish(
     threshold: float | None = None,
     sources: Sequence[tuple[int, int, dict[int, float]]] = (),
 ) -> None:
-    """Publish a run whose arrays are complete on disk.
+    """Publish a training (a run) whose arrays are complete on disk.
 
     Args:
         calibration: JSON values, or None.
@@ -102,11 +102,7 @@ def load_source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]
 
 
 def publish_version(db: Database, run_id: int, version: int, last_decision_id: int) -> None:
-    """Publish a later version of a run's probabilities, complete on disk.
-
-    Args:
-        last_decision_id: Newest included decision, which may grow within a version.
-    """
+    """Publish a later version of a run's probabilities, complete on disk, which includes decisions up to an id."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE run SET version = ?, last_decision_id = ? WHERE id = ?", [version, last_decision_id, run_id]

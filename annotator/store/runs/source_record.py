@@ -25,7 +25,7 @@ class SourceRecord:
 
 
 def load_source_records(db: Database) -> list[SourceRecord]:
-    """Return how often unbiased answers confirmed each source of probabilities."""
+    """Return per source of probabilities how many of its predictions unbiased answers confirmed."""
     unbiased = list_sources(unbiased=True)
     marks = ",".join("?" * len(unbiased))
     rows = db.tuples(

@@ -46,11 +46,7 @@ class TaggingState(Claim):
 
 @dataclass(frozen=True)
 class TaggingRequest:
-    """A prelabeling request from the Settings page.
-
-    Attributes:
-        may_leave: Whether images may leave this machine.
-    """
+    """A prelabeling request from the Settings page (`may_leave`: whether images may leave this machine)."""
 
     url: str
     model: str
@@ -79,7 +75,6 @@ def claim(db: Database, url: str, model: str, name: str) -> TaggingState:
 
 
 def get_request(db: Database) -> TaggingRequest | None:
-    """Return the last request, or None."""
     value = db.get_setting(REQUEST_SETTING)
     try:
         return TaggingRequest(**cast(dict[str, Any], value)) if isinstance(value, dict) else None
@@ -97,7 +92,7 @@ def set_request(db: Database, request: TaggingRequest | None) -> None:
 
 
 def should_stop(db: Database, mine: TaggingState) -> bool:
-    """Return whether this process must end."""
+    """Return whether the prelabeling process with this state was told to end."""
     return db.get_setting(STOP_SETTING) == mine.process
 
 

@@ -5,10 +5,7 @@ from collections.abc import Iterator
 
 
 def split_statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script one by one, because executescript would commit first.
-
-    A trigger, which contains semicolons, is one statement.
-    """
+    """Yield the statements of a script (a trigger is one statement), because executescript would commit first."""
     statement = ""
     for line in script.splitlines():
         statement += f"{line}\n"

@@ -1,7 +1,6 @@
 """Checks of array files: damage, what is lost, and how to recreate them.
 
-Audit samples, predictions and export tags hold users' work. Trainings or the worker recreate all other
-arrays.
+Audit samples, predictions and export tags hold users' work. Trainings or the worker recreate all other arrays.
 """
 
 import zipfile
@@ -51,7 +50,7 @@ class ArrayDamage:
 
 
 class _ExpectedFile(NamedTuple):
-    """A file's expected dtype, shape and value bounds, None where unknown."""
+    """The expected dtype, shape and value bounds of an array file, None where unknown."""
 
     file: Path
     kind: np.dtype[Any] | None
@@ -150,7 +149,6 @@ def find_suggestion_damages(db: Database, thorough: bool = True) -> Iterator[Arr
 def _find_ranking_damages(
     folder: Path, newest: Path, classes: int, count: int | None, thorough: bool
 ) -> Iterator[ArrayDamage]:
-    """Yield the damage of a run's rankings."""
     half, whole, last = np.dtype(np.float16), np.dtype(np.int32), None if count is None else count - 1
     ranked = [
         _ExpectedFile(newest / "by_class.npy", whole, (classes, _ANY_SIZE), -1, last),
@@ -299,7 +297,6 @@ def _find_wrong_files(parts: Sequence[_ExpectedFile], thorough: bool = True) -> 
 
 
 def _find_problem(part: _ExpectedFile, thorough: bool) -> str:
-    """Return an array's problem, or ""."""
     file, kind, shape, low, high = part
     try:
         if not file.stat().st_size:

@@ -193,7 +193,7 @@ def _is_regular(path: Path) -> bool:
 
 
 def _store_file(store: Path, path: Path, name: str) -> tuple[BackupPart | None, bool]:
-    """Return the part and whether it is new, or (None, False)."""
+    """Store a file in a backup folder, and return (its part, whether it is new), or (None, False) if it is gone."""
     temporary = store / f".{uuid.uuid4().hex}.part"
     try:
         if path.suffix == ".db":  # of a running import (disk/fetched_manifest.py): copied at one moment
@@ -216,7 +216,7 @@ def _store_file(store: Path, path: Path, name: str) -> tuple[BackupPart | None, 
 
 
 def compute_digest(path: Path, copy: Path | None = None) -> tuple[str, int]:
-    """Return a file's sha256 and size, and optionally copy it."""
+    """Return a file's sha256 and size, and copy the file to `copy` if given."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file, (copy or Path(os.devnull)).open("wb") as written:
         while chunk := file.read(CHUNK_BYTES):
@@ -230,7 +230,7 @@ def compute_digest(path: Path, copy: Path | None = None) -> tuple[str, int]:
 
 
 def _move_to_part(store: Path, file: Path, digest: str) -> bool:
-    """Move a synced file to its part. Return False if it exists."""
+    """Move a synced file to the store under its sha256. Return False if the store has it already."""
     part = store / digest[:2] / digest
     if part.exists():
         return False
@@ -267,9 +267,9 @@ class PruneResult:
 
 
 def prune(target: Path, keep: int) -> PruneResult:
-    """Keep the newest `keep` backups and remove the others with unshared parts.
+    """Keep the newest `keep` backups, and delete the others with the files that only they use.
 
-    Manifests are removed before parts, so that listed backups stay complete.
+    Manifests are removed before files, so that listed backups stay complete.
 
     Raises:
         AnnotatorError: `keep` is below 1, or a kept manifest is unreadable.

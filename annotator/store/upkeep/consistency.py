@@ -42,7 +42,7 @@ _SELECT_TALLY_SQL = "SELECT kind, one, two, n FROM tally WHERE n != 0"
 
 @dataclass
 class Differences:
-    """Inconsistencies, as sentences.
+    """The differences that a consistency check found, as sentences.
 
     Attributes:
         integrity, foreign_keys: Damage that cannot be rebuilt.
@@ -109,10 +109,9 @@ def find_differences(db: Database, progress: ProgressCallback | None = None) -> 
 
 
 def repair(db: Database, image_ids: set[int], progress: ProgressCallback | None = None) -> None:
-    """Rebuild derived data of these images, and all tallies, in one transaction.
+    """Rebuild the derived data of these images, and all stored counts, in one transaction.
 
-    Near-duplicate groups are deleted for the worker. An image with a changed stage is queued by its newest
-    decision.
+    Near-duplicate groups are deleted for the worker. An image with a changed stage is queued by its newest decision.
     """
     with db.writing() as sql:
         for done, image_id in enumerate(sorted(image_ids)):

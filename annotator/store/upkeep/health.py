@@ -45,7 +45,7 @@ REPORTED_PACKAGES = ("multilabel-annotator", "numpy", "streamlit", "torch", "tim
 
 @dataclass(frozen=True)
 class HealthFinding:
-    """A problem of a project.
+    """A problem that a health check found in a project.
 
     Attributes:
         why: Likely cause.
@@ -80,7 +80,6 @@ def examine(project: Path, *, repair: bool = False, progress: StepCallback | Non
     """Check everything in a project, and optionally repair what can be rebuilt.
 
     Args:
-        project: The project folder.
         repair: Rebuild data that differs from the decisions, and delete damaged arrays that are recreated and
             files left by crashed processes.
         progress: Called with (state, done, of).
@@ -205,7 +204,6 @@ def _check_lost_decisions(db: Database) -> Iterator[HealthFinding]:
 
 
 def _check_files(db: Database, show: StepCallback) -> Iterator[HealthFinding]:
-    """Yield findings about images without a local file."""
     of = db.value("SELECT count(*) FROM file WHERE image_id IS NOT NULL")
     there: set[int] = set()
     gone: dict[int, str] = {}

@@ -40,7 +40,7 @@ _FORBIDDEN_CHARACTERS = frozenset("\0\\:" if os.name == "nt" else "\0")
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """The restored backup."""
+    """The result of a restore: the backup's name and its number of files."""
 
     name: str
     files: int
@@ -112,7 +112,6 @@ def _find_manifest(source: Path, name: str) -> Path:
 
 
 def _read_parts(manifest: Path) -> list[BackupPart]:
-    """Return a backup's parts with safe paths."""
     try:
         if manifest.stat().st_size > MAX_MANIFEST_BYTES:
             raise ValueError("it is too long")
@@ -165,7 +164,6 @@ def _open_unfinished(project: Path) -> Generator[Path]:
 
 
 def _copy_parts(source: Path, folder: Path, parts: list[BackupPart], show: StepCallback) -> None:
-    """Copy all parts and verify hashes. Raises AnnotatorError."""
     problems: list[str] = []
     for done, part in enumerate(parts):
         show("Restoring files", done, len(parts))

@@ -78,7 +78,7 @@ def create_access_link(project: Path, name: str | None = None) -> str:
         name: Member to sign in. None selects the first owner.
 
     Raises:
-        AnnotatorError: The project or member does not exist, or the project is not served.
+        AnnotatorError: The project or member does not exist, or the project is not being served.
     """
     db = Database(project)
     if db.read_only:
@@ -104,16 +104,11 @@ def create_access_link(project: Path, name: str | None = None) -> str:
 
 
 def build_key_url(address: str, key: str, page: str = "/") -> str:
-    """Return the page URL with an access key."""
     return f"{address}{page}?key={key}"
 
 
 def build_invitation_url(db: Database, secret: str) -> str:
-    """Return the URL of a member's invitation link.
-
-    Raises:
-        AnnotatorError: The project was never served to members.
-    """
+    """Return the URL of a member's invitation link. Raises AnnotatorError if members never had a server."""
     if not db.get_setting(SERVED_TO_TEAM_SETTING, False):
         raise AnnotatorError(
             f"{db.paths.project} is not served to its members, so a link would lead nowhere.\n    Start it with: "
@@ -136,7 +131,6 @@ def build_name_cookie_name(db: Database) -> str:
 
 
 def listing_cookie_name(port: int) -> str:
-    """Return the name of the start page's cookie."""
     return f"annotator_listed_{port}"
 
 
@@ -147,11 +141,7 @@ def build_access_cookie(project: Path, address: str) -> tuple[str, str]:
 
 
 def build_request_headers(project: Path, address: str, annotator: str, is_member: bool = False) -> dict[str, str]:
-    """Return request headers for the app's routes, for tests and benchmarks without a browser.
-
-    Args:
-        is_member: Create a token of a member's session.
-    """
+    """Return request headers for the app's routes, for tests and benchmarks (`is_member`: of a member's session)."""
     cookie = "=".join(build_access_cookie(project, address))
     token = Tokens(Paths(project).secret, of_members=is_member).mint(annotator)
     return {"cookie": cookie, "x-annotator-token": token, "content-type": "application/json"}

@@ -56,10 +56,9 @@ def build_no_access_response(path: str, page_html: str) -> Response:
 
 
 def build_rate_limit_response() -> Response:
-    """Return a 429 response."""
     return JSONResponse({"error": RATE_LIMIT_MESSAGE}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
 
 
 def render_used_key_note(key: str | None) -> str:
-    """Return a paragraph about an invalid key, or "" without a key."""
+    """Return a paragraph about a key that is used up or invalid, or "" without a key."""
     return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"

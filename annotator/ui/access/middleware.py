@@ -1,9 +1,8 @@
 """Access control: ASGI middleware in front of Streamlit's pages, its WebSocket and all routes.
 
-Locally, a one-time key in the URL is exchanged for a cookie. With members, access needs a session from an
-invitation or provider login. Requests from other origins are refused even with the cookie, because browsers
-send one port's cookies to all ports of a machine. Two API paths take an access token instead. With members,
-requests are rate-limited.
+Locally, a one-time key in the URL is exchanged for a cookie. With members, access needs a session from an invitation or
+provider login. Requests from other origins are refused even with the cookie, because browsers send one port's cookies
+to all ports of a machine. Two API paths take an access token instead. With members, requests are rate-limited.
 """
 
 import hashlib
@@ -142,7 +141,6 @@ class AccessMiddleware:
         return None if self.sessions is None or self.allowance.consume(client) else build_rate_limit_response()
 
     def _check_local_request(self, scope: Scope, headers: Headers, path: str) -> Response | None:
-        """Return the refusal or redirect of a request without members, or None."""
         port = scope["server"][1]
         admitted = self.tokens().is_valid_cookie(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
         if scope["type"] == "websocket":
@@ -163,7 +161,6 @@ class AccessMiddleware:
     async def _check_member_request(
         self, sessions: Sessions, scope: Scope, headers: Headers, path: str
     ) -> Response | None:
-        """Return the refusal or redirect of a request with members, or None."""
         cookies = HTTPConnection(scope).cookies
         member = await _load_member(sessions, cookies)
         if answer := self._check_rate_limit(member.id if member else _get_client_network(scope)):
@@ -233,7 +230,7 @@ class AccessMiddleware:
     async def _begin_session(
         self, sessions: Sessions, scope: Scope, headers: Headers, member: Member | None, query: Mapping[str, str]
     ) -> Response | None:
-        """Answer an invitation link or one-time key, or return None if it is not valid."""
+        """Start a member's session from an invitation link or one-time key, or return None if it is not valid."""
         if "invitation" in query:
             invited = await run_sync(members.sign_in_by_link, sessions.db, query["invitation"])
         elif member is not None and member.highest_right >= Right.LOOK:
@@ -281,7 +278,7 @@ class AccessMiddleware:
         return answer
 
     def _track_token(self, headers: Headers, send: Send) -> Send:
-        """Return a `send` that records accepted tokens.
+        """Return a `send` that records accepted tokens, so that each gets an allowance of its own.
 
         Until then a program is limited by address, because invented tokens would each have an allowance.
         """

@@ -37,7 +37,7 @@ def explain_failed_login(scope: Scope, receive: Receive, send: Send, sign_in: st
 
     Args:
         sign_in: Path where a login begins.
-        is_in: The browser already has a session, which an old login URL does not end.
+        is_in: Whether the browser already has a session, which an old login URL does not end.
     """
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
     replaced = False
@@ -60,7 +60,6 @@ def explain_failed_login(scope: Scope, receive: Receive, send: Send, sign_in: st
 
 
 def _find_failure_reason(message: Message, query: Mapping[str, str], is_in: bool) -> str:
-    """Return why a provider login failed, or "" if it did not."""
     if message["status"] >= 400 or not ("error" in query or "code" in query):
         return ""  # on the way there, or back from signing out
     cookies = SimpleCookie()

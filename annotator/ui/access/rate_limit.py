@@ -12,11 +12,7 @@ MAX_KNOWN_CLIENTS = 10_000
 
 
 class RateLimiter:
-    """A token bucket per person, program or address.
-
-    Args:
-        burst, per_second: Bucket size and refill rate. None selects the request limits.
-    """
+    """A rate limiter: a token bucket per person, program or address. Size and refill rate default to requests'."""
 
     def __init__(self, burst: float | None = None, per_second: float | None = None) -> None:
         self._burst = BURST_REQUESTS if burst is None else burst
@@ -50,8 +46,7 @@ class RateLimiter:
 def get_network(address: str) -> str:
     """Return the network by which a signed-out client is limited.
 
-    This is the IPv4 address, the IPv6 /64 network (one machine has many addresses), or 64 characters of other
-    text.
+    This is the IPv4 address, the IPv6 /64 network (one machine has many addresses), or 64 characters of other text.
     """
     try:
         known = ipaddress.ip_address(address)

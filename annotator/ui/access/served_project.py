@@ -36,7 +36,6 @@ def configure_access(access: Access) -> Sessions | None:
 
 
 def sessions() -> Sessions | None:
-    """Return the members' sessions, or None."""
     return _configured_access[0][1] if _configured_access else None
 
 
@@ -46,7 +45,7 @@ def public_url() -> str:
 
 
 def serving_mode() -> str:
-    """Return one of `SERVING_MODES`."""
+    """Return how the project is served, one of `SERVING_MODES`."""
     return _configured_access[0][0].mode if _configured_access else LOCAL
 
 
@@ -71,12 +70,10 @@ def base_path() -> str:
 
 
 def db() -> Database:
-    """Return the project's database."""
     return _get_current()[0].db
 
 
 def tokens() -> Tokens:
-    """Return the project's token signer."""
     return _get_current()[1]
 
 

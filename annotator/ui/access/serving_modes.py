@@ -50,7 +50,6 @@ class Access:
 
     @property
     def is_team(self) -> bool:
-        """Return whether the project has members."""
         return self.mode != LOCAL
 
     @property
@@ -60,7 +59,6 @@ class Access:
 
     @property
     def is_https(self) -> bool:
-        """Return whether the URL is https."""
         return self.origin.startswith("https://")
 
     @property
@@ -75,12 +73,10 @@ class Access:
 
     @property
     def is_unencrypted(self) -> bool:
-        """Return whether sessions travel unencrypted."""
         return not self.is_https and urlsplit(self.origin).hostname not in LOOPBACK_HOSTS
 
 
 def build_local_access(port: int) -> Access:
-    """Return access from this computer only."""
     return Access(LOCAL, LOOPBACK_ADDRESS, port, f"http://{LOOPBACK_ADDRESS}:{port}")
 
 
@@ -128,7 +124,6 @@ def _is_loopback(host: str, problems: list[str]) -> bool:
 
 
 def _parse_url(url: str, problems: list[str]) -> tuple[str, str]:
-    """Return (origin, base path) of a URL, adding to `problems`."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -51,10 +51,7 @@ class Sessions:
         self._last_entry = 0  # the log entry up to which _ended is complete
 
     def find_member(self, cookies: Mapping[str, str]) -> Member | None:
-        """Return the member of this session from memory, possibly without access.
-
-        None means no valid session or an unrecorded login.
-        """
+        """Return the member of a session from memory, maybe without access. None: no session or an unrecorded login."""
         own = self._read_own_session(cookies)
         if own is not None:
             if _hash_session(own) in self._ended:
@@ -99,15 +96,12 @@ class Sessions:
                 members.end_session(self.db, member.name if member else "", name)
 
     def has_login(self, cookies: Mapping[str, str]) -> bool:
-        """Return whether the cookies hold a provider login."""
         return self._read_active_login(cookies) is not None
 
     def get_member(self, id_: int) -> Member | None:
-        """Return the member, or None."""
         return self._by_id.get(id_)
 
     def has_right(self, name: str, right: Right) -> bool:
-        """Return whether the named member has this right."""
         return any(member.name == name and member.highest_right >= right for member in self._by_id.values())
 
     @property
@@ -126,7 +120,6 @@ class Sessions:
             self._looked_up = began
 
     def is_hidden(self, part: str, member: Member) -> bool:
-        """Return whether this part is hidden from the member."""
         return member.highest_right < Right.REVIEW and part in self._hidden
 
     def _read_own_session(self, cookies: Mapping[str, str]) -> tuple[int, float] | None:
@@ -158,7 +151,6 @@ class Sessions:
         return claims, min(moments)
 
     def _complete_claims(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
-        """Add the provider's userinfo to the claims."""
         try:
             given, _ = self._read_cookie(cookies, TOKENS_COOKIE_NAME)
         except ValueError:

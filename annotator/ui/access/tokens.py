@@ -23,8 +23,8 @@ class Tokens:
     """The signer and checker of a project's tokens.
 
     Args:
-        of_members: Sign for members with sessions. Such tokens and those of unverified names are never
-            interchangeable.
+        of_members: Whether tokens are for members with sessions. They are never interchangeable with tokens of
+            unverified names.
     """
 
     def __init__(self, secret_path: Path, of_members: bool = False):
@@ -44,7 +44,7 @@ class Tokens:
         return self._signer.dumps([annotator, _get_day_number() + VALID_DAYS])
 
     def read_author(self, token: str) -> str | None:
-        """Return the annotator of a token, even an expired one, for decisions sent late. None if not ours."""
+        """Return the annotator of a token, even if it expired (for decisions sent late), or None if it is not valid."""
         try:
             annotator, _ = self._signer.loads(token)
         except (BadSignature, ValueError, TypeError):
@@ -60,11 +60,9 @@ class Tokens:
         return annotator if _get_day_number() <= last_day else None
 
     def create_cookie(self, port: int) -> str:
-        """Return the access cookie for this port."""
         return self._cookies.dumps([port, _get_day_number() + VALID_DAYS])
 
     def is_valid_cookie(self, cookie: str, port: int) -> bool:
-        """Return whether this access cookie is valid here."""
         content = _load_signed(self._cookies, cookie)
         return content is not None and content[0] == port and _get_day_number() <= content[1]
 

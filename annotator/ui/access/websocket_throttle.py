@@ -36,7 +36,7 @@ class WebSocketThrottle:
         self._collecting: asyncio.TimerHandle | None = None
 
     async def serve_socket(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, client: Hashable) -> None:
-        """Serve a person's WebSocket with delayed messages, or close it beyond MAX_SOCKETS_PER_PERSON."""
+        """Serve a WebSocket, delaying messages over the rate limit, or close it beyond MAX_SOCKETS_PER_PERSON."""
         if self._open[client] >= MAX_SOCKETS_PER_PERSON:
             await receive()
             await send({"type": "websocket.close", "code": TRY_AGAIN_LATER_CODE})
@@ -56,7 +56,6 @@ class WebSocketThrottle:
         return max(self._people.charge(client, cost), self._sockets.charge(id(socket), cost))
 
     def _schedule_collection(self) -> None:
-        """Schedule one garbage collection for all runs."""
         if self._collecting is None:
             self._collecting = asyncio.get_running_loop().call_later(COLLECTION_DELAY_SECONDS, self._collect_garbage)
 

@@ -21,7 +21,7 @@ ICON_SVG = (
 
 
 def _build_page(entry: PageEntry, listed: bool) -> st.Page:
-    """Return Streamlit's page, which imports its module only on opening."""
+    """Return the Streamlit page of an entry. Its module is imported only when the page is opened."""
 
     def show() -> None:
         if not enter_page(entry):
@@ -36,7 +36,6 @@ def _build_page(entry: PageEntry, listed: bool) -> st.Page:
 
 
 def _build_menus() -> dict[Menu, dict[PageEntry, bool]]:
-    """Return the pages of each menu, and whether each is listed."""
     nothing_yet = has_right(Right.ANSWER) and not project_counts.has_answers(served_project.db())
     menus: dict[Menu, dict[PageEntry, bool]] = {group: {} for group in Menu}
     for entry in PAGES:

@@ -31,14 +31,11 @@ PAGE_STYLE = """<style>
 
 
 def apply_style() -> None:
-    """Hide Streamlit's menus, margins and table download.
-
-    The download writes raw names, which a spreadsheet may run as formulas.
-    """
+    """Hide Streamlit's menus, margins and table download, whose raw names a spreadsheet may run as formulas."""
     st.html(PAGE_STYLE)
 
 
 def underline_menu(place: int) -> None:
-    """Underline the menu with this index, because Streamlit marks only the page."""
+    """Underline the top menu with this index, because Streamlit underlines only the open page."""
     menu = f'[data-testid="stTopNav"] > :nth-child({place + 1}) [data-testid="stTopNavSection"] > span'
     st.html(f"<style>{menu} {{font-weight: 650; box-shadow: 0 2px 0 currentColor;}}</style>")

@@ -34,7 +34,7 @@ class FolderListing:
 
 
 class AllowedRoots:
-    """A check that resolved paths lie below the allowed roots.
+    """A guard that accepts only paths below allowed root folders.
 
     Args:
         paths: Roots offered on the page.

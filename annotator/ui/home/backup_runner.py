@@ -43,12 +43,10 @@ class BackupRunner:
         self._states: dict[Path, BackupState] = {}  # by the project's folder
 
     def get_state(self, project: Path) -> BackupState:
-        """Return a backup's progress."""
         state = self._states.get(project, BackupState())
         return replace(state, backups=len(list((get_backups_folder(project) / MANIFESTS_FOLDER).glob("[0-9]*.json"))))
 
     def start(self, project: Path) -> None:
-        """Start a backup, unless one is running."""
         with self._lock:
             if not self.get_state(project).is_at_work:
                 self._states[project] = BackupState(is_at_work=True)
@@ -56,7 +54,6 @@ class BackupRunner:
                 threading.Thread(target=self._run_backup, args=[project], name=name, daemon=True).start()
 
     def check_not_running(self, project: Path) -> None:
-        """Raise AlreadyRunning during a backup."""
         if self.get_state(project).is_at_work:
             raise AlreadyRunning(f"{project.name} is being backed up. Wait until that has ended, then try again.")
 
@@ -77,7 +74,6 @@ class BackupRunner:
 
 
 def get_backups_folder(project: Path) -> Path:
-    """Return the project's backup folder."""
     return project.parent / BACKUPS_FOLDER_NAME / project.name
 
 

@@ -86,8 +86,8 @@ def scan_folder(folder: Path, roots: AllowedRoots, excluded_folder: Path) -> Fol
     """Return the content of a folder, without labels.
 
     Args:
-        roots: Only class lists inside are offered.
-        excluded_folder: The projects folder.
+        roots: Allowed folders. Class lists outside are not offered.
+        excluded_folder: The folder of projects, which is skipped.
 
     Raises:
         AnnotatorError: The folder has no readable images.
@@ -136,7 +136,6 @@ def make_thumbnail(path: Path) -> bytes:
 
 
 def _find_class_lists(folder: Path, roots: AllowedRoots) -> Iterator[ClassList]:
-    """Yield class lists in or next to the folder."""
     for place in (folder, folder.parent):
         for name in CLASS_LIST_NAMES:
             try:
@@ -149,7 +148,6 @@ def _find_class_lists(folder: Path, roots: AllowedRoots) -> Iterator[ClassList]:
 
 
 def find_labels(folder: Path, roots: AllowedRoots) -> FoundLabels | None:
-    """Return the labels in a folder, or None."""
     try:
         for entry in folder.iterdir():
             if entry.is_symlink() and entry.is_file():  # an error of a reader may quote what a file holds

@@ -39,7 +39,6 @@ def prepare_projects(paths: Sequence[Path], port: int) -> list[HostedProject]:
 
 
 def build_caddyfile(places: Sequence[HostedProject], access: Access) -> str:
-    """Return Caddy's configuration for all projects."""
     lines = [f"{access.origin} {{"]
     start = f"{LOOPBACK_ADDRESS}:{access.port}"
     for place in places:
@@ -54,7 +53,7 @@ def build_caddyfile(places: Sequence[HostedProject], access: Access) -> str:
 
 
 def choose_new_project_folder(paths: Sequence[Path]) -> Path:
-    """Return the first path that is not a project, else the parent."""
+    """Return the folder for new projects: the first path that is not a project, else the first path's parent."""
     plain = [path for path in paths if not (path / "project.db").is_file()]
     return (plain[0] if plain else paths[0].resolve().parent).resolve()
 
@@ -151,7 +150,6 @@ def _announce_url(server: uvicorn.Server, link: str, project_count: int, access:
 
 @contextmanager
 def _make_private_folder() -> Generator[Path]:
-    """Yield a temporary folder, removing leftovers."""
     target = Path(tempfile.gettempdir()) / "annotator-start"
     remove_unfinished_folders(target.parent, target.name)
     folder = build_temporary_path(target)

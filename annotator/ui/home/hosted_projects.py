@@ -42,16 +42,11 @@ class HostedProjects:
 
     @property
     def openable(self) -> list[HostedProject]:
-        """Return the usable projects."""
         return [place for place in self.all if place.db is not None]
 
 
 def find_projects(paths: Sequence[Path]) -> HostedProjects:
-    """Return the projects in these folders, including unusable ones.
-
-    Raises:
-        AnnotatorError: A folder is missing or duplicated.
-    """
+    """Return the projects in these folders, usable or not. Raises AnnotatorError for missing or repeated folders."""
     folders = [folder for path in paths for folder in _find_project_folders(path)]
     places = [open_project(folder) for folder in dict.fromkeys(folders)]
     names = [place.name.lower() for place in places]
@@ -87,7 +82,6 @@ def choose_free_name(wanted: str, places: Iterable[HostedProject], folder: Path)
 
 
 def is_archived(place: HostedProject) -> bool:
-    """Return whether the project is archived."""
     return place.db is not None and place.db.get_setting(ARCHIVED_SETTING) is True
 
 

@@ -41,11 +41,7 @@ class _UploadBatch:
 
 
 class ImageUploads:
-    """The upload batches, one per visitor.
-
-    Args:
-        root: Target folder. None disables uploads.
-    """
+    """The upload batches, one per visitor, below the folder `root` (None disables uploads)."""
 
     def __init__(self, root: Path | None):
         self._place = root / PHOTOS_FOLDER_NAME if root else None
@@ -115,13 +111,11 @@ class ImageUploads:
         return place
 
     def cancel_batch(self, visitor: str, batch_id: str) -> None:
-        """Remove an unfinished batch."""
         with self._lock:
             if self._find_batch(visitor, batch_id):
                 self._remove_batch(visitor)
 
     def remove_unfinished(self) -> None:
-        """Remove all unfinished batches."""
         with self._lock:
             for visitor in list(self._batches):
                 self._remove_batch(visitor)

@@ -33,7 +33,7 @@ _SAMPLE_LINK_TEMPLATE = '<p><a href="{base}{page}">Try it with sample images</a>
 
 @dataclass(frozen=True)
 class ProjectCard:
-    """A project on the start page.
+    """The data of one project's card on the start page.
 
     Attributes:
         about: Sentences under its name.
@@ -99,7 +99,6 @@ def render_projects_page(
 
 
 def render_trouble(name: str, why: str) -> str:
-    """Return the section of an unusable project."""
     return f"<section><h2><bdi>{html.escape(name)}</bdi> cannot be opened</h2><pre>{html.escape(why)}</pre></section>"
 
 
@@ -112,7 +111,6 @@ def render_unfinished(base: str, name: str, images: str) -> str:
 
 
 def format_last_worked_on(at: float | None) -> str:
-    """Format the time of the last answer."""
     if at is None:
         return ""
     days = (date.fromtimestamp(time.time()) - date.fromtimestamp(at)).days

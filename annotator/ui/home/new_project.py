@@ -48,7 +48,7 @@ Handler = Callable[[Request, Visitor], Awaitable[Response]]
 
 
 class FolderRequest(Struct):
-    """The request body that names a server folder, "" for the first."""
+    """The request body that names a server folder ("" for the first allowed one)."""
 
     path: TypedText = ""
 
@@ -70,8 +70,6 @@ class CreateRequest(ClassesRequest, kw_only=True):
 
 
 class UnfinishedRequest(Struct):
-    """The request body that names an unfinished project."""
-
     name: Annotated[str, Meta(max_length=100)]
 
 
@@ -82,14 +80,14 @@ class ImageQuery(UploadQuery):
 
 
 class EndBatchRequest(Struct):
-    """The request body to finish (`keep`) or remove an upload batch."""
+    """The request body that finishes an upload batch (`keep`) or removes it."""
 
     batch: Annotated[str, Meta(max_length=100)]
     keep: bool
 
 
 class NewProjectPage:
-    """The page and its routes.
+    """The page that creates a project, and its routes.
 
     Args:
         folder: Folder of new projects.

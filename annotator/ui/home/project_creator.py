@@ -25,7 +25,7 @@ class _CreationCancelled(Exception):
 
 @dataclass(frozen=True)
 class NewProjectOptions:
-    """A project to create.
+    """The form input from which a project is created.
 
     Attributes:
         project: Folder, which must not exist.

@@ -39,8 +39,6 @@ ChangeHandler = Callable[[bytes, Visitor], dict[str, Any]]
 
 
 class ProjectRequest(Struct):
-    """The request body that names a project."""
-
     project: str
 
 
@@ -51,8 +49,6 @@ class RenameRequest(ProjectRequest):
 
 
 class ArchiveRequest(ProjectRequest):
-    """The request body to archive or restore a project."""
-
     archived: bool
 
 
@@ -74,7 +70,6 @@ class ProjectPage:
         self._backing_up = BackupRunner()
 
     def build_routes(self, base: str, tokens: Tokens) -> list[Route]:
-        """Return the routes, which need the page token."""
 
         def guard_change(change: ChangeHandler) -> Callable[[Request], Awaitable[Response]]:
             async def answer(request: Request, visitor: Visitor) -> Response:
@@ -214,7 +209,6 @@ class ProjectPage:
 
 
 def get_token_name(visitor: Visitor) -> str:
-    """Return the token name for changing projects."""
     return f"keeping {visitor.identity}"
 
 

@@ -14,7 +14,7 @@ from annotator.ui.server import serve
 
 
 def main() -> None:
-    """Serve the project described by the first input line (JSON)."""
+    """Serve one project, described as JSON by the first line of standard input."""
     set_private_umask()
     said: dict[str, Any] = json.loads(sys.stdin.readline())
     watch_parent(send_stop_signal)  # the server ends by itself, and long before that exit

@@ -34,7 +34,6 @@ class ServingOptions:
 
     @property
     def is_team(self) -> bool:
-        """Return whether projects have members."""
         return self.auth in (INVITATION, OIDC)
 
     def serves(self, place: HostedProject) -> bool:
@@ -54,7 +53,6 @@ class ProjectServer:
 
     @property
     def is_running(self) -> bool:
-        """Return whether the process runs."""
         process = self._process
         return process is not None and process.poll() is None
 
@@ -69,7 +67,6 @@ class ProjectServer:
         return "" if self.is_running else "\n".join(self._last)
 
     def start(self) -> None:
-        """Start the watching thread."""
         self._thread.start()
 
     def request_stop(self) -> None:
@@ -149,7 +146,6 @@ class ProjectServers:
         self.by_name = {place.name: ProjectServer(place, how) for place in places}
 
     def add(self, place: HostedProject) -> None:
-        """Start one more server."""
         child = ProjectServer(place, self._how)
         self.by_name[place.name] = child
         child.start()
@@ -161,12 +157,10 @@ class ProjectServers:
             child.join(STOP_GRACE_SECONDS)
 
     def start(self) -> None:
-        """Start all watching threads."""
         for child in self.by_name.values():
             child.start()
 
     def stop(self) -> None:
-        """Stop all servers and wait."""
         children = list(self.by_name.values())
         for child in children:
             child.request_stop()

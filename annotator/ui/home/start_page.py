@@ -199,7 +199,6 @@ def _describe_progress(listed: VisibleProject) -> tuple[tuple[str, ...], int, in
 
 
 def _find_picture(place: HostedProject) -> tuple[Path, str] | None:
-    """Return (thumbnail, media type) of a project, or None."""
     assert place.db is not None
     try:
         image_id = browser_copies.find_cover_image(place.db)

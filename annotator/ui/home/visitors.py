@@ -32,12 +32,10 @@ class VisibleProject:
 
     @property
     def role(self) -> str:
-        """Return the visitor's role, "" locally."""
         return self.member.role.value if self.member else ""
 
     @property
     def sees_all(self) -> bool:
-        """Return whether the visitor may see all answers."""
         return self.member is None or self.member.highest_right >= Right.REVIEW
 
 
@@ -50,7 +48,6 @@ class Visitor:
 
     @property
     def owner(self) -> Member | None:
-        """Return the visitor's first owner membership, or None."""
         return next((one.member for one in self._owned_projects), None)
 
     @property
@@ -65,11 +62,9 @@ class Visitor:
 
     @property
     def may_create_projects(self) -> bool:
-        """Return whether project creation is allowed."""
         return not self.is_team or self.owner is not None
 
     def may_manage(self, place: HostedProject) -> bool:
-        """Return whether the visitor may change this project."""
         roles = (one.role for one in self.visible_projects if one.place is place)
         return not self.is_team or Role.OWNER in roles
 
@@ -86,7 +81,6 @@ class Visitors:
         self._tokens: dict[str, tuple[HostedProject, Tokens]] = {}  # the place, too: another project may get its name
 
     def identify(self, cookies: Mapping[str, str]) -> Visitor:
-        """Return the visitor with these cookies."""
         good = [place for place in self._places if place.db is not None]
         if not self._is_team:
             return Visitor([VisibleProject(place) for place in good], False)

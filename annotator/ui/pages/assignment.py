@@ -21,7 +21,6 @@ ASSIGNMENT_KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images"
 
 
 def page() -> None:
-    """Draw the Assignment page."""
     with show_errors():
         db = served_project.db()
         st.subheader("Who is asked what")

@@ -48,7 +48,6 @@ STYLE = """<style>
 
 
 def page() -> None:
-    """Draw the Events page."""
     with show_errors():
         by, db = require_annotator_name(), served_project.db()
         if empty_notice.draw_if_empty(db, needs_classes=False):
@@ -68,7 +67,6 @@ def page() -> None:
 
 
 def _draw_start(db: Database) -> None:
-    """Offer to find events."""
     st.subheader("Events")
     st.markdown(
         "An event is a set of images that belong together, such as the photos of one trigger of a camera trap. Events "
@@ -110,7 +108,6 @@ def _load_summary(db: Database, found: Events) -> EventSummary:
 
 
 def _draw_summary(db: Database, by: str, found: Events) -> None:
-    """Draw counts, the last result and undo."""
     numbers = _load_summary(db, found)
     st.subheader("Events")
     words = f"{format_count(numbers.images, 'image')} in {format_count(numbers.events, 'event')}."
@@ -214,7 +211,6 @@ def _draw_pair(db: Database, by: str, pair: NeighborPair, names: dict[int, str])
 
 
 def _draw_shift_form(db: Database, by: str, found: Events) -> None:
-    """Draw the form that corrects a folder's clock."""
     st.subheader("A clock was wrong")
     folders = ["", *sorted(name for name in found.captures.folder_names if name)]
     with st.form("event_shift", border=False), st.container(horizontal=True, vertical_alignment="bottom"):

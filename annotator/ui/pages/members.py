@@ -32,7 +32,6 @@ MAX_LOG_ENTRIES = 500  # entries of the log on the page; the download has all
 
 
 def page() -> None:
-    """Draw the Members page."""
     with show_errors():
         by, db = require_annotator_name(), served_project.db()
         if served_project.sessions() is None:

@@ -24,7 +24,6 @@ from spmll.statistics.intervals import wilson_interval
 
 
 def page() -> None:
-    """Draw the People page."""
     with show_errors():
         own, db = require_annotator_name(), served_project.db()
         st.subheader("People")
@@ -170,7 +169,6 @@ def _build_figures(figures: AnswerFigures, seconds: str = "seconds a click") -> 
 
 
 def _format_seconds(figures: AnswerFigures) -> str:
-    """Format the median time with its interval."""
     if not figures.timed:
         return "-"
     if math.isnan(figures.seconds.low):

@@ -41,7 +41,7 @@ nor what is refused tells which of these images have known answers."""
 
 
 def mask_source(source: str) -> str:
-    """Return a decision's source for display, not revealing reference images."""
+    """Return a decision's source for display, in which answers to reference images look like ordinary ones."""
     return image_overlap.OVERLAP_SOURCE if source in BLIND_SOURCES else source
 
 
@@ -120,7 +120,7 @@ def _can_ask_about(batch: BatchRequest) -> bool:
 
 
 def _find_contradicted(batches: list[str], blind: str) -> list[tuple[int, int, int, int, int]]:
-    """Return contradicted answers, except on images still to be answered blind."""
+    """Return older answers that the batches contradict, except on images that must still be answered blind."""
     found = implied_cells.find_answers_contradicted_by(served_project.db(), batches)
     hidden = (
         blindness.find_hidden_images(served_project.db(), blind, sorted({row[0] for row in found}))
@@ -144,7 +144,6 @@ def _find_author(given: AnyDecisionRequest, own: str) -> str | None:
 
 
 def _find_unsampled_cell(db: Database, given: AnyDecisionRequest) -> tuple[int, int] | None:
-    """Return an answered cell that no audit has sampled, or None."""
     cells = _get_cells(given)
     drawn = audits.find_sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)

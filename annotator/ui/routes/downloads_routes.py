@@ -14,7 +14,7 @@ EXPIRED_MESSAGE = "This download has expired and was deleted. Export it again."
 
 
 async def download(request: Request, annotator: str) -> Response:
-    """Handle GET: send one file."""
+    """Handle GET: send a temporary file that was offered for download."""
     offered = await run_sync(_find_offered_file, request.path_params["name"])
     if offered is None:
         return build_error_response(410, EXPIRED_MESSAGE)

@@ -34,7 +34,6 @@ class ProjectCollector:
         self.db = db
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all metrics."""
         counts, worker = project_counts.count_images_by_stage(self.db), heartbeat.load_worker_state(self.db)
         images = GaugeMetricFamily("annotator_images", "Images of the project, by how far they are", labels=["stage"])
         for stage, number in counts.items():
@@ -70,12 +69,12 @@ class ProjectCollector:
 
 
 async def metrics(request: Request, token: str) -> Response:
-    """Handle GET: return metrics (Prometheus exposition format 0.0.4)."""
+    """Handle GET: return the project's metrics (Prometheus exposition format 0.0.4)."""
     return Response(await run_sync(_build_metrics), media_type=CONTENT_TYPE_PLAIN_0_0_4, headers=NO_STORE_HEADERS)
 
 
 async def ready(request: Request) -> Response:
-    """Handle GET without token: return 200, or 503 with the problem."""
+    """Handle GET without token: return 200 if the server is ready, or 503 with the problem."""
     wrong = await run_sync(_find_readiness_problem)
     return PlainTextResponse(
         f"not ready: {wrong}\n" if wrong else "ready\n", 503 if wrong else 200, headers=NO_STORE_HEADERS

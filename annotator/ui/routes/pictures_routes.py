@@ -48,7 +48,7 @@ CHUNK_BYTES = 4_000_000  # bytes of a picture that are read at a time
 
 
 async def image(request: Request, annotator: str) -> Response:
-    """Handle GET: return an image at 1600 pixels, or full size (?full=1)."""
+    """Handle GET: return an image of at most 1600 pixels per side, or at full size (?full=1)."""
     kind = (
         browser_copies.FULL if convert_values(dict(request.query_params), PictureQuery).full else browser_copies.DISPLAY
     )
@@ -56,15 +56,15 @@ async def image(request: Request, annotator: str) -> Response:
 
 
 async def thumb(request: Request, annotator: str) -> Response:
-    """Handle GET: return a 320-pixel image."""
+    """Handle GET: return a thumbnail of at most 320 pixels per side."""
     return await _send_picture(request, browser_copies.THUMB)
 
 
 async def heatmap(request: Request, annotator: str) -> Response:
     """Handle GET: return a heat map, or 202 while the worker creates it.
 
-    Headers hold the run's training images of the class (if few), and the class possibly shown instead, with
-    counts. Images that the annotator must still answer blind are refused.
+    Headers hold the run's number of training images with the class (if few), and the class that the heat map may show
+    instead, with counts. Images that the annotator must still answer blind are refused.
     """
     asked = convert_values(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, served_project.db()
@@ -117,7 +117,7 @@ ROUTES = [
 
 @dataclass(frozen=True)
 class _PictureFile:
-    """A file to send (`content` None above CHUNK_BYTES)."""
+    """A file to send to a browser. `content` is None for files above CHUNK_BYTES."""
 
     path: Path
     media_type: str

@@ -91,7 +91,7 @@ async def items(request: Request, annotator: str) -> Response:
 
 
 async def neighbours(request: Request, annotator: str) -> Response:
-    """Handle POST {image, by: name|time} -> {before, after}."""
+    """Handle POST {image, by: name|time} -> {before, after}: return the neighbors of an image."""
     asked = parse_body(await read_body(request), NeighborsRequest)
     return JSONResponse(
         await run_sync(_find_neighbors, asked, get_blind_annotator(request, annotator)), headers=NO_STORE_HEADERS

@@ -17,7 +17,6 @@ TITLE_WITH_BACKEND_URL = (
 
 
 async def send_index_page(request: Request) -> HTMLResponse:
-    """Return a page's HTML."""
     return HTMLResponse(_render_index_page(), headers={"cache-control": "no-cache"})
 
 

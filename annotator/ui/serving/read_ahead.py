@@ -21,7 +21,6 @@ class ReadAhead:
         self._thread = threading.Thread(target=self._run, name="read ahead", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

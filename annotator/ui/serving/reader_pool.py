@@ -1,8 +1,7 @@
 """A thread pool for reading images, so that a stalled disk blocks nothing else.
 
-After a deadline, the request is answered and its thread is abandoned and replaced. Beyond a limit of
-abandoned threads, requests are refused at once. Decoding and waiting for memory do not count. Daemon
-threads let the process end.
+After a deadline, the request is answered and its thread is abandoned and replaced. Beyond a limit of abandoned threads,
+requests are refused at once. Decoding and waiting for memory do not count. Daemon threads let the process end.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ RECOVERY_HINT = (
 
 
 class _ReadCall:
-    """One read, changed only by the event loop's thread."""
+    """One read in the pool, changed only by the event loop's thread."""
 
     def __init__(self, file: Hashable, work: Callable[[], Any]):
         self.file, self.work = file, work

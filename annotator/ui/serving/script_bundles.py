@@ -19,7 +19,7 @@ _UNSUPPORTED_PATTERN = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Bundle:
-    """A module including all its imports."""
+    """A script module bundled with all modules that it imports."""
 
     text: str
 
@@ -54,7 +54,6 @@ def build_bundle(name: str) -> Bundle | None:
 
 
 def get_script_url(name: str) -> str:
-    """Return the script's versioned relative URL."""
     script = build_bundle(name)
     if script is None:
         raise ValueError(f"There is no script {name}.")
@@ -63,7 +62,6 @@ def get_script_url(name: str) -> str:
 
 @cache
 def _load_script_texts() -> dict[str, str]:
-    """Return all scripts by relative path."""
     files = COMPONENTS_FOLDER.glob("*/*.js")
     return {file.relative_to(COMPONENTS_FOLDER).as_posix(): file.read_text(encoding="utf-8") for file in files}
 

@@ -1,7 +1,6 @@
 """The shutdown: a signal ends the process within FORCED_EXIT_SECONDS, even if threads hang.
 
-After GRACE_SECONDS the last steps run without waiting for requests, once each and in order. The worker ends
-first.
+After GRACE_SECONDS the last steps run without waiting for requests, once each and in order. The worker ends first.
 """
 
 import contextlib
@@ -36,7 +35,6 @@ class Shutdown:
         self._steps.append(step)
 
     def run_steps(self) -> None:
-        """Run all remaining steps."""
         with self._taking:
             while self._steps:
                 step = self._steps.pop(0)

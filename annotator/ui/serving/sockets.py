@@ -29,17 +29,17 @@ class TimeoutProtocol(AutoHTTPProtocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Wait for the first request."""
+        """Start waiting for the first request of a new connection."""
         super().connection_made(transport)
         self._watch_request()
 
     def data_received(self, data: bytes) -> None:
-        """Process data and restart the wait."""
+        """Process received data, and restart the wait for the rest of the request."""
         super().data_received(data)
         self._watch_request()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Stop waiting."""
+        """Stop waiting for requests of a closed connection."""
         self._stop_timer()
         super().connection_lost(error)
 

@@ -17,11 +17,7 @@ CONDITIONAL_HEADERS = ("range", "if-none-match", "if-modified-since")
 
 
 class StaticFilesMiddleware:
-    """ASGI middleware that serves Streamlit's static files.
-
-    Args:
-        base: URL prefix, "" or like "/annotator".
-    """
+    """ASGI middleware that serves Streamlit's static files below a URL prefix (`base`, "" or like "/annotator")."""
 
     def __init__(self, app: ASGIApp, base: str = ""):
         self.app = app
@@ -34,7 +30,7 @@ class StaticFilesMiddleware:
         self._answers: dict[str, Response] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or pass on a request."""
+        """Answer a request for a static file from memory, or pass other requests on."""
         path = self._paths.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
         if path is None or any(name in Headers(scope=scope) for name in CONDITIONAL_HEADERS):
             await self.app(scope, receive, send)

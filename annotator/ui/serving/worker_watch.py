@@ -35,7 +35,6 @@ class WorkerWatch:
         self._thread = threading.Thread(target=self._keep_running, name="worker watch", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -54,7 +54,6 @@ def create_token() -> str:
 
 
 def forget_name() -> None:
-    """Forget the annotator's name and ask for another."""
     st.session_state["name"] = ""
     st.session_state["asked"] = True
 

@@ -1,7 +1,4 @@
-"""The form that adds classes.
-
-It asks before reopening complete images or adding suspicious names.
-"""
+"""The form that adds classes. It asks before reopening complete images or adding suspicious names."""
 
 import re
 from collections import Counter
@@ -31,7 +28,6 @@ def draw_first_form() -> None:
 
 
 def draw_class_form(title: str, text: str) -> None:
-    """Draw the form, its questions and its result."""
     state = st.session_state
     if state.pop("classes_clear", False):
         state["class_lines"] = ""
@@ -77,7 +73,7 @@ def parse_lines(text: str) -> ClassPairs:
 
 
 def describe_changes(pairs: ClassPairs, added: Sequence[str], before: Sequence[str]) -> str:
-    """Describe the entered classes: added, updated, in `before`, or repeated."""
+    """Describe what became of the entered classes: added, updated, existing `before`, or repeated."""
     sentences = [f"{_format_classes(added)} added." if added else "No class added."]
     again = {name: text for name, text in pairs if name in before}
     if described := [name for name, text in again.items() if text]:
@@ -90,7 +86,6 @@ def describe_changes(pairs: ClassPairs, added: Sequence[str], before: Sequence[s
 
 
 def _ask_about_commas(pending: ClassPairs, lists: list[str]) -> None:
-    """Ask whether each name with commas is one class or a list of classes."""
     apart, state = name_lists.split_names(pending, lists), st.session_state
     with st.container(border=True):
         show_info(format_commas_question(lists))
@@ -111,7 +106,7 @@ def _ask_about_commas(pending: ClassPairs, lists: list[str]) -> None:
 
 
 def format_commas_question(lists: Sequence[str]) -> str:
-    """Return the question about commas."""
+    """Return the question whether names with commas are lists of classes."""
     if len(lists) > 1:
         return f"{len(lists):,} lines contain commas. Are these lists of classes, or names?"
     parts = name_lists.split_name(lists[0])

@@ -21,7 +21,6 @@ def compute_stamp(db: Database) -> Hashable:
 
 
 def draw_progress(work: Computation, title: str) -> None:
-    """Draw a computation's progress until it ends."""
     if work.ended.is_set():
         return
 

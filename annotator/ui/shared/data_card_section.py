@@ -1,4 +1,4 @@
-"""The data card on pages: license, citation, preview and downloads."""
+"""The data card (a description of the exported data set) on pages: license, citation, preview and downloads."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def draw_card(db: Database, choices: Choices, files: list[str]) -> None:
 
 
 def draw_downloads(build_card: Callable[[], dict[str, Any]]) -> None:
-    """Draw the data card's download buttons."""
+    """Draw the download buttons of a data card, which `build_card` creates on click."""
     with st.container(horizontal=True):
         for name, media_type, written in (
             (f"{DOWNLOAD_STEM}.card.md", "text/markdown", data_card.format_markdown),

@@ -29,12 +29,11 @@ def draw_editor(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int,
 
 
 def get_unsaved_rows(name: str) -> dict[int, Row]:
-    """Return the table's unsaved rows."""
     return st.session_state.get(f"{name}_typed", {})
 
 
 def discard(name: str) -> None:
-    """Discard unsaved rows by giving the table a new key."""
+    """Discard the unsaved rows of an editable table by giving it a new key."""
     state = st.session_state
     state.pop(f"{name}_typed", None)
     state[f"{name}_opened"] = state.get(f"{name}_opened", 0) + 1

@@ -79,7 +79,7 @@ def require_right(request: Request, right: Right) -> None:
 
 
 def get_blind_annotator(request: Request, annotator: str) -> str:
-    """Return the annotator if data of images to be answered blind must be hidden from them, else ""."""
+    """Return the annotator if images that they must answer blind must be hidden from them, else ""."""
     member: Member | None = request.scope.get(MEMBER_SCOPE_KEY)
     return annotator if member is not None and member.highest_right < Right.REVIEW else ""
 
@@ -91,10 +91,7 @@ def get_person_key(request: Request, annotator: str) -> str:
 
 
 def guard_program_route(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route for programs that needs an access token with this right, ignoring cookies.
-
-    The handler receives the token's name.
-    """
+    """Return a route for programs that needs an access token with this right. Its handler gets the token's name."""
 
     async def answered(request: Request) -> Response:
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
@@ -146,7 +143,7 @@ async def answer_or_error(answer: Awaitable[Response]) -> Response:
 
 
 def build_error_response(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> JSONResponse:
-    """Return {error: text}, shown by the page."""
+    """Return a JSON response {error: text}, which the page displays."""
     return JSONResponse({"error": text}, status_code=status, headers={**NO_STORE_HEADERS, **headers})
 
 

@@ -16,7 +16,7 @@ STYLE = """<style>
 
 
 def show(rows: Sequence[dict[str, str]], label: str) -> None:
-    """Show rows with equal columns, named by the first column.
+    """Show rows with equal columns as an HTML table, whose rows are named by the first column.
 
     Args:
         rows: At least one.

@@ -24,7 +24,7 @@ def escape_markdown(text: object) -> str:
 def escape_for_screen_reader(text: str) -> str:
     """Escape text of a label for screen readers, without backslashes.
 
-    Word joiners around punctuation prevent Markdown images, which browsers would fetch.
+    Word joiners around punctuation keep browsers from fetching Markdown images.
     """
     return _PUNCTUATION_PATTERN.sub(f"{WORD_JOINER}\\g<0>{WORD_JOINER}", text)
 

@@ -25,15 +25,12 @@ def show_errors() -> Iterator[None]:
 
 
 def show_error(text: object) -> None:
-    """Show plain text in an error box."""
     st.error(escape_markdown(text), icon=":material/error:")
 
 
 def show_info(text: object) -> None:
-    """Show plain text in an info box."""
     st.info(escape_markdown(text))
 
 
 def show_warning(text: object) -> None:
-    """Show plain text in a warning box."""
     st.warning(escape_markdown(text))

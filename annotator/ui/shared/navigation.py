@@ -65,7 +65,7 @@ FIRST_PAGE = PAGES[0]
 
 
 def build_titles_and_urls() -> dict[str, tuple[str, str]]:
-    """Return name -> (title, relative URL) of all pages."""
+    """Return page name -> (title, relative URL) for all pages."""
     return {page.name: (page.title, page.name if page is not FIRST_PAGE else "./") for page in PAGES}
 
 

@@ -26,7 +26,7 @@ ul.notes li {display: flex; gap: 0.8rem; padding: 0.45rem 0; margin: 0;}
 
 
 def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | None) -> None:
-    """Show flags or comments.
+    """Show a list of flags or comments, each linking to its image.
 
     Args:
         label: Screen reader label.

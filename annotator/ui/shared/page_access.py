@@ -38,7 +38,6 @@ def has_right(right: Right) -> bool:
 
 
 def can_open(entry: PageEntry) -> bool:
-    """Return whether this person may open that page."""
     return _is_visible_to(served_project.sessions(), get_member(), entry)
 
 
@@ -66,7 +65,6 @@ def show_refusal(entry: PageEntry) -> None:
 
 
 def show_session_ended() -> None:
-    """Show that the session has ended."""
     show_warning(
         "Your session has ended, or an owner took your role away. Unsent answers wait in this browser: sign in again "
         "to send them."
@@ -113,7 +111,7 @@ def draw_download_button(
 
 
 def _draw_nothing() -> None:
-    """Draw nothing."""
+    """Draw nothing: the fragment that calls this only checks the person's role at intervals."""
 
 
 def _guard_download(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:

@@ -37,17 +37,15 @@ def build_classes_json(db: Database) -> dict[str, Any]:
 
 
 def build_class_json(class_: Class) -> dict[str, Any]:
-    """Return a class as JSON, without examples for blind annotators."""
+    """Return a class as JSON, without its example images."""
     return {name: value for name, value in asdict(class_).items() if name != "examples"}
 
 
 def is_adding_allowed(db: Database) -> bool:
-    """Return whether classes may be added while labeling."""
     return bool(db.get_setting(ADDING_ALLOWED_SETTING, True))
 
 
 def set_adding_allowed(db: Database, allowed: bool) -> None:
-    """Allow or forbid adding classes while labeling."""
     db.set_setting(ADDING_ALLOWED_SETTING, allowed)
 
 

@@ -97,7 +97,7 @@ class ActionsRequest(_PageRequest, kw_only=True):
 
 
 class TimedTaskRequest(Struct):
-    """The duration of a speed test task."""
+    """A request to store the duration of a speed test task."""
 
     round: Annotated[int, Meta(ge=1, le=10_000)]
     task: Annotated[int, Meta(ge=0, le=1000)]
@@ -114,21 +114,19 @@ class ItemsRequest(Struct):
 
 
 class NeighborsRequest(Struct):
-    """An image whose folder neighbors are requested."""
-
     image: Id
     by: Literal["name", "time"] = "name"
 
 
 class AddClassRequest(Struct):
-    """A class to add (`sure` if confirmed)."""
+    """A request to add a class (`sure`: the person has confirmed the warnings)."""
 
     name: Annotated[str, Meta(max_length=1000)]
     sure: bool = False
 
 
 class AnsweringRequest(Struct):
-    """The annotator's answer mode."""
+    """A request to store the annotator's answer mode."""
 
     mode: Literal["one", "all"]
 
@@ -140,8 +138,6 @@ class UndoRuleOutRequest(Struct):
 
 
 class HistoryRequest(Struct):
-    """A request for an image's history."""
-
     image: Id
 
 
@@ -152,8 +148,6 @@ class RelatedRequest(Struct):
 
 
 class ClassRequest(Struct):
-    """A request that names one class."""
-
     class_id: Id = field(name="class")
 
 
@@ -171,7 +165,7 @@ class SelectRequest(Struct):
 
 
 class ColorsRequest(Struct):
-    """A request for map colors."""
+    """A request for one color byte per map point, by stage, class, probability or field."""
 
     by: Literal["stage", "class", "probability", "fact"]
     class_id: IdOrNone = field(default=0, name="class")
@@ -179,13 +173,13 @@ class ColorsRequest(Struct):
 
 
 class UploadQuery(Struct):
-    """The name of an uploaded file."""
+    """The query parameter with the name of an uploaded file."""
 
     name: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class ScoredImage(Struct):
-    """Scores of an image, identified by name or sha256."""
+    """Part of a request: an external model's scores of one image, named by file name or sha256."""
 
     scores: Annotated[dict[PathText, float], Meta(max_length=10_000)]
     image: PathText = ""
@@ -197,7 +191,7 @@ class ScoredImage(Struct):
 
 
 class PredictionsRequest(Struct):
-    """Scores of an external model."""
+    """A request with an external model's scores of images."""
 
     name: ShortText
     images: Annotated[list[ScoredImage], Meta(min_length=1, max_length=MAX_NAMED_ITEMS)]
@@ -206,19 +200,15 @@ class PredictionsRequest(Struct):
 
 
 class ImagePath(Struct):
-    """An image in a URL."""
-
     image_id: Id
 
 
 class PictureQuery(Struct):
-    """Image options in a URL."""
-
     full: ShortText = ""
 
 
 class HeatmapPath(Struct):
-    """A heat map's URL."""
+    """The path parameters that name a heat map: run, image and class."""
 
     run_id: Id
     image_id: Id
@@ -226,10 +216,10 @@ class HeatmapPath(Struct):
 
 
 class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
-    """The fields of every decision.
+    """The base of the requests that store a decision.
 
     Attributes:
-        annotator, signature: Author and token, empty for the page's person.
+        annotator, signature: Author of the decision and the author's token, empty for the person at the page.
         milliseconds: Time taken, unparsed. Invalid ones are ignored.
     """
 
@@ -246,7 +236,7 @@ class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
 
 
 class LabelRequest(_DecisionRequest, kw_only=True, tag="label"):
-    """The label of one cell."""
+    """A request to store the label of one cell (image and class)."""
 
     image: Id
     class_id: Id = field(name="class")
@@ -256,11 +246,7 @@ class LabelRequest(_DecisionRequest, kw_only=True, tag="label"):
 
 
 class BatchRequest(_DecisionRequest, kw_only=True, tag="batch"):
-    """Labels of many cells: image, class, state (null clears), probability.
-
-    Attributes:
-        copies: Labels of other images of an event.
-    """
+    """A request with labels of many cells: image, class, state (null clears), probability, and event `copies`."""
 
     cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MAX_CELLS_PER_BATCH)]
     run: Id | None = None
@@ -268,19 +254,19 @@ class BatchRequest(_DecisionRequest, kw_only=True, tag="batch"):
 
 
 class DoneRequest(_DecisionRequest, kw_only=True, tag="done"):
-    """A confirmation that nothing else is present."""
+    """A request to store that no further class is present in an image."""
 
     image: Id
 
 
 class SkipRequest(_DecisionRequest, kw_only=True, tag="skip"):
-    """A skipped image."""
+    """A request to store that an image was skipped."""
 
     image: Id
 
 
 class FlagRequest(_DecisionRequest, kw_only=True, tag="flag"):
-    """A flag on an image, which may exclude it."""
+    """A request to flag an image, which may exclude it."""
 
     source: FlagSource = "click"
     image: Id
@@ -288,21 +274,17 @@ class FlagRequest(_DecisionRequest, kw_only=True, tag="flag"):
 
 
 class ClearRequest(_DecisionRequest, kw_only=True, tag="clear"):
-    """The removal of one label."""
-
     image: Id
     class_id: Id = field(name="class")
 
 
 class CommentRequest(_DecisionRequest, kw_only=True, tag="comment"):
-    """A comment on an image."""
-
     image: Id
     note: Annotated[str, Meta(max_length=100_000)]
 
 
 class UndoRequest(_DecisionRequest, kw_only=True, tag="undo"):
-    """The undo of a decision by uuid, a batch by "<uuid>:0", or the newest decision."""
+    """A request to undo a decision by uuid, a batch by "<uuid>:0", or the newest decision."""
 
     source: AnySource = "click"
     undoes: Annotated[str, Meta(max_length=120)] | None = None
@@ -314,7 +296,7 @@ AnyDecisionRequest = (
 
 
 class DecisionsRequest(Struct):
-    """Decisions as raw JSON."""
+    """The request body with a list of decisions, each still raw JSON."""
 
     decisions: Annotated[list[msgspec.Raw], Meta(max_length=MAX_DECISIONS_PER_REQUEST)]
 
@@ -349,11 +331,7 @@ def convert_values(values: dict[str, Any], shape: type[Shape]) -> Shape:
 
 
 def parse_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, str]]:
-    """Return valid decisions, and refusals by uuid (or "#1" for the first).
-
-    Raises:
-        BadRequest: Not a list of decisions.
-    """
+    """Return valid decisions, and refusals by uuid (or "#1" for the first). Raises BadRequest if it is not a list."""
     given, refused = [], {}
     for place, entry in enumerate(_parse_entries(data), start=1):
         try:
@@ -364,7 +342,6 @@ def parse_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, st
 
 
 def parse_milliseconds(given: AnyDecisionRequest) -> float | None:
-    """Return the decision's time, or None."""
     if given.milliseconds is NO_TIME:
         return None
     with suppress(ValueError, RecursionError):
@@ -396,7 +373,6 @@ def _split_leniently(data: bytes) -> list[bytes] | None:
 
 
 def _find_uuid(entry: msgspec.Raw | bytes) -> str | None:
-    """Return an invalid entry's uuid, or None."""
     with suppress(BadRequest):
         return parse_body(entry, _UuidOnly).uuid
     try:

@@ -11,7 +11,6 @@ from annotator.snapshot.project_progress import Progress
 
 
 def build_work(work_: LeasedWork, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return leased work as JSON."""
     return {
         "items": [as_json(item_) for item_ in work_.items],
         "progress": build_progress(work_.progress),
@@ -51,7 +50,6 @@ def build_item(work_item: WorkItem) -> dict[str, Any]:
 
 
 def build_grid(grid_: Grid) -> dict[str, Any]:
-    """Return one grid as JSON."""
     return {
         "id": grid_.id,
         "class": grid_.class_id,
@@ -69,5 +67,4 @@ def build_grid(grid_: Grid) -> dict[str, Any]:
 
 
 def build_image(image_: Image) -> dict[str, Any]:
-    """Return an image's display fields as JSON."""
     return {"id": image_.id, "name": image_.name, "width": image_.width, "height": image_.height}

@@ -8,11 +8,7 @@ from annotator.ui.shared.chart_theme import AnyChart, Palette
 
 
 def build_week_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
-    """Plot weekly agreement with intervals.
-
-    Args:
-        table: week (its Monday), same, low, high, cells.
-    """
+    """Plot weekly agreement with intervals, from columns week (its Monday), same, low, high and cells."""
     mondays = [alt.DateTime(year=day.year, month=day.month, date=day.day) for day in table["week"]]
     days = alt.Axis(format="%d %b %Y", values=mondays, labelOverlap=True)
     base = alt.Chart(table).encode(

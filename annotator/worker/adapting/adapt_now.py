@@ -54,7 +54,6 @@ def adapt_now(
     """Fine-tune the last stages of a project's backbone on its labels, or resume an unfinished training.
 
     Args:
-        project: Project folder.
         on: "local", "ray" or "ray://HOST:PORT".
         epochs: Epochs of a new training. None selects the default.
         estimate_only: Only estimate the duration.
@@ -192,7 +191,7 @@ def _finish_adaptation(
 
 
 def describe_estimate(estimate: AdaptationEstimate) -> str:
-    """Return the estimate in words."""
+    """Describe the estimated duration of an adaptation in words."""
     from annotator.humanize import format_count, format_duration
 
     return (

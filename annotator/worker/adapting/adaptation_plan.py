@@ -1,7 +1,7 @@
 """The plan file of an adaptation: its images, labels, and images withheld for evaluation.
 
-Later labels do not change a resumed training. Image content alone decides what is held out, so no
-later adaptation trains on it. Images of one event are held out together.
+Later labels do not change a resumed training. Image content alone decides which images are held out, so no later
+adaptation trains on them. Images of one event are held out together.
 """
 
 import json
@@ -34,7 +34,7 @@ ARRAY_FIELDS = ("image_ids", "labels", "mask", "unbiased", "held_out", "class_id
 
 @dataclass(frozen=True, eq=False)
 class AdaptationPlan:
-    """The images, labels and training parameters of one adaptation.
+    """The plan of one adaptation: its images, labels and training parameters.
 
     Attributes:
         image_ids: (n,) int64.
@@ -64,12 +64,12 @@ class AdaptationPlan:
 
     @property
     def fitted_rows(self) -> np.ndarray:
-        """Return the training rows."""
+        """Return the rows of the images that are trained on."""
         return np.flatnonzero(~self.held_out)
 
     @property
     def held_out_rows(self) -> np.ndarray:
-        """Return the held-out rows."""
+        """Return the rows of the images that are withheld for evaluation."""
         return np.flatnonzero(self.held_out)
 
     @property
@@ -79,12 +79,12 @@ class AdaptationPlan:
         return np.where(self.unbiased[rows] & self.mask[rows], self.labels[rows], 0).astype(np.int8)
 
     def count_judged_classes(self) -> int:
-        """Count classes with MIN_ANSWERS_PER_STATE held-out unbiased labels per state."""
+        """Count the classes with at least MIN_ANSWERS_PER_STATE held-out unbiased labels of each state."""
         held = self.held_out_labels
         return int((((held > 0).sum(0) >= MIN_ANSWERS_PER_STATE) & ((held < 0).sum(0) >= MIN_ANSWERS_PER_STATE)).sum())
 
     def select_rows(self, rows: np.ndarray) -> "AdaptationPlan":
-        """Return the plan restricted to rows."""
+        """Return the plan restricted to these images, given by row."""
         arrays = {name: getattr(self, name)[rows] for name in ARRAY_FIELDS if name != "class_ids"}
         return replace(self, **arrays)
 
@@ -97,7 +97,7 @@ class AdaptationPlan:
 
 
 def read_plan(folder: Path) -> AdaptationPlan | None:
-    """Return the unfinished plan, or None if missing or damaged."""
+    """Return the plan of an unfinished adaptation, or None if it is missing or damaged."""
     try:
         file: Any = safe_open(folder / PLAN_FILE, framework="numpy")
         with file as opened:
@@ -134,7 +134,7 @@ def make_plan(db: Database, parent: str, epochs: int) -> AdaptationPlan:
 
 
 def check_plan(plan: AdaptationPlan) -> None:
-    """Raise NothingToLearn if labels are too few to train or judge."""
+    """Raise NothingToLearn if the plan has too few labels to train or to evaluate."""
     fitted = plan.fitted_rows
     if len(fitted) < MIN_TRAINING_IMAGES or not (plan.labels[fitted] > 0).any():
         raise NothingToLearn(

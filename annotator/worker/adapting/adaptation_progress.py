@@ -13,16 +13,12 @@ from annotator.store.networks import adaptation
 
 
 class Paused(Exception):
-    """The exception that pauses an adaptation."""
+    """The exception that ends an adaptation when a pause is requested."""
 
 
 @dataclass(frozen=True)
 class AdaptationEstimate:
-    """The estimated seconds per step, measured on a few images.
-
-    Attributes:
-        images: Number of planned images.
-    """
+    """The estimated seconds of each step of an adaptation, measured on a few of its planned `images`."""
 
     inputs_seconds: float
     training_seconds: float
@@ -33,12 +29,11 @@ class AdaptationEstimate:
 
     @property
     def total_seconds(self) -> float:
-        """Return the seconds of all steps."""
         return self.inputs_seconds + self.training_seconds + self.features_seconds
 
 
 class AdaptationProgress:
-    """The heartbeats and pause requests of one adaptation."""
+    """The progress reporter of one adaptation, which also checks for pause requests."""
 
     def __init__(self, db: Database, claim: adaptation.AdaptationState, on_step: StepCallback):
         self.db, self._state, self._show = db, claim, on_step
@@ -47,7 +42,6 @@ class AdaptationProgress:
         self._ends_at: float | None = None
 
     def set_remaining_seconds(self, seconds: float) -> None:
-        """Set the remaining time."""
         self._ends_at = time.monotonic() + seconds
 
     def report(self, doing: str, done: int = 0, total: int = 0, *, immediately: bool = False) -> None:
@@ -64,7 +58,7 @@ class AdaptationProgress:
             adaptation.report(self.db, self._state)
 
     def should_stop(self) -> bool:
-        """Return whether a stop was requested, checked once per second."""
+        """Return whether the adaptation was asked to stop (checked at most once per second)."""
         if time.monotonic() - self._looked_at > 1.0:
             self._looked_at = time.monotonic()
             if adaptation.get_request(self.db) == "pause":
@@ -73,14 +67,13 @@ class AdaptationProgress:
         return self.stop.is_set()
 
     def raise_if_paused(self) -> bool:
-        """Raise Paused on request, else return False."""
+        """Raise Paused if the adaptation was asked to pause, else return False."""
         if self.should_stop():
             raise Paused
         return False
 
 
 def lower_priority() -> None:
-    """Lower this process's priority."""
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):
             os.nice(15)

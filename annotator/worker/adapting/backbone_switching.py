@@ -24,7 +24,7 @@ RESTART_SECONDS = 60.0  # after a process that ended with an error, until it may
 
 
 class NextBackboneContext(WorkerContext):
-    """A worker context that provides the next backbone."""
+    """A worker context in which the backbone is the next one, to which the project will switch."""
 
     def __init__(self, context: WorkerContext):
         super().__init__(context.db)
@@ -36,14 +36,14 @@ class NextBackboneContext(WorkerContext):
         self._context.report_state(state, done, total)
 
     def get_backbone(self) -> "Backbone":
-        """Return the next backbone, downloaded if necessary. Raises AnnotatorError."""
+        """Return the next backbone, downloading it if necessary. Raises AnnotatorError."""
         name = self.get_backbone_name()
         if not self.has_backbone() and adapted_networks.find_folder(self.db, name) is None:
             fetch_weights(name, lambda done, of: self.report_state(DOWNLOADING_STATE, done >> 20, of >> 20))
         return super().get_backbone()
 
     def get_backbone_name(self) -> str:
-        """Return the next backbone, else the configured one."""
+        """Return the name of the next backbone, or of the present one if none is planned."""
         return adapted_networks.get_next_backbone(self.db) or configuration.get_backbone(self.db)
 
 
@@ -51,11 +51,7 @@ class BackbonePreparer:
     """The worker duty that embeds with the next backbone and switches to it."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Create the duty.
-
-        Args:
-            on_step: Called per batch with (state, done, of).
-        """
+        """Create the duty. `on_step` is called per batch with (state, done, of)."""
         self._db = context.db
         self._next = NextBackboneContext(context)
         self._missing = ImageEmbedder(self._next, on_step)
@@ -89,7 +85,6 @@ class AdaptationStarter:
         self._retry_at = self._check_at = 0.0
 
     def start_if_requested(self) -> None:
-        """Start `annotator adapt` if requested or due."""
         if self._process is not None and self._process.poll() is not None:
             if self._process.returncode:
                 self._retry_at = time.monotonic() + RESTART_SECONDS
@@ -115,7 +110,6 @@ class AdaptationStarter:
             heartbeat.record_error(self._db, f"annotator adapt could not be started: {error}")
 
     def stop_process(self) -> None:
-        """Terminate the started process."""
         if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 self._process.terminate()

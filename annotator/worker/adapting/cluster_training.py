@@ -30,12 +30,10 @@ WAIT_SECONDS = 1.0
 
 
 def train_on_cluster(on: str, training: Training, storage: str | None, notify: Callable[[str], None]) -> None:
-    """Train on a cluster and store weights and embeddings in `training`.
+    """Train on a cluster and store weights and embeddings in `training`. Raises Paused or AnnotatorError.
 
     Args:
-        storage: None selects a project folder, for single-machine clusters only.
-
-    Raises Paused, AnnotatorError.
+        storage: Folder or URL of checkpoints. None selects a project folder, for single-machine clusters only.
     """
     use = ClusterUse(on, "annotator adapt PROJECT --on local", "The same command goes on from the last checkpoint.")
     with connect_to_cluster(use) as ray:

@@ -14,11 +14,11 @@ from spmll.statistics.paired_bootstrap import Comparison, compare_scorings
 def judge_network(
     db: Database, plan: AdaptationPlan, fitted_features: np.ndarray, held_out_features: np.ndarray
 ) -> Comparison:
-    """Compare linear heads on the parent's and the adapted embeddings.
+    """Compare linear heads on the embeddings of the parent and of the adapted backbone.
 
     Args:
-        fitted_features: (n, D) adapted embeddings of training images.
-        held_out_features: (m, D), held-out images.
+        fitted_features: (n, D), adapted embeddings of training images.
+        held_out_features: (m, D), adapted embeddings of held-out images.
 
     Raises:
         ValueError: No class can be judged.

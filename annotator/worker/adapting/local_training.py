@@ -47,7 +47,7 @@ SEED = 0
 
 
 class Training:
-    """The local run of one adaptation plan."""
+    """One run of an adaptation plan on this machine."""
 
     def __init__(self, db: Database, plan: AdaptationPlan, folder: Path, work: AdaptationProgress):
         """Load the backbone. Raises AnnotatorError if it cannot be adapted."""
@@ -71,15 +71,10 @@ class Training:
 
     @property
     def checkpoint_path(self) -> Path:
-        """Return the checkpoint path."""
         return self.folder / CHECKPOINT_FILE
 
     def estimate(self, all_images: int) -> AdaptationEstimate:
-        """Estimate the duration by timing one step.
-
-        Args:
-            all_images: Number of images in the project.
-        """
+        """Estimate the duration by timing one step (`all_images`: number of images in the project)."""
         self.work.report("timing one step")
         settings, plan = make_adaptation_recipe(self.plan.epochs), self.plan
         size = self.backbone.input_size
@@ -107,7 +102,7 @@ class Training:
             self.plan.write(self.folder)
 
     def make_inputs(self) -> AdaptationPlan:
-        """Write the plan and missing network inputs. Raises Paused, DiskFull, NothingToLearn."""
+        """Write the plan and the missing inputs of the trained stages. Raises Paused, DiskFull or NothingToLearn."""
         self.write_plan()
         doing = "preparing images"
         self.work.report(doing, 0, len(self.plan.image_ids))
@@ -143,7 +138,7 @@ class Training:
             raise AnnotatorError(f"{plan.parent} could not be adapted: {error}") from error
 
     def run_epochs(self, training: "NetworkTraining") -> None:
-        """Run the epochs and report progress. Raises Paused."""
+        """Run the remaining epochs of a training and report progress. Raises Paused."""
         self.epochs_done = len(training.history)
         self._report_epoch()
         for epoch in training:
@@ -192,7 +187,7 @@ class Training:
         self.work.report("training", self.epochs_done, plan.epochs, immediately=True)
 
     def judge_and_publish(self, seconds: float) -> AdaptedNetwork:
-        """Judge and publish the backbone. Raises AnnotatorError, DiskFull."""
+        """Judge the adapted backbone against its parent, and publish it. Raises AnnotatorError or DiskFull."""
         plan = self.plan
         features = self.features or [
             compute_stage_features(
@@ -251,7 +246,7 @@ class Training:
         )
 
     def _time_step(self, batch: int) -> float:
-        """Return the seconds of one step, restoring the weights."""
+        """Return the seconds of one training step with this batch size, restoring the weights."""
         before = {name: tensor.clone() for name, tensor in self.last_stages.state_dict().items()}
         network = self.last_stages.to(self.device).train()
         inputs = torch.randn(batch, *self.inputs.shape, generator=torch.Generator().manual_seed(0)).to(self.device)

@@ -10,7 +10,7 @@ UNKNOWN_LICENSE = "not stated by timm: that of the parent"
 
 
 def format_network_card(network: AdaptedNetwork, source: Pretrained, class_names: list[str]) -> str:
-    """Return the model card."""
+    """Return the Markdown model card of an adapted backbone."""
     made = datetime.fromtimestamp(network.created_at, UTC)
     verdict = "better than its parent" if network.is_better else "not better than its parent beyond chance"
     lines = [
@@ -45,7 +45,6 @@ def format_network_card(network: AdaptedNetwork, source: Pretrained, class_names
 
 
 def _escape_text(text: str) -> str:
-    """Escape Markdown and HTML characters."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|" else letter for letter in text.replace("\n", " "))
 
 

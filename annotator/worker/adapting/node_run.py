@@ -1,7 +1,4 @@
-"""The cluster task that runs Ray Train.
-
-Ray imports this file in processes without computation, so torch is imported lazily.
-"""
+"""The cluster task that runs Ray Train. torch is imported lazily, because Ray also imports this file elsewhere."""
 
 import contextlib
 import hashlib
@@ -16,7 +13,7 @@ MAX_WORKER_FAILURES = 20  # of workers or machines, until it is given up
 
 
 def train_in_worker(config: dict[str, Any]) -> None:
-    """Train in one Ray Train worker, reporting permanent errors.
+    """Train in one worker of Ray Train, and report errors that a restart would not fix.
 
     Args:
         config: {"task": AdaptationTask, "cpus": cores per worker, "storage": str}.

@@ -38,7 +38,7 @@ class AdaptationTask:
 
 
 class ProgressBoard:
-    """A Ray actor that holds worker progress."""
+    """A Ray actor that stores the progress of a cluster training, for the process that waits for it."""
 
     def __init__(self):
         self._state: dict[str, Any] = {
@@ -50,9 +50,8 @@ class ProgressBoard:
         }
 
     def say(self, **facts: Any) -> None:
-        """Update the progress."""
         self._state |= facts
 
     def get_state(self) -> dict[str, Any]:
-        """Return doing, done, of, workers and refusal ("" if none)."""
+        """Return the stored progress: doing, done, of, workers and refusal ("" if none)."""
         return self._state

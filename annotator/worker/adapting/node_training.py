@@ -37,7 +37,6 @@ SEED = 0
 
 
 def train_on_node(config: dict[str, Any]) -> None:
-    """Run one process of the training."""
     import ray
     import ray.train
     import ray.train.torch
@@ -121,7 +120,7 @@ def _open_image(files: Any) -> Any:
 
 
 def _make_inputs(task: AdaptationTask, files: MapFiles, own_rows: np.ndarray, rank: int, world_size: int) -> list[int]:
-    """Prepare inputs and return unreadable rows. Raises AnnotatorError if most are."""
+    """Prepare the inputs of this process's images, and return unreadable rows. Raises AnnotatorError if most are."""
     import ray
 
     unread: list[int] = []

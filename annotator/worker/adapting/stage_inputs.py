@@ -23,14 +23,14 @@ INPUTS_FOLDER = "inputs"
 
 
 def open_input_files(folder: Path, inputs: StageInputs, bands: BandChoices) -> MapFiles:
-    """Return the input files of an adaptation folder."""
+    """Return the files in an adaptation folder that hold the inputs of the first trained stage."""
     return MapFiles(folder / INPUTS_FOLDER, inputs, strong=0, bands=bands)
 
 
 def limit_to_disk_space(plan: AdaptationPlan, bytes_each: int, max_bytes: int = MAX_INPUT_BYTES) -> AdaptationPlan:
-    """Return the plan with training images dropped until its inputs fit in `max_bytes`.
+    """Return the plan with training images dropped until its inputs fit in `max_bytes`. Raises NothingToLearn.
 
-    Images with unbiased labels are kept first. Raises NothingToLearn.
+    Images with unbiased labels are kept first.
     """
     fitted = plan.fitted_rows
     room = max((max_bytes - len(plan.held_out_rows) * bytes_each) // (WEAK_VIEWS * bytes_each), 0)
@@ -50,9 +50,9 @@ def make_inputs(
     on_progress: ProgressCallback,
     should_stop: Callable[[], bool],
 ) -> AdaptationPlan:
-    """Prepare missing inputs and return the plan without unreadable images.
+    """Prepare missing inputs, and return the plan without unreadable images. Raises DiskFull or NothingToLearn.
 
-    The reason is stored per image. Raises DiskFull, NothingToLearn.
+    The reason is stored per image.
     """
     unread: set[int] = set()
     done = 0

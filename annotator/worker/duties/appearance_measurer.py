@@ -25,7 +25,7 @@ class AppearanceMeasurer:
         self._after: int | None = None  # images up to this id were tried since then; None: all
 
     def measure_batch(self) -> bool:
-        """Measure some unmeasured images. Return False if none remain.
+        """Measure some unmeasured images, and return False if none remain.
 
         Unreadable images are retried after the next registration or restart.
         """

@@ -19,7 +19,7 @@ class EventRefresher:
         self._again_at = 0.0
 
     def find_if_due(self) -> bool:
-        """Update outdated events, if the project has any. Return whether it did."""
+        """Update outdated events (groups of images) if the project has any, and return whether it did."""
         if (
             time.monotonic() < self._again_at
             or not project_events.have_been_found(self._db)

@@ -20,7 +20,7 @@ from spmll.linear.training import Head
 
 
 class Explainer:
-    """The backbone and head that draw heat maps."""
+    """The drawer of heat maps, with the backbone and linear head of one run."""
 
     def __init__(self, db: Database, backbone):
         self.db = db
@@ -54,7 +54,7 @@ class Explainer:
                 Picture.fromarray(np.ascontiguousarray(color_heat_map(heat)), "RGBA").save(part, format="PNG")
 
     def _find_shown_classes(self, image_id: int) -> set[int]:
-        """Return classes labeled present, or predicted if unanswered."""
+        """Return the classes that the image shows: labeled present, or predicted where unanswered."""
         labels = {label.class_id: label.state for label in decisions.load_labels(self.db, [image_id])}
         shown = {class_id for class_id, state in labels.items() if state == PRESENT}
         predictions = read_predictions(self.db)

@@ -26,7 +26,7 @@ class HeatmapDrawer:
         jobs.delete_stale_heatmaps(self._db)
 
     def draw_requested(self) -> bool:
-        """Draw requested heat maps. Return False if none."""
+        """Draw requested heat maps, and return False if there are none."""
         asked = jobs.claim(self._db, "heatmap", REQUESTS_PER_STEP)
         for job in asked:
             try:
@@ -39,7 +39,7 @@ class HeatmapDrawer:
         return bool(asked)
 
     def draw_in_advance(self) -> bool:
-        """Draw missing heat maps of one upcoming image. Return False if none."""
+        """Draw the missing heat maps of one image that pages will show soon, and return False if there is none."""
         snapshot = read_snapshot(self._db)
         if snapshot is None:
             return False

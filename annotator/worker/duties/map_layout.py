@@ -27,7 +27,7 @@ class Mapmaker:
         self._failed: tuple[Path, int] | None = None
 
     def start_if_due(self, db: Database, backbone: str, cache: FeatureCache) -> None:
-        """Start a layout thread if no map exists or enough images are new (RELAYOUT_NEW_SHARE)."""
+        """Start a thread that computes the map, if there is none or the share RELAYOUT_NEW_SHARE of images is new."""
         features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
         ids = cache.image_ids[: len(features)]
         folder = db.paths.map(backbone)

@@ -1,7 +1,6 @@
 """Predictions from class names by a text-image network, used in training like any other source.
 
-Patch scores replace whole-image scores only once nearly all exist, because the two are not
-comparable.
+Patch scores replace whole-image scores only once nearly all exist, because the two are not comparable.
 """
 
 import time
@@ -43,7 +42,7 @@ CHUNK_ROWS = 4096  # images compared at once
 
 
 class _EncodedWording:
-    """Embedded texts: class_vectors (C, E), background_vector (E,) of texts that fit any image."""
+    """The embedded texts: class_vectors (C, E), and background_vector (E,) of texts that fit any image."""
 
     def __init__(self, context: WorkerContext, wording: Wording):
         from annotator.worker.features.backbone import load_project_network
@@ -67,11 +66,7 @@ class NameGuesser:
     """The worker duty of predicting from class names."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Create the duty.
-
-        Args:
-            on_step: Called per batch with (state, done, of).
-        """
+        """Create the duty. `on_step` is called per batch with (state, done, of)."""
         self._context, self._db, self._on_step = context, context.db, on_step
         self._encoded_wording: _EncodedWording | None = None
         self._patches: PatchScores | None = None
@@ -79,7 +74,7 @@ class NameGuesser:
         self._unreadable: set[int] = set()  # images of which no patch can be had, until the worker starts again
 
     def publish_if_due(self, all_embedded: bool) -> bool:
-        """Publish predictions if their inputs changed. Return whether it did."""
+        """Publish predictions from class names if their inputs changed, and return whether it did."""
         wording = name_texts.build_wording(self._db)
         if wording is None:
             self._encoded_wording = self._patches = None
@@ -97,7 +92,7 @@ class NameGuesser:
         return self._run_or_record_error(wording, self._publish_guess)
 
     def compare_some_patches(self) -> bool:
-        """Compare some image patches. Return False if none remain."""
+        """Compare some image patches with the class names, and return False if none remain."""
         wording, before = name_texts.build_wording(self._db), name_texts.load_newest_guess(self._db)
         if wording is None or before.wording != wording.key or before.error or before.patches >= before.images:
             return False
@@ -160,7 +155,7 @@ class NameGuesser:
         return True
 
     def _score_images(self, asked: _EncodedWording) -> np.ndarray:
-        """Return the similarity of images and classes: (N, C) float32."""
+        """Return the similarity of each image to the texts of each class: (N, C) float32."""
         import torch
 
         cache = self._context.get_features()
@@ -213,7 +208,7 @@ class NameGuesser:
 
 
 def _score_patches(paths: Sequence[ImageSource], asked: _EncodedWording, bands: BandChoices) -> Iterator[ScoredBatch]:
-    """Yield (read positions, failed positions, scores (n, C)) per batch."""
+    """Yield per batch (positions of read images, positions of failed ones, patch scores (n, C))."""
     from annotator.worker.features.embed import BATCH_IMAGES, embedding_threads, read_batch
     from spmll.zero_shot.patch_scores import score_best_patch
 

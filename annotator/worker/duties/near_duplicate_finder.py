@@ -23,7 +23,7 @@ class NearDuplicateFinder:
         self._again_at = 0.0
 
     def find_if_due(self) -> bool:
-        """Find near-duplicates if images were measured since. Return whether it did."""
+        """Find near-duplicates if images were measured since the last search, and return whether it did."""
         newest = self._db.value("SELECT coalesce(max(id), 0) FROM appearance")
         if (
             newest == self._db.get_setting(near_duplicate_groups.GROUPED_SETTING, 0)

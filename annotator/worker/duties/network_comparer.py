@@ -1,7 +1,6 @@
 """Comparison of backbones by 5-fold cross-validated linear heads on the project's labels.
 
-Folds keep events together. Only unbiased labels are judged, on images no adapted backbone was
-trained on.
+Folds keep events together. Only unbiased labels are judged, on images no adapted backbone was trained on.
 """
 
 import time
@@ -31,14 +30,14 @@ CHECK_SECONDS = 5.0  # between two looks at what is missing, where another proce
 
 
 class CandidateContext(NextBackboneContext):
-    """A worker context that provides a backbone to compare."""
+    """A worker context in which the backbone is one that is compared with the project's."""
 
     def __init__(self, context: WorkerContext, name: str):
         super().__init__(context)
         self.name = name
 
     def get_backbone_name(self) -> str:
-        """Return the backbone to compare."""
+        """Return the name of the backbone that is being compared."""
         return self.name
 
 
@@ -46,17 +45,13 @@ class NetworkComparer:
     """The worker duty of comparing backbones."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Create the duty.
-
-        Args:
-            on_step: Called per batch with (state, done, of).
-        """
+        """Create the duty. `on_step` is called per batch with (state, done, of)."""
         self._context, self._db, self._on_step = context, context.db, on_step
         self._current: tuple[CandidateContext, ImageEmbedder] | None = None
         self._retry_at = 0.0
 
     def measure_speed(self) -> bool:
-        """Measure the first requested backbone speed. Return False if none."""
+        """Measure the first backbone whose speed was requested, and return False if there is none."""
         name = next(iter(network_comparisons.load_requested_speeds(self._db)), "")
         if not name:
             return False
@@ -73,10 +68,7 @@ class NetworkComparer:
         return True
 
     def prepare_and_compare(self, train: Callable[[], bool] | None = None) -> bool:
-        """Embed with the first requested backbone, calling `train` in between, then compare it.
-
-        Returns True once the comparison is stored.
-        """
+        """Embed with the first requested backbone, calling `train` in between. Return True once it is compared."""
         name = next(iter(network_comparisons.load_requested(self._db)), "")
         if not name:
             self._current = None
@@ -103,7 +95,7 @@ class NetworkComparer:
 
 
 def compare_networks(db: Database, first: str, second: str) -> NetworkComparison:
-    """Compare two backbones on images embedded by both. Raises NothingToLearn."""
+    """Compare two backbones on the images embedded by both. Raises NothingToLearn for too few labels."""
     from spmll.finetune.linear_probe import score_with_probe  # loads torch
     from spmll.statistics.paired_bootstrap import compare_scorings
 

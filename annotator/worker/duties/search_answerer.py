@@ -78,7 +78,6 @@ class SearchAnswerer:
         return ExampleAnswer(backbone.name, vector.astype(np.float16).astype(np.float32))
 
     def _crop_part(self, asked: ExampleRequest, size: int):
-        """Return the requested crop with at least `size` pixels per side."""
         left, top, right, bottom = asked.box
         least = (math.ceil(size / (right - left)), math.ceil(size / (bottom - top)))
         source = start_reading(images.find_image_source(self._db, asked.image_id))()

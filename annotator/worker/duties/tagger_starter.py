@@ -27,7 +27,6 @@ class TaggerStarter:
         self._check_at = self._retry_at = 0.0
 
     def start_if_requested(self) -> None:
-        """Start `annotator tag` if requested and not running."""
         now = time.monotonic()
         if now < self._check_at:
             return

@@ -14,11 +14,11 @@ MAX_LOSSES = 3  # lost workers after which an image that is alone is given up
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """A batch of images for one worker.
+    """A batch of images that one cluster worker embeds.
 
     Attributes:
         image_ids: (n,) int64.
-        losses: Number of workers lost with it.
+        losses: Number of workers that were lost while embedding it.
         with_files: Whether file contents are sent along.
     """
 
@@ -31,22 +31,17 @@ class Chunk:
 
 
 class ChunkQueue:
-    """The queue of images to embed.
-
-    Args:
-        image_ids: (n,) int64, most wanted first.
-    """
+    """The queue of images to embed: `image_ids` (n,) int64, most wanted first."""
 
     def __init__(self, image_ids: np.ndarray):
         self._image_ids, self._next = image_ids, 0
         self._returned: deque[Chunk] = deque()
 
     def __len__(self) -> int:
-        """Return the number of waiting images."""
         return len(self._image_ids) - self._next + sum(map(len, self._returned))
 
     def pop(self, size: int) -> Chunk | None:
-        """Return at most `size` images, or None."""
+        """Remove and return a chunk of at most `size` images, or return None if the queue is empty."""
         if self._returned:
             chunk = self._returned.popleft()
             if len(chunk) <= size:
@@ -59,12 +54,12 @@ class ChunkQueue:
         return Chunk(image_ids) if len(image_ids) else None
 
     def requeue(self, chunk: Chunk) -> None:
-        """Put unprocessed images back first."""
+        """Put a chunk whose images were not processed back at the front."""
         if len(chunk):
             self._returned.appendleft(chunk)
 
     def requeue_lost(self, chunk: Chunk) -> list[int]:
-        """Requeue a chunk lost with its worker. Return image ids given up."""
+        """Put a chunk back whose worker was lost, and return the ids of images that are given up."""
         lost = Chunk(chunk.image_ids, chunk.losses + 1, chunk.with_files)
         if lost.losses < 2:
             self.requeue(lost)

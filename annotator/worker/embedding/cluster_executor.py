@@ -1,9 +1,8 @@
 """The Ray cluster executor: workers per machine, each with one chunk running and one waiting.
 
-That limit is the back-pressure that bounds Ray's object stores. Ray Data is not used: it hides
-which rows a lost task held, but each image must be stored exactly once and a file that kills its
-reader must be found. It is barely supported through `ray://`
-(https://github.com/ray-project/ray/issues/39860). Ray's own retries are off.
+That limit is the back-pressure that bounds Ray's object stores. Ray Data is not used: it hides which rows a lost task
+held, but each image must be stored exactly once and a file that kills its reader must be found. It is barely supported
+through `ray://` (https://github.com/ray-project/ray/issues/39860). Ray's own retries are off.
 """
 
 import math
@@ -48,17 +47,13 @@ FATAL_FILE_PROBLEM = f"{MAX_LOSSES} workers ended while they read it"
 
 
 class ClusterExecutor:
-    """An executor that embeds on the machines of a cluster.
-
-    Attributes:
-        note: Reason for a delay, or "".
-    """
+    """An executor that embeds on the machines of a cluster (`note`: reason for a delay, or "")."""
 
     def __init__(self, ray: Any, db: Database, use: ClusterUse, work: WorkerJob, network: Any, cache: FeatureCache):
         """Put the backbone into the cluster's object store.
 
         Args:
-            work: Worker job, whose `network` is replaced.
+            work: The job of each worker, whose `network` is replaced.
             network: The backbone's `Pretrained`.
         """
         self._ray, self._db, self._use, self._cache = ray, db, use, cache
@@ -73,7 +68,6 @@ class ClusterExecutor:
 
     @property
     def workers(self) -> int:
-        """Return the number of ready workers."""
         return sum(member.ready is not None for member in self._members)
 
     @property
@@ -87,11 +81,7 @@ class ClusterExecutor:
         return "; ".join(left_out)
 
     def iterate_results(self, chunks: ChunkQueue, should_stop: Callable[[], bool]) -> Iterator[EmbeddingResult | None]:
-        """Yield results, and None in between so that the caller can report progress.
-
-        Raises:
-            AnnotatorError: No machine can embed.
-        """
+        """Yield results, with None in between for progress reports. Raises AnnotatorError if no machine can embed."""
         try:
             while not should_stop() and (len(chunks) or any(member.sent_chunks for member in self._members)):
                 self._refresh_machines()
@@ -113,7 +103,6 @@ class ClusterExecutor:
     # -- machines and their workers
 
     def _refresh_machines(self) -> None:
-        """Update the machine list and start missing workers."""
         if time.monotonic() - self._looked_at < MACHINE_CHECK_SECONDS:
             return
         self._looked_at = time.monotonic()
@@ -159,7 +148,7 @@ class ClusterExecutor:
     # -- chunks
 
     def _distribute_chunks(self, chunks: ChunkQueue) -> Iterator[EmbeddingResult]:
-        """Send chunks to free workers. Yield results for unreadable images."""
+        """Send chunks to free workers, and yield the results of images that nobody can read."""
         for wanted in range(1, CHUNKS_PER_WORKER + 1):  # one for each first
             for member in self._members:
                 if member.ready is None or len(member.sent_chunks) >= wanted:
@@ -170,7 +159,7 @@ class ClusterExecutor:
                 yield from self._send_chunk(member, chunk, chunks)
 
     def _send_chunk(self, member: ClusterWorker, chunk: Chunk, chunks: ChunkQueue) -> Iterator[EmbeddingResult]:
-        """Send a chunk, with at most MAX_SENT_BYTES of files the machine cannot read."""
+        """Send a chunk to a worker, with at most MAX_SENT_BYTES of files that its machine cannot read."""
         assert member.ready is not None  # or it would get nothing
         of_images: list[ImageFiles] = []
         contents: dict[int, bytes] = {}
@@ -204,13 +193,12 @@ class ClusterExecutor:
             member.record_sent(member.handle.embed.remote(of_images, contents, self._get_basis_reference()), sent)
 
     def _get_basis_reference(self) -> Any:
-        """Return a reference to the project's region basis, or None until it exists."""
+        """Return a Ray reference to the project's region basis, or None until it exists."""
         if self._basis is None and self._cache.basis is not None:
             self._basis = self._ray.put(self._cache.basis)
         return self._basis
 
     def _wait_for_answers(self) -> list[Any]:
-        """Return finished Ray references, waiting at most WAIT_SECONDS."""
         starting = [member.pending_start for member in self._members if member.pending_start is not None]
         waiting = starting + [reference for member in self._members for reference in member.sent_chunks]
         if not waiting:
@@ -244,7 +232,7 @@ class ClusterExecutor:
     def _accept_chunk(
         self, embedded: EmbeddedChunk, chunk: Chunk, member: ClusterWorker, chunks: ChunkQueue
     ) -> Iterator[EmbeddingResult]:
-        """Yield a chunk's result. Requeue images that only this machine can read."""
+        """Yield a chunk's result, and requeue the images that only this machine can read."""
         failures, again = embedded.failures, []
         if not chunk.with_files:
             problems = _find_read_problems(self._db, [image_id for image_id, _ in failures])
@@ -259,7 +247,7 @@ class ClusterExecutor:
     def _handle_lost_worker(
         self, member: ClusterWorker, chunks: ChunkQueue, reason: str, *, final: bool = False
     ) -> Iterator[EmbeddingResult]:
-        """Drop a lost worker and requeue its chunks. `final` means that a new worker would fail too."""
+        """Drop a lost worker and requeue its chunks (`final`: a new worker on its machine would fail too)."""
         if member.ready is None:
             member.machine.failed_starts += 1
             if final or member.machine.failed_starts >= MAX_FAILED_STARTS:
@@ -281,7 +269,7 @@ class ClusterExecutor:
 
 
 def _find_read_problems(db: Database, image_ids: list[int]) -> dict[int, str]:
-    """Return image id -> read error here, "" if readable."""
+    """Return image id -> why its file cannot be read on this machine ("" if it can)."""
     problems: dict[int, str] = {}
     readings = [(files.image_id, start_reading_image(files)) for files in load_image_files(db, image_ids)]
     for image_id, read in readings:

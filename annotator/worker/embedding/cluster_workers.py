@@ -21,23 +21,18 @@ MIN_OVERDUE_SECONDS, OVERDUE_FACTOR = 300.0, 20.0  # a chunk that takes longer, 
 
 @dataclass(frozen=True)
 class WorkerShare:
-    """One worker's cores and (fractional) GPUs."""
+    """One cluster worker's share of a machine: cores and (fractional) GPUs."""
 
     cpus: float
     gpus: float
 
     @property
     def thread_count(self) -> int:
-        """Return the number of threads."""
         return max(1, int(self.cpus))
 
 
 def split_machine(resources: Mapping[str, float]) -> list[WorkerShare]:
-    """Return the shares of a machine, one per worker, or [] without cores.
-
-    Args:
-        resources: Amounts under Ray's names: {"CPU": 16, "GPU": 2}.
-    """
+    """Return the shares of a machine, one per worker ([] without cores). Resources: such as {"CPU": 16, "GPU": 2}."""
     cpus, gpus = resources.get("CPU", 0.0), int(resources.get("GPU", 0.0))
     if cpus <= 0:
         return []
@@ -69,7 +64,7 @@ class WorkerMachine(Machine):
 
 @dataclass(frozen=True)
 class SentChunk:
-    """A chunk sent to a worker, with times from time.monotonic()."""
+    """A chunk that was sent to a worker, with times from time.monotonic()."""
 
     chunk: Chunk
     sent_at: float
@@ -95,14 +90,13 @@ class ClusterWorker:
     _returned: list[tuple[float, int]] = field(default_factory=list)  # when chunks came back, and their images
 
     def choose_chunk_size(self, remaining: int, worker_count: int) -> int:
-        """Return the next chunk size: CHUNK_SECONDS of work, less near the end."""
+        """Return the number of images in the next chunk: CHUNK_SECONDS of work, less near the end."""
         size = self.speed * CHUNK_SECONDS if self.speed else FIRST_CHUNK_IMAGES * self.share.thread_count
         fair = remaining / (2 * max(1, worker_count))
         step = 8 * self.share.thread_count
         return int(max(step, min(size, fair, MAX_CHUNK_IMAGES) // step * step))
 
     def record_sent(self, reference: Any, chunk: Chunk) -> None:
-        """Record a sent chunk."""
         seconds = time.monotonic()
         expected = len(chunk) * (len(self.sent_chunks) + 1) / self.speed if self.speed else 0.0
         self.sent_chunks[reference] = SentChunk(
@@ -110,7 +104,7 @@ class ClusterWorker:
         )
 
     def record_received(self, reference: Any) -> Chunk:
-        """Remove and return a received chunk, updating the speed."""
+        """Remove a sent chunk whose result has arrived, update the worker's speed, and return the chunk."""
         sent = self.sent_chunks.pop(reference)
         # Two chunks are at work side by side and come back in pairs: only several of them say how fast it is.
         self._returned = self._returned[-SPEED_WINDOW_CHUNKS:] or [(sent.sent_at, 0)]
@@ -121,5 +115,4 @@ class ClusterWorker:
         return sent.chunk
 
     def is_overdue(self) -> bool:
-        """Return whether a result is overdue."""
         return any(time.monotonic() > sent.overdue_at for sent in self.sent_chunks.values())

@@ -40,13 +40,13 @@ PROBES_PER_FOLDER, MAX_PROBED_IMAGES = (3, 10_000)
 
 
 class Executor(Protocol):
-    """The interface of executors, which turn chunks of images into embeddings."""
+    """The interface of executors, which compute the embeddings of chunks of images."""
 
     workers: int
     note: str
 
     def iterate_results(self, chunks: ChunkQueue, should_stop: Callable[[], bool]) -> Iterator[EmbeddingResult | None]:
-        """Yield results, and None in between, until done or should_stop() is True."""
+        """Yield results, with None in between for progress reports, until all is done or should_stop() is True."""
         ...
 
 
@@ -85,7 +85,6 @@ def embed_now(
     """Embed a project's images that have no embedding.
 
     Args:
-        project: Project folder.
         on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
         on_step: Called with (title, embedded images, images).
         backbone: Name of the backbone. None selects the project's.
@@ -162,7 +161,7 @@ def _embed_chunks(
 
 
 def _find_missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
-    """Return image ids (n,) to embed, most wanted first, and the embedded count."""
+    """Return (ids (n,) of images to embed, most wanted first, number of embedded images)."""
     wanted = images.load_ids_in_working_order(db)
     has = np.isin(wanted, cache.image_ids)
     return wanted[~has], int(has.sum())
@@ -189,7 +188,7 @@ def _open_executor(db: Database, on: str, backbone: str, cache: FeatureCache, mi
 
 
 def _choose_probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
-    """Return sample images per folder, to test which folders a machine can read."""
+    """Return a few images per folder, by which a machine tests which folders it can read."""
     probes: dict[str, list[ImageFiles]] = {}
     for files in load_image_files(db, missing[:MAX_PROBED_IMAGES].tolist()):
         for place in files.places:

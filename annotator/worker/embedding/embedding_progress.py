@@ -41,21 +41,15 @@ class EmbeddingProgress:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Return the elapsed seconds."""
         return time.monotonic() - self._began
 
     def add(self, node: str, images: int) -> None:
-        """Add a machine's finished images."""
         self.images[node] += images
         self._recent[node].append((time.monotonic(), images))
         self._state = replace(self._state, done=self._state.done + images)
 
     def report(self, workers: int, note: str = "", *, immediately: bool = False) -> None:
-        """Store and show the progress.
-
-        Args:
-            note: Reason for a delay.
-        """
+        """Store and show the progress (`note`: reason for a delay)."""
         self.workers = max(self.workers, workers)
         seconds = time.monotonic()
         if not immediately and note == self._state.note and seconds - self._reported_at < HEARTBEAT_SECONDS:

@@ -30,7 +30,6 @@ class LocalExecutor:
         self.workers = 0
 
     def iterate_results(self, chunks: ChunkQueue, should_stop: Callable[[], bool]) -> Iterator[EmbeddingResult | None]:
-        """Yield results until all chunks are done or should_stop() is True."""
         with embedding_threads() as pool:
             self.workers = pool.size
             while not should_stop() and (chunk := chunks.pop(IMAGES_PER_CHUNK)) is not None:

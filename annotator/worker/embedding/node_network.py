@@ -15,7 +15,7 @@ from spmll.backbones.pretrained import Pretrained
 
 
 class NodeNetwork:
-    """A backbone and its threads, as a context manager."""
+    """A context manager that holds a backbone and the threads that decode and embed images."""
 
     def __init__(
         self,
@@ -46,11 +46,7 @@ class NodeNetwork:
         self._context.__exit__(None, None, None)
 
     def embed(self, count: int, begin: Callable[[int], PendingRead]) -> EmbeddedBatch:
-        """Embed `count` images and their regions, in float16.
-
-        Args:
-            begin: From position to pending read of its file.
-        """
+        """Embed `count` images and their regions in float16. `begin`: from position to pending read of a file."""
         parts = list(embed_batches(count, begin, self._backbone, self._pool, regions=True, bands=self._bands))
         with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which the project reports
             features = np.concatenate([part.features for part in parts]).astype(np.float16)

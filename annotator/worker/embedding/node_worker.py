@@ -27,7 +27,7 @@ from annotator.store.pictures.decoding import ImageFacts
 
 @dataclass(frozen=True)
 class WorkerJob:
-    """The job of a worker.
+    """The job of a cluster worker.
 
     Attributes:
         network: Returns the backbone's `Pretrained`.
@@ -47,7 +47,7 @@ class WorkerJob:
 
 @dataclass(frozen=True)
 class StartReply:
-    """A worker's reply to its start.
+    """A cluster worker's reply to its start.
 
     Attributes:
         setting: Backbone configuration in words.
@@ -63,14 +63,14 @@ class StartReply:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedChunk:
-    """The embeddings of one chunk.
+    """The embeddings of one chunk, as a cluster worker returns them.
 
     Attributes:
         image_ids: (n,) int64.
         features: (n, D) float16.
         regions: (n, R, D) float16, or codes.
         failures: (image id, reason).
-        facts: (image id, facts), images at URLs only.
+        facts: (image id, file metadata), images at URLs only.
     """
 
     image_ids: np.ndarray
@@ -82,7 +82,7 @@ class EmbeddedChunk:
 
 
 class NodeWorker:
-    """A cluster worker. Ray runs two `embed` calls at once, so it never idles."""
+    """The Ray actor that embeds chunks. Ray runs two `embed` calls at once, so it never idles."""
 
     def __init__(self):
         self._stack = ExitStack()
@@ -107,8 +107,8 @@ class NodeWorker:
 
         Args:
             of_images: Images and their files.
-            contents: Image id -> file content, for files unreadable here.
-            basis: Region basis. Encoding here sends a tenth of the bytes.
+            contents: Image id -> file content, for files unreadable on this machine.
+            basis: Region basis. Encoding regions here sends a tenth of the bytes.
         """
 
         def begin(place: int) -> PendingRead:

@@ -75,7 +75,7 @@ class ResultWriter:
         return int(finite.sum()) + len(failures) - len(unanswered)
 
     def write_if_due(self) -> None:
-        """Write a shard if enough results wait. Raises DiskFull."""
+        """Write a shard if enough results are waiting. Raises DiskFull."""
         waiting = sum(len(part.image_ids) for part in self._shard)
         if waiting >= MAX_SHARD_IMAGES or (waiting and time.monotonic() - self._written_at > SHARD_SECONDS):
             self.write()

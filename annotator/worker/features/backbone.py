@@ -33,7 +33,6 @@ def prepare_backbone(
     """Make a backbone usable: accept its license, download its weights, and check them and its output.
 
     Args:
-        name: Name of the backbone.
         ask_acceptance: Returns whether the person accepts a license, which is then stored.
         on_step: Called with (current step, bytes done, of).
 

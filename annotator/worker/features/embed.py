@@ -41,7 +41,7 @@ MAX_THREADS = 8  # beyond that, threads wait for Python's global lock
 
 @dataclass(frozen=True)
 class EmbeddedBatch:
-    """One batch of embedded images, identified by their positions in the given paths."""
+    """The embeddings of one batch. Images are identified by their positions in the given paths."""
 
     indices: list[int]  # n of them
     features: np.ndarray  # (n, D) float32, one row for each of `indices`
@@ -53,7 +53,7 @@ class EmbeddedBatch:
 
 @dataclass(frozen=True)
 class DecodedBatch:
-    """A decoded input batch."""
+    """The decoded images of one batch, as input for the backbone."""
 
     indices: list[int]  # n of them
     pixels: torch.Tensor  # (n, 3, S, S) uint8
@@ -240,11 +240,7 @@ def _embed_decoded(batch: DecodedBatch, backbone: "Backbone", regions: bool) -> 
 def read_batch(
     readings: Iterable[PendingRead], places: Iterable[int], backbone: "Backbone", bands: BandChoices
 ) -> DecodedBatch:
-    """Decode one batch and measure image appearance.
-
-    Args:
-        readings: Pending reads. BadImage, AnnotatorError and OSError become failures.
-    """
+    """Decode one batch of pending reads and measure image appearance. Errors of images become failures."""
     least = max(backbone.input_size, GRAY_SIDE_PIXELS)
     indices, images, failures, facts, appearances = [], [], [], [], []
     for place, read in zip(places, readings, strict=True):

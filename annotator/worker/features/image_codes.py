@@ -37,7 +37,7 @@ class ImageCodesCache:
         self._image_ids, self._learned_from, self._kept = np.zeros(0, np.int64), 0, 0
 
     def get_codes(self, cache: FeatureCache, features: ShardedRows, image_ids: np.ndarray) -> ImageCodes:
-        """Return image codes, computing missing ones.
+        """Return the codes of these images, computing missing ones.
 
         Args:
             features: (N, D), a snapshot of the cache.
@@ -59,7 +59,7 @@ class ImageCodesCache:
         return self._codes
 
     def _extends_coded_images(self, image_ids: np.ndarray) -> bool:
-        """Return whether these images start with the coded ones."""
+        """Return whether `image_ids` starts with the images that have codes, in the same order."""
         return np.array_equal(image_ids[: len(self._image_ids)], self._image_ids)
 
     def _load_stored_codes(self, cache: FeatureCache, features: ShardedRows, image_ids: np.ndarray) -> None:

@@ -30,11 +30,7 @@ class ImageEmbedder:
     """The worker duty of embedding images."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback):
-        """Create the duty.
-
-        Args:
-            on_step: Called per batch with (state, done, of).
-        """
+        """Create the duty. `on_step` is called per batch with (state, done, of)."""
         self._context, self._db, self._on_step = context, context.db, on_step
         self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
         self._waits_with: tuple | None = None  # the same, when an address was away: waits until _retry_at
@@ -42,7 +38,7 @@ class ImageEmbedder:
         self._looked_at = 0.0  # for shards of another process
 
     def embed_missing(self, train: Callable[[], bool] | None = None) -> None:
-        """Embed all images without embedding, unless `annotator embed` is running.
+        """Embed all images that have no embedding, unless `annotator embed` is running.
 
         Args:
             train: Called between batches, so that suggestions do not wait for the last image.
@@ -77,7 +73,7 @@ class ImageEmbedder:
         return self._db.get_setting("registrations", 0), self._context.get_backbone_name()
 
     def _is_embedding_elsewhere(self) -> bool:
-        """Return whether `annotator embed` is running, and read its new shards."""
+        """Return whether `annotator embed` is running, and read the shards that it has written."""
         if embedding_claim.get_running(self._db) is None:
             return False
         if time.monotonic() - self._looked_at > SHARD_SECONDS:
@@ -96,7 +92,6 @@ class ImageEmbedder:
     def _embed_images(
         self, image_ids: Sequence[int], missing: int, unreachable: UnreachableAddresses
     ) -> Iterator[None]:
-        """Embed these images, yielding after each shard."""
         from annotator.worker.features.embed import embed_images
 
         done = len(self._context.get_features().image_ids)
@@ -140,7 +135,7 @@ class ImageEmbedder:
         yield
 
     def _find_sources(self, image_ids: Sequence[int]) -> tuple[list[ImageSource], list[int]]:
-        """Return sources and ids of images with a file. Mark the others."""
+        """Return (files, ids) of those images that have a file, and mark the others as missing."""
         paths: list[ImageSource] = []
         ids: list[int] = []
         for image_id in image_ids:

@@ -60,11 +60,11 @@ class MapFiles:
         remove_unfinished_files(folder, exclusive=True)
 
     def get_path(self, key: int | str, views: bool) -> Path:
-        """Return the file of an image's views or plain map."""
+        """Return the file that holds an image's maps: of all views, or of the plain image only."""
         return self.folder / ("views" if views else "plain") / f"{key}.npy"
 
     def has_maps(self, key: int | str, views: bool) -> bool:
-        """Return whether the maps exist. The plain map is the first view."""
+        """Return whether an image's maps are stored. The first view is the plain map."""
         return self.get_path(key, True).exists() or (not views and self.get_path(key, False).exists())
 
     def read(self, key: int | str) -> np.ndarray:
@@ -89,16 +89,14 @@ class MapFiles:
     def make_maps(
         self, items: Sequence[tuple[Key, ImageSource]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[int, dict[Key, str]]]:
-        """Compute and store missing maps.
+        """Compute and store missing maps. Raises DiskFull, or AnnotatorError if disk space is short.
 
         Args:
             items: (key, file) per image.
-            views: All views instead of the plain map.
+            views: Whether to compute all views instead of the plain map.
 
         Yields:
             (images processed, key -> read error), about every second.
-
-        Raises AnnotatorError if disk space is short, DiskFull if it runs out.
         """
         missing = [(key, path) for key, path in items if not self.has_maps(key, views)]
         needed = len(missing) * self.bytes_each * (WEAK_VIEW_COUNT + self.strong if views else 1)

@@ -26,7 +26,6 @@ class MissingFileWatcher:
         self._thread = threading.Thread(target=self._run, name="missing files", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
@@ -34,7 +33,6 @@ class MissingFileWatcher:
         self._closed.set()
 
     def check_all(self) -> None:
-        """Check all image files once."""
         last: int | None = 0
         while last is not None:
             last = images.update_missing_images(self._db, last, FILES_PER_CHECK)
@@ -42,7 +40,6 @@ class MissingFileWatcher:
                 return
 
     def read_capture_times(self) -> None:
-        """Read missing capture times."""
         last: int | None = 0
         while last is not None:
             last = images.read_capture_times(self._db, last, HEADERS_PER_READ)

@@ -10,18 +10,14 @@ from spmll.ensemble.regions import BASIS_SAMPLE_IMAGES, RegionCodes, Regions, en
 
 
 class RegionCache:
-    """A cache that gives trainings the region codes of all images.
-
-    Attributes:
-        memory: Values that trainers keep between trainings.
-    """
+    """A cache that gives trainings the region codes of all images (`memory`: values kept between trainings)."""
 
     def __init__(self):
         self._codes = GrowingCodes[RegionCodes](BASIS_SAMPLE_IMAGES, RegionCodes.join)
         self.memory: dict[str, Any] = {}
 
     def get_codes(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
-        """Return region codes of cached images in row order, calling `tell` regularly."""
+        """Return the region codes of cached images in row order (`tell` is called regularly)."""
         basis = ensure_basis(cache)
         if basis is not None:
             replace_regions_by_codes(cache, tell)

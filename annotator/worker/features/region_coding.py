@@ -46,13 +46,13 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
 
 
 def compute_region_codes(basis: StoredBasis, regions: Rows, tell: Callable[[], None] = lambda: None) -> CodedRegions:
-    """Return the codes of regions (n, R, D), calling `tell` regularly."""
+    """Return the codes of the regions (n, R, D) of n images (`tell` is called regularly)."""
     codes = encode_regions(to_basis(basis), regions, tell)
     return CodedRegions(codes.codes.numpy(), codes.lengths[..., 0].half().numpy(), basis.name)
 
 
 def replace_regions_by_codes(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> None:
-    """Replace cached regions by codes, shard by shard, calling `tell` regularly. Raises DiskFull.
+    """Replace cached regions by codes, shard by shard (`tell` is called regularly). Raises DiskFull.
 
     The coded shard is written before the old one is deleted, so a kill loses nothing.
     """
@@ -69,11 +69,7 @@ def replace_regions_by_codes(cache: FeatureCache, tell: Callable[[], None] = lam
 
 
 class StoredRegions:
-    """The codes of R regions per image in a cache, read by rows from disk.
-
-    Attributes:
-        codes, lengths: (N, R, K) int8, (N, R) float16.
-    """
+    """The codes (N, R, K) int8 and lengths (N, R) float16 of R regions per image in a cache, read by rows from disk."""
 
     def __init__(self, cache: FeatureCache, basis: StoredBasis):
         self.basis = to_basis(basis)
@@ -92,10 +88,10 @@ def to_region_codes(basis: Basis, codes: np.ndarray, lengths: np.ndarray) -> Reg
 
 
 def to_stored_basis(basis: Basis) -> StoredBasis:
-    """Return a basis as arrays."""
+    """Convert a basis of tensors to one of arrays, as it is stored."""
     return StoredBasis(basis.centre.numpy(), basis.axes.numpy(), basis.scales.numpy())
 
 
 def to_basis(basis: StoredBasis) -> Basis:
-    """Return a basis as tensors."""
+    """Convert a stored basis of arrays to one of tensors."""
     return Basis(*(torch.from_numpy(np.array(array)) for array in (basis.centre, basis.axes, basis.scales)))

@@ -1,6 +1,6 @@
-"""Unreachable URLs, whose remaining images wait for the next embedding round.
+"""URLs that do not respond, whose remaining images wait for the next embedding round.
 
-Otherwise each image would be tried and get its own problem.
+Otherwise each image would be tried and get its own error.
 """
 
 from collections import Counter
@@ -21,17 +21,16 @@ class UnreachableAddresses:
         self.addresses: set[str] = set()
 
     def is_unreachable(self, source: ImageSource) -> bool:
-        """Return whether to skip this image."""
+        """Return whether this image's URL counts as unreachable, so that it should be skipped."""
         return not isinstance(source, Path) and source.folder in self.addresses
 
     def record_answer(self, source: ImageSource) -> None:
-        """Record a successful read."""
         if not isinstance(source, Path):
             self._failed[source.folder] = 0
             self._answered.add(source.folder)
 
     def record_failure(self, source: ImageSource, reason: str) -> bool:
-        """Record a failed read. Return whether its URL was already unreachable."""
+        """Record a failed read, and return whether the image's URL already counted as unreachable."""
         if isinstance(source, Path):
             return False
         if not reason.startswith(UNREADABLE_NOW_PROBLEM):

@@ -10,14 +10,10 @@ from annotator.store.labels import decisions
 
 
 class WorkList:
-    """Images to embed, labeled ones first, then in display order."""
+    """The queue of images to embed, labeled ones first, then in display order."""
 
     def __init__(self, db: Database, with_features: np.ndarray):
-        """Read the order in which images are embedded.
-
-        Args:
-            with_features: Ids of images that have an embedding, which are skipped.
-        """
+        """Read the order in which images are embedded, without those that have an embedding (`with_features`: ids)."""
         began = time.monotonic()
         self._db = db
         self._newest = decisions.get_newest_decision_id(db)  # before the order is read
@@ -31,11 +27,10 @@ class WorkList:
         self.excluded_addresses: set[str] = set()
 
     def __len__(self) -> int:
-        """Return the number of waiting images."""
         return self._left
 
     def pop(self, count: int) -> list[int]:
-        """Return at most `count` image ids, newly labeled ones first."""
+        """Remove and return at most `count` image ids, newly labeled ones first."""
         labeled = images.load_ids_labeled_since(self._db, self._newest)
         taken = self._mark_taken(labeled[labeled < len(self._is_waiting)], count)
         while len(taken) < count and self._next < len(self._order):
@@ -45,13 +40,13 @@ class WorkList:
         return taken
 
     def exclude_address(self, address: str) -> None:
-        """Remove images stored only at this URL."""
+        """Remove the images that are stored only at this URL."""
         image_ids = images.load_ids_only_at_address(self._db, address)
         self._mark_taken(image_ids[image_ids < len(self._is_waiting)])
         self.excluded_addresses.add(address)
 
     def _mark_taken(self, image_ids: np.ndarray, max_count: int | None = None) -> list[int]:
-        """Mark at most `max_count` waiting images as taken. Return their ids."""
+        """Mark at most `max_count` of these images as taken, and return the ids of those that were still waiting."""
         image_ids = image_ids[self._is_waiting[image_ids]][:max_count]
         self._is_waiting[image_ids] = False
         self._left -= len(image_ids)

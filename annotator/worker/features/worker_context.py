@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Stopped(Exception):
-    """The exception raised inside duties when the worker must stop."""
+    """The exception that ends a worker duty when the worker must stop."""
 
 
 class WorkerContext:
@@ -43,7 +43,7 @@ class WorkerContext:
             self.stored_at, self._state = seconds, (state, total)
 
     def check_stop(self) -> None:
-        """Raise Stopped on request."""
+        """Raise Stopped if the worker was asked to stop."""
         if self.stop.is_set():
             raise Stopped
 
@@ -52,7 +52,6 @@ class WorkerContext:
         return configuration.get_backbone(self.db)
 
     def has_backbone(self) -> bool:
-        """Return whether a backbone is loaded."""
         return self._network is not None
 
     def get_backbone(self) -> "Backbone":
@@ -64,7 +63,6 @@ class WorkerContext:
         return self._network[1]
 
     def get_features(self) -> FeatureCache:
-        """Return the current backbone's embeddings."""
         name = self.get_backbone_name()
         if self.cache is None or self.cache.folder != self.db.paths.features(name):
             self.cache = open_features(self.db, name)
@@ -72,5 +70,4 @@ class WorkerContext:
         return self.cache
 
     def release(self) -> None:
-        """Free the backbone and embeddings."""
         self._network, self.cache = None, None

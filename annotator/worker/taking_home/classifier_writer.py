@@ -40,7 +40,6 @@ def write_classifier(
     """Build the classifier of a project's current run, and write it with its model card.
 
     Args:
-        project: Project folder.
         target: An .onnx file, or a .safetensors file with a .json file next to it.
         limits: Expected errors that the thresholds allow.
         overwrite: Replace existing files.
@@ -79,7 +78,7 @@ def write_classifier(
 
 
 class ClassifierModule(nn.Module):
-    """A module from pixels (n, 3, S, S) uint8 to probabilities (n, C)."""
+    """A torch module from pixels (n, 3, S, S) uint8 to class probabilities (n, C)."""
 
     mean: Tensor
     scale: Tensor
@@ -103,7 +102,6 @@ class ClassifierModule(nn.Module):
 
 
 def _write_onnx(made: PortableClassifier, path: Path) -> None:
-    """Write one ONNX file. Raises AnnotatorError."""
     import onnx
 
     network, side = ClassifierModule(made), made.description.size
@@ -128,7 +126,7 @@ def _write_onnx(made: PortableClassifier, path: Path) -> None:
 
 
 def _check_same_probabilities(network: ClassifierModule, content: bytes, example: Tensor) -> None:
-    """Raise AnnotatorError if onnxruntime and torch disagree."""
+    """Raise AnnotatorError if the written ONNX file and torch give different probabilities for an example image."""
     import onnxruntime
 
     more = torch.cat([example, example.flip(3)[:1]])  # another number of images than it was traced with
@@ -154,7 +152,6 @@ def _write_weights(made: PortableClassifier, path: Path) -> None:
 
 
 def _build_file_paths(target: Path) -> list[Path]:
-    """Return the classifier's files, its card last."""
     suffix = target.suffix.lower()
     if suffix not in CLASSIFIER_SUFFIXES:
         raise AnnotatorError(
@@ -181,7 +178,6 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _silence_exporter() -> Iterator[None]:
-    """Hide the exporter's developer messages."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

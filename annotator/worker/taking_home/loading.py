@@ -24,7 +24,7 @@ def load_module(path: str | Path) -> ClassifierModule:
         path: A .safetensors file with its .json file.
 
     Raises:
-        AnnotatorError: Invalid files, or missing backbone.
+        AnnotatorError: The files are not valid, or the backbone is missing.
     """
     path = Path(path)
     try:
@@ -47,7 +47,6 @@ def load_module(path: str | Path) -> ClassifierModule:
 
 
 def _build_model(tensors: dict[str, Tensor]) -> PortableModel:
-    """Return the model. Raises KeyError for missing tensors."""
     if "centre" in tensors:
         return PortableEnsemble(tensors)
     head = Head(tensors["weight"].shape[1], tensors["weight"].shape[0])

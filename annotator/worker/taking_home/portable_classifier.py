@@ -47,7 +47,7 @@ MAX_CALIBRATION_PAIRS = 500_000  # pairs that the calibration is fitted to, at m
 
 @dataclass(frozen=True, eq=False)
 class PortableClassifier:
-    """A classifier, ready to write.
+    """A classifier in memory, with all that is needed to write it to files.
 
     Attributes:
         state: Backbone weights under their library's names.
@@ -68,7 +68,6 @@ def build_classifier(db: Database, limits: Limits, on_step: StepCallback) -> Por
     """Return the portable classifier of the current run.
 
     Args:
-        db: The project's database.
         limits: Expected errors that the thresholds allow.
         on_step: Called with (current step, done, of).
 
@@ -130,7 +129,7 @@ def build_classifier(db: Database, limits: Limits, on_step: StepCallback) -> Por
 
 
 def _load_model(db: Database, predictions: Predictions) -> tuple[PortableModel, bool]:
-    """Return (current run's model, True), or (its linear head, False) if not stored."""
+    """Return (the current run's model, True), or (its linear head, False) if the model is not stored."""
     folder = db.paths.run(predictions.run.id)
     if (portable := PortableEnsemble.load(folder / PORTABLE_MODEL_FILE)) is not None:
         return portable, True
@@ -141,7 +140,7 @@ def _load_model(db: Database, predictions: Predictions) -> tuple[PortableModel, 
 
 
 class _StoredFeatures:
-    """Stored image and region embeddings."""
+    """The stored embeddings of all images and their regions, for scoring by a portable model."""
 
     def __init__(self, db: Database, backbone: str):
         self.cache = open_features(db, backbone)
@@ -153,7 +152,7 @@ class _StoredFeatures:
         self._regions = _load_region_codes(self.cache)
 
     def score_images(self, model: PortableModel, on_step: StepCallback) -> np.ndarray:
-        """Return all logits (N, C) float32."""
+        """Return the model's logits of all images, (N, C) float32."""
         parts, images = [], len(self.cache)
         with torch.inference_mode():
             for start in range(0, images, IMAGES_PER_BLOCK):
@@ -164,7 +163,7 @@ class _StoredFeatures:
 
 
 def _load_region_codes(cache: FeatureCache) -> "Regions":
-    """Return region codes without writing any, since a worker may run."""
+    """Return the stored region codes without writing missing ones, since a worker may be running."""
     if cache.basis is None:
         return encode_regions(learn_region_basis(cache.features, cache.regions), cache.regions)
     if cache.list_uncoded_parts():
@@ -221,7 +220,7 @@ def _make_probability_lookup(chances: np.ndarray, cache: FeatureCache) -> Callab
 def _compute_thresholds(
     db: Database, chances: np.ndarray, cache: FeatureCache, class_ids: np.ndarray, limits: Limits, calibrated: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return thresholds (C,) as an export would compute them."""
+    """Return (lowest probability of present, highest of absent), (C,) each, as an export computes them."""
     order = np.argsort(cache.image_ids, kind="stable")
     labels, _ = audits.load_label_matrix(db, cache.image_ids[order], class_ids)
     cells = OpenCells(len(class_ids))
@@ -232,7 +231,6 @@ def _compute_thresholds(
 
 
 def _load_network(db: Database, name: str) -> "tuple[Backbone, dict[str, Tensor]]":
-    """Return a backbone on the CPU and its weights."""
     from spmll.backbones.frozen_backbone import Backbone
 
     source = load_project_network(db, name)
@@ -244,7 +242,6 @@ def _load_network(db: Database, name: str) -> "tuple[Backbone, dict[str, Tensor]
 
 
 def _find_license(db: Database, name: str) -> str:
-    """Return the license of a backbone's weights, "" if unknown."""
     from spmll.backbones.packaged import PACKAGED_BACKBONES
     from spmll.backbones.pretrained import split_joined_name
     from spmll.backbones.published_weights import find_published_weights
@@ -260,7 +257,6 @@ def _find_license(db: Database, name: str) -> str:
 
 
 def _find_timm_architecture(name: str) -> str:
-    """Return timm's architecture name, "" if not in timm."""
     import timm
 
     from spmll.backbones.packaged import PACKAGED_BACKBONES

@@ -143,7 +143,7 @@ def compute_threshold(calibration: Calibration | None, threshold: float) -> floa
 
 
 def _parse_run_calibration(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]:
-    """Return a run's calibration and classes (C,) int64."""
+    """Return a stored run's calibration, or None, and its class ids (C,) int64."""
     columns = np.array(class_ids, np.int64)
     calibration = Calibration.from_dict(saved)
     if calibration is not None:

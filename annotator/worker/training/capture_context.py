@@ -9,11 +9,11 @@ from spmll.statistics.image_context import ImageContext
 
 
 def load(db: Database, image_ids: np.ndarray, events: np.ndarray | None) -> ImageContext | None:
-    """Return the capture context of images, None if the project has no events.
+    """Return capture place, time and event of images, or None if the project has no events.
 
     Args:
         image_ids: (N,) int64.
-        events: (N,) int64.
+        events: (N,) int64, or None.
     """
     if events is None or not len(events):
         return None

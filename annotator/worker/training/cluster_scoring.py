@@ -36,7 +36,7 @@ RowArray = ShardedRows | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """A batch of images to score.
+    """A batch of images to score on a cluster.
 
     Attributes:
         features: (n, D).
@@ -87,7 +87,7 @@ class ClusterScoring:
         classes: int,
         tell: Callable[[], None],
     ) -> np.ndarray:
-        """Return all probabilities (N, C) float32, scored here if no machine can.
+        """Return the probabilities of all images, (N, C) float32, scored here if no machine of the cluster can.
 
         Args:
             known: From a slice of rows to labels.
@@ -123,7 +123,7 @@ class ClusterScoring:
     def _score_locally(
         self, starts: Sequence[int], shared: SharedInputs, images: "_Images", result: np.ndarray, tell
     ) -> None:
-        """Score the remaining chunks here."""
+        """Score the chunks that no machine has scored in this process."""
         self._add_note(
             f"{sum(images.get_chunk_size(start) for start in starts):,} of {len(result):,} images were scored here"
         )
@@ -143,7 +143,7 @@ class ClusterScoring:
 
 
 class _Images:
-    """The images to score, in chunks."""
+    """The images to score on a cluster, in chunks."""
 
     def __init__(self, features: Features, region_codes: Regions | None, known: Callable[[slice], KnownLabels]):
         self._features: RowArray = features if isinstance(features, ShardedRows) else np.asarray(features)
@@ -151,7 +151,7 @@ class _Images:
         self._known = known
 
     def choose_probe_files(self) -> list[tuple[Path, int]]:
-        """Return sample embedding files with sizes, [] if in memory."""
+        """Return a few embedding files with sizes, by which machines test their disk access ([] if in memory)."""
         files = self._features.list_files() if isinstance(self._features, ShardedRows) else []
         some = files[:: max(1, len(files) // PROBED_FILES)][:PROBED_FILES]
         return [(path, path.stat().st_size) for path in some]
@@ -160,7 +160,7 @@ class _Images:
         return min(IMAGES_PER_CALL, len(self._features) - start)
 
     def make_chunk(self, start: int, *, include_features: bool) -> Chunk:
-        """Return the chunk from a row on, with embeddings or only their paths."""
+        """Return the chunk that starts at a row, with its embeddings or only the paths of their files."""
         stop = start + self.get_chunk_size(start)
 
         def cut(array: RowArray | None) -> RowArray | None:

@@ -60,12 +60,12 @@ NO_PREDICTIONS = ExternalPredictions((), [])
 
 
 def are_used_by(method: str) -> bool:
-    """Return whether a method uses external predictions: only `auto` does."""
+    """Return whether a training method uses external predictions: only `auto` does."""
     return method == get_default_method_name()
 
 
 def load(db: Database, cache: FeatureCache, class_ids: list[int]) -> ExternalPredictions:
-    """Return all sources' scores for embedded images."""
+    """Return the scores of all external sources for embedded images."""
     versions = prediction_sources.load_versions(db)
     scores: list[tuple[int, OutsideScores]] = []
     for opened in prediction_sources.open_scores(db, versions):
@@ -76,11 +76,7 @@ def load(db: Database, cache: FeatureCache, class_ids: list[int]) -> ExternalPre
 
 
 def load_name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) -> np.ndarray:
-    """Return probabilities predicted from class names: (N, C) float16, nan if missing.
-
-    Raises:
-        AnnotatorError: None exist.
-    """
+    """Return probabilities from class names (N, C) float16, nan if missing. Raises AnnotatorError without any."""
     for opened in prediction_sources.open_scores(db):
         if opened.source.name == prediction_sources.CLASS_NAMES_SOURCE:
             return prediction_sources.load_aligned_scores(db, opened, cache.image_ids, class_ids)
@@ -93,7 +89,7 @@ def load_name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) ->
 
 
 def have_sources_changed(db: Database, run: Run | None, versions: SourceVersions) -> bool:
-    """Return whether sources changed since the run, which may start a training without enough labels."""
+    """Return whether external sources changed since the run, so that a training may start without enough labels."""
     before = runs.load_source_versions(db, run.id) if run else ()
     if before == versions:
         return False

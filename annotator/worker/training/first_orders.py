@@ -13,7 +13,7 @@ REMAKE_GROWTH_FACTOR = 2.0
 
 
 class FirstOrderPublisher:
-    """The worker duty of ordering images before the first run."""
+    """The worker duty that orders images for labeling before the first run."""
 
     def __init__(self, context: WorkerContext):
         self._context, self._db = context, context.db
@@ -21,10 +21,9 @@ class FirstOrderPublisher:
         self._is_over = False
 
     def publish_if_due(self, all_embedded: bool) -> bool:
-        """Publish orders if no run exists and enough images were added. Return whether it did.
+        """Publish orders if no run exists and enough images were added (one suffices if `all_embedded`).
 
-        Args:
-            all_embedded: If True, any added image suffices.
+        Returns whether it did.
         """
         if self._is_over:
             return False

@@ -26,11 +26,7 @@ SEED = 0
 
 
 def mark_biased(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
-    """Return the training set with `unbiased` False on images that the backbone was trained on.
-
-    Args:
-        fitted: (n,) bool, images trained on.
-    """
+    """Return the training set with `unbiased` False on `fitted` images, (n,) bool: those that trained the backbone."""
     return replace(known, unbiased=known.unbiased & ~fitted[:, None]) if fitted.any() else known
 
 

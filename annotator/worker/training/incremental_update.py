@@ -1,7 +1,6 @@
 """Publishes a corrected version of the current run within a second of new decisions, without training.
 
-Versions are independent. Files are written first and one row last, so a kill keeps the previous
-version.
+Versions are independent. Files are written first and one row last, so a kill keeps the previous version.
 """
 
 from typing import Any
@@ -35,11 +34,7 @@ class Updater:
         self._run: _LoadedRun | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
-        """Publish a version with all decisions and return its run, or None if nothing is new.
-
-        Raises:
-            DiskFull: The previous version stays.
-        """
+        """Publish a version with all decisions and return its run, or None if nothing is new. Raises DiskFull."""
         run = runs.load_current_run(db)
         if run is None or cache.folder != db.paths.features(run.backbone):
             return None
@@ -64,7 +59,6 @@ class Updater:
         return runs.load_current_run(db)
 
     def _load_run(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
-        """Return this run with its image codes, None if unavailable."""
         if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
@@ -79,7 +73,7 @@ class Updater:
 
 
 class _LoadedRun:
-    """A run's original predictions and image codes in memory, with its newest version's rankings."""
+    """A run in memory: its original predictions, image codes, and the rankings of its newest version."""
 
     def __init__(self, db: Database, trained: Predictions, codes: ImageCodes, images: np.ndarray):
         self.run_id = trained.run.id
@@ -106,7 +100,7 @@ class _LoadedRun:
         return self._newest.class_ids.tolist()
 
     def find_columns(self, class_ids: set[int] | None) -> list[int]:
-        """Return the columns of these classes, or all."""
+        """Return the columns of these classes in the run's arrays (None selects all)."""
         return [column for column, class_id in enumerate(self.class_ids) if class_ids is None or class_id in class_ids]
 
     def write_next_version(

@@ -33,22 +33,16 @@ class ProjectImages:
         regions: RegionCache,
         class_ids: Sequence[int] = (),
     ):
-        """Give trainers access to the images of a cache.
-
-        Args:
-            load: Returns the backbone. None loads it by name.
-        """
+        """Give trainers access to the images of a cache (`load` returns the backbone, None loads it by name)."""
         self._class_ids = class_ids
         self._db, self._cache, self._backbone, self._load, self._regions = db, cache, backbone, load, regions
 
     @property
     def features(self) -> Rows:
-        """Return the embeddings."""
         return self._cache.features
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Return values kept between trainings."""
         return self._regions.memory
 
     def region_codes(self, progress: Progress) -> Regions:
@@ -56,11 +50,11 @@ class ProjectImages:
         return self._regions.get_codes(self._cache, lambda: progress("looking at regions of images", 0, 0))
 
     def name_scores(self) -> np.ndarray:
-        """Return probabilities predicted from class names. Raises AnnotatorError."""
+        """Return the probabilities predicted from class names. Raises AnnotatorError if there are none."""
         return external_predictions.load_name_scores(self._db, self._cache, list(self._class_ids))
 
     def maps(self) -> "ProjectMaps":
-        """Return the feature maps. Raises AnnotatorError if unsupported."""
+        """Return the feature maps of the images. Raises AnnotatorError if the backbone has none."""
         # These take seconds to import, and only methods that read maps need them.
         from annotator.worker.features.map_cache import MapFiles
         from annotator.worker.training.project_maps import ProjectMaps

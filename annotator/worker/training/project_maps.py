@@ -17,17 +17,14 @@ MAPS_PER_BLOCK = 32  # read from the disk
 
 
 class ProjectMaps:
-    """A reader of a project's feature maps.
-
-    They are stored for labeled images, and for others if MAX_STORED_BYTES suffices.
-    """
+    """A reader of a project's feature maps, stored for labeled images, and for others if MAX_STORED_BYTES suffices."""
 
     def __init__(self, db: Database, files: MapFiles, image_ids: np.ndarray):
         self._db, self._files, self._image_ids = db, files, image_ids
         self.channels, self.weak, self.device = files.network.shape[0], WEAK_VIEW_COUNT, "cpu"
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """Return which rows are readable and their augmented feature maps."""
+        """Return (which rows are readable, the maps of all augmented views of each readable image)."""
         ids = self._image_ids[rows].tolist()
         self._make_maps(ids, True, "making feature maps", progress)
         readable = np.array([self._files.has_maps(image_id, True) for image_id in ids], bool)
@@ -35,7 +32,7 @@ class ProjectMaps:
         return readable, StoredMaps(self._files, with_maps)
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Yield blocks of readable rows with unaugmented feature maps."""
+        """Yield per block (which rows are readable, the map of each readable image without augmentation)."""
         state, ids = "asking about all images", self._image_ids[rows].tolist()
         places = {image_id: place for place, image_id in enumerate(ids)}
         if len(ids) * self._files.bytes_each <= MAX_STORED_BYTES:

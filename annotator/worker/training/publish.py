@@ -44,7 +44,6 @@ class FinishedTraining:
         run_id: Id of its run in the database.
         known: Labels that were trained on.
         method: Method with its parameters.
-        backbone: Name of the backbone.
         outcome: Probabilities and linear head.
         losses: Loss per epoch.
         started_at: time.perf_counter() at the start.
@@ -64,11 +63,7 @@ class FinishedTraining:
 
 
 def publish_run(db: Database, cache: FeatureCache, training: FinishedTraining) -> Run:
-    """Write the result of a training, and make its run the current one.
-
-    Raises:
-        DiskFull: The previous run stays current.
-    """
+    """Write the result of a training and make its run current. Raises DiskFull, which keeps the previous run."""
     run_id, known, outcome, method = training.run_id, training.known, training.outcome, training.method
     calibration, unusable = None, []
     recorded = calibrate.make_identity_calibration(len(known.class_ids), int(known.unbiased.sum()))
@@ -105,11 +100,7 @@ def publish_run(db: Database, cache: FeatureCache, training: FinishedTraining) -
 def write_run_files(
     db: Database, run_id: int, head: Head, scores: Rows, cache: FeatureCache, known: TrainingSet
 ) -> None:
-    """Write the run's query orders, probabilities, rankings and head.
-
-    Args:
-        scores: (N, C), calibrated, in cache order.
-    """
+    """Write a run's query orders, probabilities, rankings and linear head (`scores`: calibrated, in cache order)."""
     folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
     labels = _LabelRows(known, len(cache.image_ids))
     query_order.save(folder, query_order.build(db, cache.image_ids, cache.features, scores, labels, seed=run_id))
@@ -130,7 +121,7 @@ def write_run_files(
 
 
 class _ReorderedRows:
-    """A lazy array of rows (N, ...) in another order, read on request."""
+    """A lazy array of rows (N, ...) in another order, read when indexed."""
 
     def __init__(self, rows: Rows, order: np.ndarray):
         self._rows, self._order = rows, order
@@ -176,7 +167,7 @@ def describe_invalid_rows(db: Database, known: TrainingSet) -> list[str]:
 
 
 def record_invalid_rows(db: Database, left_out: list[str]) -> None:
-    """Store the sentences for the status page and log new ones."""
+    """Store the sentences about invalid rows for the status page, and log new ones."""
     before = db.get_setting(LEFT_OUT_SETTING, [])
     for sentence in left_out:
         if sentence not in before:

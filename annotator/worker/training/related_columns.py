@@ -12,7 +12,7 @@ from spmll.statistics.relation_constraints import ClassRelations
 
 
 def load_related_columns(db: Database, class_ids: Sequence[int]) -> ClassRelations | None:
-    """Return the relations of these classes by column, or None."""
+    """Return the relations between these classes, by column of their arrays, or None if there are none."""
     declared, column_of = (
         declared_relations.load_relations(db),
         {class_id: column for column, class_id in enumerate(class_ids)},

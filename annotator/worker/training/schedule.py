@@ -1,4 +1,4 @@
-"""Decides when to train: if updates of the run do not suffice, at most half of the time."""
+"""Decides when to train: if updates of the run do not suffice, and at most half of the time."""
 
 import time
 from collections.abc import Callable
@@ -26,7 +26,7 @@ MAX_REQUESTED_REST_SECONDS = 30.0  # seconds of rest after a training at most, w
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The inputs of a run. Equal inputs give equal runs."""
+    """The state of the project that a run depends on. Equal inputs give equal runs."""
 
     newest_decision: int
     images: int
@@ -37,7 +37,6 @@ class RunInputs:
 
     @classmethod
     def from_project(cls, db: Database, embedded: int) -> "RunInputs":
-        """Return the inputs of a run started now."""
         class_ids, method = tuple(class_.id for class_ in classes.load_active_classes(db)), configuration.get_method(db)
         sources = prediction_sources.load_versions(db) if external_predictions.are_used_by(method) else ()
         return cls(
@@ -46,7 +45,6 @@ class RunInputs:
 
     @classmethod
     def from_run(cls, db: Database, run: Run) -> "RunInputs":
-        """Return the inputs of a published run."""
         sources = runs.load_source_versions(db, run.id)
         return cls(run.trained_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone, sources)
 

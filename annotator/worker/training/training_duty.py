@@ -24,21 +24,16 @@ class TrainingDuty:
     """The worker duty of training."""
 
     def __init__(self, context: WorkerContext, on_step: StepCallback, scoring: "ScoringFunction | None" = None):
-        """Create the duty.
-
-        Args:
-            on_step: Called with (state, done, of).
-        """
+        """Create the duty. `on_step` is called with (state, done, of)."""
         self._context, self._db, self._on_step, self._scoring = context, context.db, on_step, scoring
         self._regions = None  # RegionCache: importing torch takes seconds
         self.schedule = Schedule()
 
     def is_due(self) -> bool:
-        """Return whether to train now."""
         return self.schedule.is_due(self._db, len(self._context.get_features().image_ids))
 
     def train_or_record_error(self) -> bool:
-        """Train or record the error for the pages. Return whether a run was published."""
+        """Train, or record the error for the pages, and return whether a run was published."""
         basis = RunInputs.from_project(self._db, len(self._context.get_features().image_ids))
         try:
             self.train()
@@ -55,7 +50,7 @@ class TrainingDuty:
         return True
 
     def train(self) -> Run:
-        """Train and publish.
+        """Train with the project's configuration and publish the run.
 
         Failure also finishes the requests. After a kill they wait for the next worker.
         """

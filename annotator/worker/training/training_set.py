@@ -37,7 +37,6 @@ class TrainingSet:
 
     @property
     def positive_count(self) -> int:
-        """Return the number of present labels."""
         return int((self.labels == PRESENT).sum())
 
     def make_unknown_mask(self, images: int) -> np.ndarray:
@@ -77,7 +76,7 @@ def load_training_set(db: Database, cache: FeatureCache) -> TrainingSet:
 
 
 def _apply_consensus(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
-    """Set disagreed cells to their probable state in place, and not unbiased since no annotator gave it."""
+    """Set cells with conflicting answers to their probable state in place, and clear their unbiased flags."""
     if not states:
         return
     rows = np.flatnonzero(cells[:, 2] == UNSURE)  # what people differ on is among these

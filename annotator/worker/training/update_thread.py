@@ -23,11 +23,7 @@ class UpdateThread:
     """A thread that publishes updates from `start` to `close`."""
 
     def __init__(self, db: Database, cache: Callable[[], FeatureCache | None]):
-        """Create the thread.
-
-        Args:
-            cache: Returns the worker's embeddings, or None.
-        """
+        """Create the thread. `cache` returns the worker's embeddings, or None."""
         self._db, self._cache, self._updater = db, cache, Updater()
         self._failed: tuple | None = None
         self._closed = threading.Event()
@@ -39,13 +35,12 @@ class UpdateThread:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread and wait for it."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def publish_pending_update(self) -> Run | None:
-        """Update the current run and return it, or None. Errors are recorded, not retried."""
+        """Publish an update of the current run and return the run, or None. Errors are recorded, not retried."""
         run, cache = runs.load_current_run(self._db), self._cache()
         if run is None or cache is None:
             return None

@@ -12,7 +12,7 @@ MIN_SPEEDUP = 1.05  # what twice as many must bring
 
 
 def tune_batch_size(backbone: Backbone) -> None:
-    """Set `backbone.chunk` to this GPU's fastest batch size, once per backbone."""
+    """Set `backbone.chunk`, the images per pass, to the fastest batch size of this GPU, once per backbone."""
     if backbone.on_gpu and not backbone.batch_is_settled:
         backbone.batch_is_settled = True
         batch = find_fastest_batch_size(lambda images: _time_batch(backbone, images))
@@ -23,7 +23,7 @@ def tune_batch_size(backbone: Backbone) -> None:
 def find_fastest_batch_size(
     time_batch: Callable[[int], float], first: int = FIRST_BATCH_IMAGES, largest: int = MAX_BATCH_IMAGES
 ) -> int:
-    """Double the batch size from `first` while speed rises. Return the fastest, 1 if none fits.
+    """Double the batch size from `first` while speed rises, and return the fastest, or 1 if none fits in memory.
 
     Args:
         time_batch: Returns the seconds of a pass, or raises torch.OutOfMemoryError.

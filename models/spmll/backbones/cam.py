@@ -71,11 +71,7 @@ def compute_heat_map(
 
 
 def color_heat_map(heat: np.ndarray, longest: int = 160) -> np.ndarray:
-    """Convert a heat map (H, W) in [0, 1] to an RGBA overlay (h, w, 4), uint8.
-
-    Args:
-        longest: Maximum side in pixels.
-    """
+    """Convert a heat map (H, W) in [0, 1] to an RGBA overlay (h, w, 4) uint8 of at most `longest` pixels per side."""
     if heat.ndim != 2:
         raise ValueError(f"One heat map is (H, W); this is {heat.shape}.")
     scale = min(1.0, longest / max(heat.shape))

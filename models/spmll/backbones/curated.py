@@ -122,7 +122,6 @@ CURATED_NETWORKS = (
 
 
 def find_curated(name: str) -> CuratedNetwork | None:
-    """Return the curated network of this name, or None."""
     return next((network for network in CURATED_NETWORKS if network.name == name), None)
 
 
@@ -138,5 +137,4 @@ def reads_text(name: str) -> bool:
 
 
 def is_packaged(name: str) -> bool:
-    """Return whether the network is preinstalled."""
     return name in PACKAGED_BACKBONES

@@ -46,7 +46,7 @@ def find_fastest_forward(
     float32, channels_last, under torch.inference_mode(). `network` is not changed.
 
     Args:
-        flags: Further positional arguments of `network`, with which its outputs are compared.
+        flags: Further positional arguments with which `network` is called for the comparison of outputs.
     """
     if device.type not in ("cpu", "cuda"):
         return network, f"{device.type}, channels_last", GPU_CHUNK_IMAGES
@@ -80,13 +80,12 @@ def find_fastest_forward(
 
 
 def has_bfloat16() -> bool:
-    """Return whether this CPU supports bfloat16."""
     known = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
     return any(is_there() for is_there in known if is_there is not None)
 
 
 def copy_with_bfloat16_weights(network: nn.Module) -> nn.Module:
-    """Copy a network with bfloat16 matrices, to save autocast's conversions."""
+    """Copy a network and convert its matrices to bfloat16 once, which saves autocast's conversion in each pass."""
     reduced = copy.deepcopy(network)
     for module in reduced.modules():
         if isinstance(module, nn.Linear | nn.Conv2d):
@@ -95,7 +94,7 @@ def copy_with_bfloat16_weights(network: nn.Module) -> nn.Module:
 
 
 def measure_speedup(first: Callable[[], object], second: Callable[[], object]) -> float:
-    """Return the speedup of `first` over `second`, by best times."""
+    """Return how many times faster `first` is than `second`, by the best of several times."""
     seconds = [[], []]
     for _ in range(TIMING_ROUNDS):
         for of_one, run in zip(seconds, (first, second), strict=True):
@@ -122,7 +121,7 @@ def _wrap_in_autocast(network: nn.Module, device: str, kind: torch.dtype) -> Cal
 def _are_close_in_half(
     some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]
 ) -> bool:
-    """Return whether half-precision outputs are finite and within HALF_TOLERANCE."""
+    """Return whether half-precision outputs are finite and differ from the others by at most HALF_TOLERANCE."""
     for first, second in _pair_outputs(some, others):
         half, full = first.float().flatten(1), second.flatten(1)
         far = (half - full).norm(dim=1) > HALF_TOLERANCE * full.norm(dim=1) + 1e-6
@@ -174,7 +173,7 @@ def _can_fold(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> bool:
 
 
 class _FoldedConvolution(nn.Module):
-    """Convolution, batch norm and activation in one call."""
+    """A module that computes convolution, batch norm and activation in one call."""
 
     def __init__(self, conv: nn.Conv2d, norm: nn.BatchNorm2d):
         super().__init__()
@@ -199,7 +198,7 @@ class _FoldedConvolution(nn.Module):
         )  # fmt: skip
 
     def _pack_weights(self, x: torch.Tensor) -> None:
-        """Compute padding and reorder weights for this map size."""
+        """Compute the padding and reorder the weights for the size of this feature map."""
         if self.same:
             down, across = (self._count_padding(x.shape[2 + axis], axis) for axis in (0, 1))
             # TensorFlow puts an odd row or column of zeros at the end only, torch pads both ends alike. A kernel with a
@@ -214,6 +213,5 @@ class _FoldedConvolution(nn.Module):
         self.packed = True
 
     def _count_padding(self, length: int, axis: int) -> int:
-        """Return the padding for ceil(length / stride) outputs."""
         stride, reach = self.stride[axis], self.kernel[axis]
         return max((-(-length // stride) - 1) * stride + reach - length, 0)

@@ -10,11 +10,7 @@ from spmll.backbones.frozen_backbone import Backbone
 
 
 class FeatureMaps:
-    """A function from images to unpooled feature maps.
-
-    Attributes:
-        shape: (K, h, w) per map: channels, height, width.
-    """
+    """A function object that computes unpooled feature maps of images (`shape`: channels K, height h, width w)."""
 
     def __init__(self, backbone: Backbone):
         """Prepare the backbone. Raise ValueError without a spatial map."""

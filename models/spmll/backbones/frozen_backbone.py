@@ -45,11 +45,7 @@ class Backbone:
     """
 
     def __init__(self, name: str, source: Pretrained, device: str = "cpu", notify: Callable[[str], None] | None = None):
-        """Remove the classifier of `source.network` in place and prepare the network.
-
-        Args:
-            notify: Called with a sentence on a device change. None warns.
-        """
+        """Remove the classifier of `source.network` in place. `notify` receives a sentence if the device changes."""
         self.name = name
         self.input_size = source.input_size
         self.mean, self.std, self.interpolation = source.mean, source.std, source.interpolation
@@ -74,7 +70,6 @@ class Backbone:
 
     @property
     def on_gpu(self) -> bool:
-        """Return whether the network is on a CUDA GPU."""
         return self.device.type == "cuda"
 
     def preprocess(self, picture) -> torch.Tensor:
@@ -83,10 +78,7 @@ class Backbone:
         return torch.from_numpy(np.array(squashed)).permute(2, 0, 1)
 
     def normalize(self, images: torch.Tensor) -> torch.Tensor:
-        """Return normalized pixels (N, 3, S, S), float32, channels_last, on the device.
-
-        Raises ValueError for other shapes.
-        """
+        """Return normalized pixels (N, 3, S, S) float32 on the device. Raises ValueError for other shapes."""
         size = self.input_size
         if images.ndim != 4 or tuple(images.shape[1:]) != (3, size, size):
             raise ValueError(f"{self.name} takes images of shape (N, 3, {size}, {size}), not {tuple(images.shape)}.")
@@ -113,16 +105,12 @@ class Backbone:
         return uploaded
 
     def _to_channel_values(self, values: list[float]) -> float | torch.Tensor:
-        """Return one number for equal channels (faster), else a tensor."""
+        """Return one number if all channels have the same value (faster), else a tensor with one value per channel."""
         return values[0] if len(set(values)) == 1 else torch.tensor(values, device=self.device).view(1, 3, 1, 1)
 
     @torch.inference_mode()
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Return feature vectors (N, D), float32 on the CPU. Thread-safe.
-
-        Args:
-            images: (N, 3, S, S), uint8 or floating point in [0, 1]. N may be 0.
-        """
+        """Return features (N, D) float32 on the CPU of images (N, 3, S, S), uint8 or floats in [0, 1]. Thread-safe."""
         if len(images) == 0:
             return torch.zeros(0, self.dimensions)
         return torch.cat([part.float().cpu() for part in self.run_in_chunks(images, self._run_forward)])
@@ -167,7 +155,7 @@ class Backbone:
         return self._forward(images, *asked)
 
     def _make_room(self, tried: int) -> bool:
-        """Halve the chunk or move to the CPU. Return False if impossible."""
+        """Halve the chunk, or move the network to the CPU, and return False if neither is possible."""
         if tried > 1:
             self.chunk = max(1, min(self.chunk, tried // 2))
         elif self.on_gpu:
@@ -207,12 +195,11 @@ class Backbone:
 
 
 def format_out_of_memory(name: str) -> str:
-    """Return the message about moving to the CPU."""
+    """Return the warning that a network did not fit in GPU memory and runs on the CPU."""
     return f"The GPU has no room for {name}, which therefore runs on the CPU."
 
 
 def warn_user(sentence: str) -> None:
-    """Show a warning on the command line."""
     warnings.warn(sentence, Notice, stacklevel=2)
 
 
@@ -222,7 +209,7 @@ def load_on_device(
     """Return the backbone on `device`, or on the CPU if the GPU has no room.
 
     Args:
-        source: Loads the network, again for the CPU.
+        source: Returns the network, called again if it moves to the CPU.
         device: None selects a GPU if available.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")

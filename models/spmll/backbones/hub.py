@@ -31,7 +31,7 @@ USUAL_WEIGHT_FILES = (
 
 
 def is_cached(repository: str, file: str) -> bool:
-    """Return whether weights are on this disk. Empty `file` tries usual names."""
+    """Return whether the weights of a hub repository are on this disk (an empty `file` tries usual names)."""
     return any(find_cached(repository, name) for name in ((file,) if file else USUAL_WEIGHT_FILES))
 
 
@@ -88,11 +88,7 @@ def fetch_license(repository: str) -> str:
 
 
 def check_sha256(path: Path) -> None:
-    """Verify a cached file by the SHA-256 in its name, if any.
-
-    Raises:
-        ValueError: They differ, and the file was deleted.
-    """
+    """Verify a cached file by the SHA-256 in its name, if any. Raises ValueError after deleting a wrong file."""
     blob = path.resolve()
     if not SHA256_PATTERN.fullmatch(blob.name):
         return
@@ -109,7 +105,7 @@ def check_sha256(path: Path) -> None:
 
 @contextlib.contextmanager
 def offline_if_unreachable() -> Iterator[None]:
-    """Use only the cache during the block if the hub is unreachable."""
+    """Restrict the hub library to its cache during the block if the hub is unreachable."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
@@ -135,7 +131,7 @@ def is_reachable(address: str) -> bool:
 
 
 def _make_progress_bar(on_progress: Callable[[int, int], None]) -> Any:
-    """Return a tqdm class that calls `on_progress`."""
+    """Return a tqdm progress bar class that calls `on_progress` with (bytes so far, bytes in all)."""
     from tqdm import tqdm
 
     class Told(tqdm):

@@ -11,7 +11,7 @@ NAME_SEPARATOR = "+"
 
 
 class NetworkGroup(nn.Module):
-    """A container of joined networks. network_parts.py runs them."""
+    """A container module of several networks, which network_parts.py runs and joins."""
 
     def __init__(self, sources: Sequence[Pretrained]):
         super().__init__()

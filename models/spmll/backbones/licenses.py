@@ -9,11 +9,7 @@ OPEN_LICENSES = (  # use for any purpose, with the notice kept
 
 @dataclass(frozen=True)
 class License:
-    """A license of weights.
-
-    Attributes:
-        sentence: The users' obligation.
-    """
+    """The license of a network's weights (`sentence`: what it requires of users)."""
 
     title: str
     url: str
@@ -69,10 +65,10 @@ BINDING_LICENSES = {
 
 
 def must_be_accepted(licence: str) -> bool:
-    """Return whether a license must be accepted before download."""
+    """Return whether a user must accept this license before its weights are downloaded."""
     return bool(licence) and licence not in OPEN_LICENSES and licence != "unknown"
 
 
 def get_license(licence: str) -> License:
-    """Return the license of this name, with a general hint if unlisted."""
+    """Return the license of this name, with a general hint if the name is not listed."""
     return BINDING_LICENSES.get(licence) or License(licence, "", "Its terms are with the weights on the hub.")

@@ -57,6 +57,5 @@ def save_network(
 
 
 def read_timm_license(source: Pretrained) -> str:
-    """Return timm's license of the weights, or ""."""
     described = getattr(source.network, "pretrained_cfg", None) or {}
     return str(described.get("license") or "")

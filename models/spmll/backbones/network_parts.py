@@ -26,11 +26,11 @@ REGION_COUNT = GRID_SIDE * GRID_SIDE  # of an image, row by row from the top lef
 
 @dataclass(frozen=True)
 class NetworkParts:
-    """The parts of a network without its classifier.
+    """The parts of a network without its classifier, as functions of images.
 
     Attributes:
         whole: images -> (N, D), or with a second argument True also regions (N, REGION_COUNT, D).
-        trunk, tail: `whole` in two steps, through a map.
+        trunk, tail: `whole` in two steps, through a feature map.
         map_layer: Module that Grad-CAM reads through `to_map`. None selects the trunk's map.
     """
 
@@ -43,7 +43,7 @@ class NetworkParts:
 
 
 class MethodModule(nn.Module):
-    """A module that runs one method of a network, sharing its weights."""
+    """A module whose forward calls one method of a network and shares its weights."""
 
     def __init__(self, network: nn.Module, method: str, **options: Any):
         super().__init__()
@@ -55,7 +55,7 @@ class MethodModule(nn.Module):
 
 
 class Permute(nn.Module):
-    """A dimension permutation."""
+    """A module that permutes the dimensions of a tensor."""
 
     def __init__(self, *order: int):
         super().__init__()
@@ -84,7 +84,7 @@ class TrunkAndTail(nn.Module):
         return features, self._apply_tail(F.adaptive_avg_pool2d(maps, GRID_SIDE))
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Return image features (N, D), features per place of the map (N, h x w, D), and (h, w)."""
+        """Return image features (N, D), features of each position of the map (N, h x w, D), and its size (h, w)."""
         maps = self.trunk(images)
         if not self.sees_regions:
             return self.tail(maps), self.tail(maps)[:, None], (1, 1)
@@ -98,9 +98,8 @@ class TrunkAndTail(nn.Module):
 class TokenNetwork(nn.Module):
     """A module that pools a network's class, register and patch tokens to features.
 
-    With a class token, features are [class token, average patch], as in DINOv2's linear evaluation (Oquab et al.
-    2024). A region has [class token, its average patch]. A patch alone would not fit a head trained on
-    class tokens.
+    With a class token, features are [class token, average patch], as in DINOv2's linear evaluation (Oquab et al. 2024).
+    A region has [class token, its average patch]. A patch alone would not fit a head trained on class tokens.
     """
 
     network: Any  # of timm, or alike: forward_features, forward_head
@@ -112,7 +111,6 @@ class TokenNetwork(nn.Module):
 
     @property
     def reads_class_token(self) -> bool:
-        """Return whether the class token is read."""
         return _reads_class_token(self.network)
 
     @override
@@ -140,7 +138,7 @@ class TokenNetwork(nn.Module):
         return torch.stack([self._apply_head(torch.cat([prefix, region], 1)) for region in regions], 1)
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Return image features (N, D), pooled single patches (N, h x w, K), and grid size (h, w)."""
+        """Return image features (N, D), pooled single patches (N, h x w, K), and the patch grid's size (h, w)."""
         tokens = self.network.forward_features(images)
         patches = self._select_patches(tokens)
         pool = getattr(self.network, "attn_pool", None)
@@ -197,7 +195,7 @@ def _apply_final_norm(network: Any, pooled: Tensor) -> Tensor:
 
 
 def extract_parts(source: Pretrained, device: torch.device) -> NetworkParts:
-    """Remove a network's classifier in place and return its parts."""
+    """Remove a network's classifier in place, and return the other parts."""
     network: Any = source.network.to(device).to(memory_format=torch.channels_last).eval().requires_grad_(False)
     if isinstance(network, NetworkGroup):
         parts = [extract_parts(part, device) for part in network.sources]
@@ -234,7 +232,7 @@ def _extract_map_parts(network: Any, maps: Tensor) -> NetworkParts | None:
 
 
 def _extract_token_parts(network: Any, tokens: Tensor, example: Tensor) -> NetworkParts | None:
-    """Return the parts of a token network with a patch grid, or None."""
+    """Return the parts of a network that ends in tokens of a patch grid, or None for other networks."""
     prefix = getattr(network, "num_prefix_tokens", None)
     if tokens.ndim != 3 or not isinstance(prefix, int):
         return None
@@ -265,7 +263,7 @@ def _find_patch_grid(network: Any, patches: int, example: Tensor) -> tuple[int, 
 
 
 def _slice_grid(length: int) -> Iterator[slice]:
-    """Yield the slices of `length` places that adaptive average pooling averages."""
+    """Yield the slices of `length` positions over which adaptive average pooling averages."""
     for place in range(GRID_SIDE):
         yield slice(place * length // GRID_SIDE, -(-(place + 1) * length // GRID_SIDE))
 
@@ -285,7 +283,7 @@ def _remove_last_linear(network: nn.Module) -> None:
 
 
 def _find_map_layer(network: nn.Module, example: Tensor) -> nn.Module | None:
-    """Return Grad-CAM's layer: a transformer's last norm1, else the last map."""
+    """Return the layer that Grad-CAM reads: a transformer's last norm1, else the last map."""
     norms = [
         module
         for name, module in network.named_modules()

@@ -38,7 +38,7 @@ def compute_logit_gains(
 
 
 def crop_hottest_spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
-    """Return the enlarged square around the hottest place, or the image if nothing is hot."""
+    """Return the enlarged square around the hottest spot of a heat map, or the whole image if nothing is hot."""
     if not heat.any():
         return image
     size = image.shape[1]
@@ -57,7 +57,7 @@ def find_confused_class(gained: np.ndarray, column: int, others: Collection[int]
     Args:
         gained: (C,), one row of `compute_logit_gains`.
         column: The heat map's own class.
-        others: Classes present.
+        others: Classes that are present in the image.
     """
     if not gained[column] < 0:  # also of a class without a model
         return None

@@ -14,7 +14,7 @@ PLUGIN_GROUP = "annotator.backbones"
 
 @dataclass(frozen=True)
 class PackagedWeights:
-    """Weights installed as a Python package, with their timm architecture."""
+    """Weights that are installed as a Python package, and the timm architecture that they fit."""
 
     module: str
     locator: str  # the class in that module whose get_model_file_path() says where the file is

@@ -30,7 +30,7 @@ SWAG_LICENSE_URL = "https://github.com/facebookresearch/SWAG/blob/main/LICENSE" 
 
 @dataclass(frozen=True)
 class PublishedWeights:
-    """Location and license of weights, empty where unknown."""
+    """Where a network's weights are published, and under which license. Unknown fields are empty."""
 
     licence: str = ""
     repository: str = ""
@@ -57,7 +57,6 @@ def find_published_weights(name: str) -> PublishedWeights:
 
 
 def _find_repository_weights(reference: str) -> PublishedWeights:
-    """Return location and license by repository name."""
     repository, _, revision = reference.partition("@")
     of_timm = repository.removeprefix("timm/")
     if repository != of_timm and timm.is_model(of_timm):

@@ -48,7 +48,7 @@ class TextImageNetwork:
 
     @torch.inference_mode()
     def encode_images_and_patches(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Return unit vectors of images (N, E) and patches (N, h x w, E), and (h, w).
+        """Return unit vectors of images (N, E) and of their patches (N, h x w, E), and the patch grid's size (h, w).
 
         Each patch is pooled and projected alone, as in MaskCLIP (Zhou et al., ECCV 2022).
 
@@ -66,11 +66,11 @@ class TextImageNetwork:
         return torch.cat(features), torch.cat(patches), grid
 
     def project_features(self, features: Tensor) -> Tensor:
-        """Return unit vectors (..., E) of features (..., D)."""
+        """Return unit vectors (..., E) in the space shared with texts, of image features (..., D)."""
         return self._project(features[..., : self._width])
 
     def project_regions(self, regions: Tensor) -> Tensor:
-        """Return unit vectors (..., E) of region features (..., D)."""
+        """Return unit vectors (..., E) in the space shared with texts, of region features (..., D)."""
         return self._project(regions[..., -self._width :])
 
     @torch.inference_mode()
@@ -79,6 +79,6 @@ class TextImageNetwork:
         return F.normalize(projection(vectors.to(self.backbone.device).float()), dim=-1).cpu()
 
     def _find_projection_width(self) -> int:
-        """Return the number K of features to project: all, or half with a class token."""
+        """Return how many of the features are projected, K: all, or half if they begin with a class token."""
         reads_class_token = getattr(self.backbone.whole, "reads_class_token", False)
         return self.backbone.dimensions // 2 if reads_class_token else self.backbone.dimensions

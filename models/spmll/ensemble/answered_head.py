@@ -88,7 +88,7 @@ def fit_answered_head(
 
 
 class _Objective:
-    """Weighted cross entropy with a ridge penalty, and its gradient."""
+    """The function that a head's training minimizes: weighted cross entropy with a ridge penalty."""
 
     def __init__(
         self, units: Tensor, labels: Tensor, weights: Tensor, regions: RegionCodes | None, tell: Callable[[], None]
@@ -107,7 +107,7 @@ class _Objective:
         return point[:ends].view(-1, self._labels.shape[1]), point[ends:]
 
     def evaluate(self, point: Tensor) -> tuple[float, Tensor]:
-        """Return the loss and gradient at flattened weight and bias."""
+        """Return the loss and its gradient at this point, the flattened weight and bias."""
         self._tell()
         weight, bias = self._split_parameters(point)
         total, slope = torch.zeros(()), torch.zeros_like(point)
@@ -134,7 +134,7 @@ class _Objective:
 
 
 class _RegionScores:
-    """The scores of the best regions per image and class under a weight (D, C), and their gradient."""
+    """The best-region scores per image and class under a weight (D, C), with the gradient of that weight."""
 
     def __init__(self, regions: RegionCodes, weight: Tensor):
         self._regions = regions
@@ -142,13 +142,13 @@ class _RegionScores:
         self._slope = torch.zeros_like(self._along)
 
     def score_best_regions(self, some: slice) -> Tensor:
-        """Return best-region scores (m, C). The next `add_gradient` uses the same images."""
+        """Return the best-region scores (m, C) of some images. The next `add_gradient` uses the same images."""
         self._codes, self._lengths = self._regions.codes[some].float(), self._regions.lengths[some]
         scores, self._which = (self._codes @ self._along).div_(self._lengths).max(1, keepdim=True)
         return scores[:, 0]
 
     def add_gradient(self, missed: Tensor) -> None:
-        """Add the gradient for errors (m, C) in the last scores."""
+        """Add the gradient that follows from the derivatives (m, C) of the loss by the last scores."""
         regions = torch.zeros(*self._codes.shape[:2], missed.shape[1]).scatter_(1, self._which, missed[:, None])
         self._slope.addmm_(self._codes.flatten(0, 1).T, regions.div_(self._lengths).flatten(0, 1))
 

@@ -17,10 +17,7 @@ CLIP_DEVIATIONS = 8.0  # standard deviations of the sample that they reach; what
 
 @dataclass(frozen=True)
 class Basis:
-    """The axes of codes.
-
-    Origin `centre` (D,), K orthonormal `axes` (D, K), and int8 step lengths `scales` (K,).
-    """
+    """The axes of int8 codes: origin (D,), K orthonormal axes (D, K), and the lengths of a step along each (K,)."""
 
     centre: Tensor
     axes: Tensor
@@ -28,7 +25,7 @@ class Basis:
 
     @classmethod
     def build(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
-        """Return the MAX_AXES principal axes of rows about `centre`, largest variance last.
+        """Build a basis of the MAX_AXES principal axes of rows around `centre`, the largest variance last.
 
         Args:
             centre: (D,).
@@ -51,7 +48,7 @@ class Basis:
         return cls(centre, vectors[:, -MAX_AXES:].float().contiguous(), scales.float())
 
     def reverse_axes(self) -> "Basis":
-        """Return the basis with the largest variance first."""
+        """Return the basis with its axes reversed, the largest variance first."""
         return Basis(self.centre, self.axes.flip(1).contiguous(), self.scales.flip(0).contiguous())
 
     def quantize(self, centred: Tensor) -> Tensor:
@@ -73,7 +70,7 @@ class GrowingCodes(Generic[Codes]):
     """
 
     def __init__(self, sample: int, join: Callable[[Codes, Codes], Codes]):
-        """Start without codes. `join` concatenates codes on the same basis."""
+        """Start without codes. `join` concatenates two sets of codes on the same basis."""
         self._sample, self._join = sample, join
         self._source: object = None
         self._basis: Basis | None = None
@@ -86,9 +83,10 @@ class GrowingCodes(Generic[Codes]):
         """Return the codes of all images, computing only missing ones.
 
         Args:
-            source: Collection identity. Another object recomputes all.
+            source: The collection that is coded. Another object discards all codes.
             images: Number of images.
-            encode: From a basis and a first row to codes.
+            learn: Returns a basis.
+            encode: From a basis and a first row to the codes of the images from that row on.
         """
         doubled = self._learned_from < self._sample and images >= 2 * self._learned_from
         if self._basis is None or self._codes is None or self._source is not source or doubled:

@@ -1,7 +1,6 @@
 """Block-wise scoring of a collection by trained models, here or on other machines.
 
-An `ImageModel` holds no images and can be sent. Fixed blocks of IMAGES_PER_BLOCK keep probabilities
-reproducible.
+An `ImageModel` holds no images and can be sent. Fixed blocks of IMAGES_PER_BLOCK keep probabilities reproducible.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ IMAGES_PER_BLOCK = 256  # images scored at once: their codes as float32 fit into
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """Labels of n images (m labeled) and scores from other models.
+    """The known labels of n images (m of them labeled), and their scores by other models.
 
     Attributes:
         rows: (m,), ascending, labeled images.
@@ -37,7 +36,6 @@ class KnownLabels:
 
     @classmethod
     def empty(cls, classes: int) -> "KnownLabels":
-        """Return an instance without labels or outside scores."""
         none = np.zeros((0, classes), np.int8)
         return cls(np.zeros(0, np.int64), none, none.astype(bool), np.zeros(0, np.int64))
 
@@ -54,7 +52,7 @@ class ImageModel(Protocol):
     """The interface of trained models that score any images and hold none."""
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) float32 probabilities of one block, nan without a model.
+        """Return (n, C) float32 probabilities of one block of images, nan for classes without a model.
 
         Args:
             features: (n, D) float16.
@@ -117,5 +115,4 @@ class LinearModel:
     head: Head
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) probabilities from features alone."""
         return self.head.probabilities(features)

@@ -106,7 +106,7 @@ class Ensemble:
         return out
 
     def join_weights(self, *extra_weights: Tensor) -> "JoinedWeights":
-        """Join the weights of all models and `extra_weights` (D, C)."""
+        """Join the weights of all models and `extra_weights` (D, C), so that one product scores images by all."""
         seconds = [] if self.second is None else [self.second.head.weight]
         return JoinedWeights(
             self.whole.weight.T, self.whole.bias, torch.cat([self.weight, *extra_weights, *seconds], 1), self.centre
@@ -140,7 +140,7 @@ class Ensemble:
 
 
 class JoinedWeights:
-    """Weights of several models, joined to score images in one product.
+    """Weights of several models, joined so that one product scores images by all of them.
 
     Args:
         of_head, bias: (D, C), (C,), on square-root features.
@@ -158,7 +158,7 @@ class JoinedWeights:
         return self._weight, self._at_center, self._center
 
     def score(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
-        """Return scores (n, C + M) of whole images, and of best regions or None."""
+        """Return the joined models' scores (n, C + M) of whole images, and of their best regions or None."""
         centred = roots - self._center
         wholes = centred @ self._weight
         wholes[:, : self._classes] += self._at_center
@@ -293,7 +293,7 @@ def _train_epochs(
 def fit_second_model(
     ensemble, everything, region_codes, chosen, learned, known, usable, weight: float, tell
 ) -> SecondModel:
-    """Fit the model of the order within each class."""
+    """Fit the second model, which corrects the order of images within each class."""
     places = np.sort(np.random.default_rng(0).permutation(len(learned.places))[:MAX_SECOND_IMAGES])
     marks = (known[places] == PRESENT).float()
     counts = torch.where(known[places] == UNSEEN, UNMARKED_WEIGHT, 1.0)
@@ -315,7 +315,7 @@ def fit_second_model(
 
 
 def select_marked_images(ensemble: Ensemble, learned: TrainingSubset, marked: Tensor) -> tuple[Tensor, Tensor]:
-    """Return at most MAX_IMAGES images with present labels: centered unit features, and labels."""
+    """Return at most MAX_IMAGES images with present labels: their centered unit features, and their labels."""
     places, labels = np.flatnonzero(marked.any(1)), marked.numpy()
     order = np.random.default_rng(0).random(len(places))
     labels = np.where(labels[places], PRESENT, UNSEEN)

@@ -22,7 +22,7 @@ AnswerReader = Callable[[slice], tuple[Tensor, Tensor | None]]
 
 
 class GramCache:
-    """A cache of sums of units and unit products over a changing list of images.
+    """A cache of the sums of feature rows and of their products, over a changing list of images.
 
     Row and checksum of the features identify an image. A mismatch recomputes all sums.
     """
@@ -99,7 +99,6 @@ class GramCache:
 
 
 def _compute_checksums(roots: Tensor) -> np.ndarray:
-    """Return (n,) uint64 checksums of the rows of square-root features."""
     bits = roots.numpy().view(np.uint32)
     factors = np.random.default_rng(5).integers(1, 2**63, bits.shape[1], np.uint64) | np.uint64(1)
     sums = np.zeros(len(bits), np.uint64)

@@ -1,8 +1,7 @@
 """Fast corrections of a trained model by a few new decisions.
 
-Each class gets a logistic regression on decisions since the training, offset by the model's logits. Weights
-shrink to 0, so a decision moves only similar images. Mean average precision rises by up to 0.02
-(docs/learning-loop.md).
+Each class gets a logistic regression on decisions since the training, offset by the model's logits. Weights shrink to
+0, so a decision moves only similar images. Mean average precision rises by up to 0.02 (docs/learning-loop.md).
 """
 
 from collections.abc import Callable
@@ -28,7 +27,7 @@ MIN_PROBABILITY, MAX_PROBABILITY = (1e-6, 1 - 2**-12)
 
 
 def limit_thread_to_one_core() -> None:
-    """Limit torch to one thread within this thread, permanently.
+    """Limit torch to one thread in the calling thread, permanently.
 
     `one_thread` would undo the setting of a concurrent training on exit.
     """
@@ -44,7 +43,7 @@ def fix_thread_count() -> None:
 
 
 def learn_image_basis(features: Features, seed: int = 0) -> Basis:
-    """Return a basis for image codes: the principal axes of rows of `center_and_normalize`.
+    """Learn a basis for image codes: the principal axes of centered square-root features of length 1.
 
     Args:
         features: (N, D), pooled. Rows that are not finite are skipped.
@@ -58,7 +57,7 @@ def learn_image_basis(features: Features, seed: int = 0) -> Basis:
 
 @dataclass(frozen=True)
 class ImageCodes:
-    """Int8 coordinates `steps` (N, K) of images along K axes."""
+    """The codes of images: int8 coordinates `steps` (N, K) along the K axes of `basis`."""
 
     basis: Basis
     steps: Tensor
@@ -67,12 +66,12 @@ class ImageCodes:
         return len(self.steps)
 
     def __getitem__(self, rows: np.ndarray | slice) -> Tensor:
-        """Return (n, K) float32 coordinates, 0 where features are not finite."""
+        """Return (n, K) float32 coordinates of some images, 0 where features are not finite."""
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return self.steps[chosen].float() * self.basis.scales
 
     def products(self, rows: np.ndarray, weights: Tensor) -> Tensor:
-        """Return coordinates of `rows` times weights (K, c)."""
+        """Return the coordinates of the images `rows` times weights (K, c): (n, c)."""
         if len(rows) and (np.diff(rows) == 1).all():  # neighbours, as all images of a run mostly are, are not copied
             steps = self.steps[int(rows[0]) : int(rows[-1]) + 1]
         else:
@@ -87,7 +86,7 @@ class ImageCodes:
 
 
 def encode_images(basis: Basis, features: Features, first: int = 0, empty: ArrayFactory = np.empty) -> ImageCodes:
-    """Return the codes of images from row `first` on.
+    """Return the codes of the images from row `first` on.
 
     Args:
         features: (N, D).

@@ -12,7 +12,7 @@ ROWS_PER_BLOCK = 2048  # rows whose products are made at once
 
 @dataclass(frozen=True, eq=False)
 class BlankSums:
-    """Sums over unusable cells per class: their count (C,) and the sum of their feature rows (D, C)."""
+    """Sums over unusable cells per class: their number (C,) and the sum of their feature rows (D, C)."""
 
     count: Tensor
     right: Tensor
@@ -60,7 +60,7 @@ class Moments:
         return cls(len(roots), total, products, answers.sum(0), right)
 
     def replace_targets(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
-        """Return the sums with other targets (n, C) for the same rows."""
+        """Return the sums for other targets (n, C) of the same rows, counted `weight` times."""
         return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
 
     def fill_blanks(self) -> "Moments":
@@ -76,7 +76,7 @@ class Moments:
         )
 
     def subtract_level(self, level: Tensor) -> "Moments":
-        """Return the sums with a level per class (C,) subtracted from every target."""
+        """Return the sums for targets from which a level per class (C,) is subtracted."""
         return replace(self, answers=self.answers - self.count * level, right=self.right - torch.outer(self.sum, level))
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -92,7 +92,6 @@ class Moments:
 
     @property
     def mean(self) -> Tensor:
-        """Return the mean row, (D,)."""
         return self.sum / self.count
 
     def solve(self, ridge: float) -> Tensor:

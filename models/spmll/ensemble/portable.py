@@ -46,7 +46,7 @@ class PortableModel(nn.Module):
 
 
 class PortableHead(PortableModel):
-    """A linear head on features."""
+    """The exportable form of a linear head: a torch module from features to logits."""
 
     weight: Tensor
     bias: Tensor
@@ -111,7 +111,6 @@ class PortableEnsemble(PortableModel):
         return cls({name: tensor.detach().float().clone().contiguous() for name, tensor in tensors.items()})
 
     def save(self, path: Path) -> None:
-        """Write the tensors as safetensors."""
         save_file({name: tensor.contiguous() for name, tensor in self.state_dict().items()}, path)
 
     @classmethod
@@ -184,7 +183,6 @@ class PortableEnsemble(PortableModel):
         )
 
     def _compute_stacked_logits(self, auto: Tensor, wholes: Tensor, best: Tensor | None, classes: int) -> Tensor:
-        """Return the last stacker's logits."""
         auto = auto.clamp(-MAX_LOGIT, MAX_LOGIT)
         known = wholes[:, 2 * classes : 3 * classes]
         if best is not None:
@@ -210,7 +208,6 @@ def _signed_sqrt(features: Tensor) -> Tensor:
 
 
 def _interpolate(values: Tensor, knots: Tensor, at_knots: Tensor) -> Tensor:
-    """Interpolate linearly between knots (S, C)."""
     places = (values[:, None] > knots).sum(1).clamp(1, knots.shape[0] - 1)
     below, above = knots.gather(0, places - 1), knots.gather(0, places)
     share = ((values - below) / (above - below).clamp(min=1e-9)).clamp(0, 1)

@@ -25,9 +25,7 @@ class Regions(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
-        """Load the region codes of some images."""
-        ...
+    def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes": ...
 
 
 @dataclass(frozen=True)
@@ -49,12 +47,10 @@ class RegionCodes:
         return len(self.codes)
 
     def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
-        """Return the codes of some images."""
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return RegionCodes(self.basis, self.codes[chosen], self.lengths[chosen])
 
     def join(self, others: "RegionCodes") -> "RegionCodes":
-        """Concatenate codes on the same basis."""
         return RegionCodes(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
 
     def products(self, weight: Tensor) -> Tensor:
@@ -92,7 +88,7 @@ def learn_region_basis(features: Features, regions, seed: int = 0) -> Basis:
 
 @one_thread()
 def encode_regions(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
-    """Compress the regions (N, R, D) of images from row `first` on."""
+    """Compress the regions (N, R, D) of images to codes, from row `first` on (`tell` is called regularly)."""
     codes, lengths = [], []
     for start in range(first, len(regions), IMAGES_PER_CHUNK):
         tell()

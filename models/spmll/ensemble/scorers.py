@@ -31,17 +31,17 @@ class Scorer:
 
     @property
     def parts(self) -> tuple[Ensemble, AnsweredHead]:
-        """Return the ensemble and the head."""
+        """Return the two models: the ensemble, and the head of answered cells."""
         return self._ensemble, self._head
 
     def without_images(self) -> "Scorer":
-        """Return a copy that holds only the models, to send elsewhere."""
+        """Return a copy that holds the models without images, to send elsewhere."""
         alone = copy(self)
         alone._features = alone._region_codes = None
         return alone
 
     def score_rows(self, rows: slice | np.ndarray) -> Scores:
-        """Return scores (m, C) of this scorer's images."""
+        """Return the scores (m, C) of the images in these rows."""
         assert self._features is not None  # it has its images
         return self.score_images(self._features[rows], None if self._region_codes is None else self._region_codes[rows])
 
@@ -57,7 +57,7 @@ class Scorer:
         return Scores(auto.numpy(), (known + self._head.bias).numpy())
 
     def score_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:
-        """Return scores (m, C) of many rows, in parallel."""
+        """Return the scores (m, C) of many rows, computed in parallel (`tell` is called regularly)."""
         auto = np.empty((len(rows), self._head.weight.shape[1]), np.float32)
         known = np.empty_like(auto)
 
@@ -76,7 +76,6 @@ class EnsembleModel:
     ensemble: Ensemble
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) probabilities of a block."""
         return self.ensemble.probabilities(features, region_codes)
 
 
@@ -94,7 +93,6 @@ class StackedScorer:
     stackers: Sequence[Stacker]
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: KnownLabels) -> np.ndarray:
-        """Return (n, C) probabilities of a block."""
         scores = self.whole.score_images(features, region_codes)
         scores = Scores(scores.auto, scores.known, known.outside)
         return self.combine_scores(
@@ -108,7 +106,7 @@ class StackedScorer:
         region_codes: Callable[[np.ndarray], RegionCodes | None],
         known: KnownLabels,
     ) -> np.ndarray:
-        """Return probabilities from scores. Answered cells use models trained without the image.
+        """Return probabilities from the scores of a block. Answered cells use models trained without the image.
 
         Args:
             features: Function from rows to features.
@@ -131,7 +129,7 @@ class StackedScorer:
         return probabilities
 
     def _score_held_out(self, rows, halves, scores, features, region_codes) -> Scores:
-        """Return scores by models that have not seen the images."""
+        """Return scores of images by those models that were trained without them."""
         auto = np.full((len(rows), scores.auto.shape[1]), np.nan, np.float32)
         known = np.zeros_like(auto)
         for half, scorer in enumerate(self.halves):

@@ -70,7 +70,7 @@ def combine_region_scores(head: AnsweredHead, wholes: Tensor, best: Tensor | Non
 
 
 def estimate_difficulty(predicted: Tensor, marked: Tensor) -> float:
-    """Return how hard marked images are to detect: 1 for a mean AUC up to HARD_AUC, 0 from EASY_AUC.
+    """Return how hard marked images are to detect, from 0 (mean AUC of EASY_AUC or more) to 1 (HARD_AUC or less).
 
     Args:
         predicted: (m, C), leave-one-out predictions.
@@ -91,7 +91,7 @@ def _extend_knots(knots: Tensor) -> Tensor:
 
 
 def _interpolate(values: Tensor, knots: Tensor, at_knots: Tensor) -> Tensor:
-    """Map values (n, C) linearly from ascending knots to `at_knots`."""
+    """Map values (n, C) to a piecewise linear function with ascending knots and the values `at_knots`."""
     places = torch.searchsorted(knots.T.contiguous(), values.T.contiguous()).T.clamp(1, len(knots) - 1)
     below, above = knots.gather(0, places - 1), knots.gather(0, places)
     at_knots = at_knots.expand_as(knots)

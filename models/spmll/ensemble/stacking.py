@@ -147,20 +147,20 @@ class StackedTraining:
 
     @cached_property
     def _places_in_rows(self) -> np.ndarray:
-        """Return each image's place in `rows`, or -1."""
+        """Return each image's position in `rows`, or -1 if it is not labeled."""
         place = np.full(len(self.features), -1)
         place[self.rows] = np.arange(len(self.rows))
         return place
 
     @cached_property
     def _halves_of_images(self) -> np.ndarray:
-        """Return each image's half, 0 or 1, constant across trainings and within a group."""
+        """Return the half of each image for cross-fitting, 0 or 1, the same in all trainings and within a group."""
         groups = np.arange(len(self.features)) if self.groups is None else self.groups
         return np.random.default_rng(0).integers(0, HALF_COUNT, int(groups.max(initial=0)) + 1)[groups]
 
     @cached_property
     def _preference_order(self) -> np.ndarray:
-        """Return the constant random order for choosing labeled images."""
+        """Return the random numbers that decide which labeled images are used first, the same in all trainings."""
         return np.random.default_rng(3).random(len(self.features))[self.rows]
 
     @property
@@ -169,15 +169,12 @@ class StackedTraining:
 
     @property
     def has_enough_answers(self) -> bool:
-        """Return whether MIN_UNBIASED_ANSWERS present and absent answers exist."""
+        """Return whether there are at least MIN_UNBIASED_ANSWERS unbiased answers of each state."""
         present = int((self.labels[self.unbiased] == PRESENT).sum())
         return min(present, int(self.unbiased.sum()) - present) >= MIN_UNBIASED_ANSWERS
 
     def epochs(self) -> Iterator[Epoch]:
-        """Train, yielding each epoch of the head.
-
-        Without a label "present" there are no epochs.
-        """
+        """Train, yielding each epoch of the head. Without a label "present" there are no epochs."""
         self.ensemble = Ensemble(self.method, self.features.shape[1], self.labels.shape[1])
         if not (self.labels[self.sure] == PRESENT).any():
             self.probabilities = np.full((len(self.features), self.labels.shape[1]), np.nan, np.float32)
@@ -216,7 +213,7 @@ class StackedTraining:
         self._fit_stackers(scorer, halves)
 
     def _train_models(self) -> Generator[Epoch, None, tuple[Scorer, list[Scorer | None]]]:
-        """Train, yielding epochs. Return the scorer of all images and those of the halves."""
+        """Train all models, yielding epochs, and return (scorer of all images, scorers of the two halves)."""
         learned = self._gather_subsets()
         with self._train_halves(learned) as halves:
             yield from self._fit_ensemble(self.ensemble, ALL_IMAGES, learned[ALL_IMAGES], self.tell)
@@ -228,7 +225,7 @@ class StackedTraining:
 
     @contextmanager
     def _train_halves(self, learned: dict[int, TrainingSubset]) -> Iterator[Future[list[Scorer | None]]]:
-        """Yield a future of the halves' scorers, possibly trained in a thread."""
+        """Yield a future with the scorers of both halves, which may be trained in another thread."""
         if not self._trains_halves_in_thread:
             done: Future[list[Scorer | None]] = Future()
             done.set_result([self._train_half(half, learned, self.tell) for half in range(HALF_COUNT)])
@@ -251,7 +248,7 @@ class StackedTraining:
                 ended.set()
 
     def _train_half(self, half: int, learned: dict[int, TrainingSubset], tell: Callable[[], None]) -> Scorer | None:
-        """Train on images outside this half, or return None if pointless."""
+        """Train a scorer on the images outside this half, or return None if they are too few."""
         some = self._find_places_outside_half(half)
         is_answered = (self._halves_of_images[self.rows] == half) & self.unbiased.any(1)
         if not is_answered.any() or not (self.labels[some][self.sure[some]] == PRESENT).any():
@@ -273,7 +270,7 @@ class StackedTraining:
         return fit_ensemble(model, images, self.settings, seed=self.seed, checked=True, learned=learned, tell=tell)
 
     def _gather_subsets(self) -> dict[int, TrainingSubset]:
-        """Return the training images of the whole (ALL_IMAGES) and each half."""
+        """Return the training images of the full model (key ALL_IMAGES) and of each half."""
         places, to_sum = [], []
         for half in range(HALF_COUNT):
             of_half = np.flatnonzero(self._halves_of_images[self.rows] == half)
@@ -299,7 +296,7 @@ class StackedTraining:
         return of_models
 
     def _make_answer_reader(self, places: np.ndarray) -> AnswerReader:
-        """Return a function from a slice of `places` to ridge targets and unusable cells."""
+        """Return a function from a slice of `places` (among labeled images) to ridge targets and unusable cells."""
 
         def answers(some: slice) -> tuple[Tensor, Tensor | None]:
             known = torch.from_numpy(np.where(self.sure[places[some]], self.labels[places[some]], UNSEEN))
@@ -309,7 +306,7 @@ class StackedTraining:
         return answers
 
     def _fit_scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
-        """Return a scorer with an AnsweredHead trained on the same images."""
+        """Return a scorer of the trained ensemble and an AnsweredHead that is trained on the same images."""
         some, rng = self._find_places_outside_half(half), np.random.default_rng(self.seed)
         most = MAX_ANSWERED_IMAGES if half == ALL_IMAGES else MAX_ANSWERED_IMAGES // HALF_COUNT
         if len(some) > most:  # first those with unbiased answers, which say most
@@ -334,7 +331,7 @@ class StackedTraining:
         return Scorer(model, head, self.features, self.region_codes)
 
     def _fit_stackers(self, scorer: Scorer, halves: list[Scorer | None]) -> None:
-        """Fit the stacker and set `probabilities`."""
+        """Fit the stacker of each round, and set `probabilities`."""
         labels = self.labels if self.mask is None else np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
         inputs = [source.compute_inputs() for source in self.outside]
         inputs += self.context.compute_inputs(self.rows, labels, self.unbiased) if self.context else []
@@ -373,7 +370,7 @@ class StackedTraining:
     def _combine_kept_scores(
         self, model: StackedScorer, kept: Scores, known_of: Callable[[slice], KnownLabels]
     ) -> np.ndarray:
-        """Return all probabilities from known scores."""
+        """Return the probabilities of all images from scores that are already computed."""
         result = np.empty((len(self.features), self.labels.shape[1]), np.float32)
 
         def score(rows: slice) -> None:
@@ -389,7 +386,7 @@ class StackedTraining:
         return result
 
     def _select_known_labels(self, rows: slice, labels: np.ndarray, inputs: Sequence[np.ndarray]) -> KnownLabels:
-        """Return the KnownLabels of a slice of images."""
+        """Return the labels and other scores of a slice of images, in the form that models read."""
         some = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]).tolist())
         images = self.rows[some]
         outside = [values[rows] for values in inputs]
@@ -425,19 +422,19 @@ class StackedTraining:
         return stackers
 
     def _expand_to_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """Return the values of `rows` from values of labeled images, 0 for unlabeled ones."""
+        """Convert values of labeled images to values of the images `rows`, 0 for unlabeled ones."""
         places = self._places_in_rows[rows]
         result = np.zeros((len(places), values.shape[1]), values.dtype)
         result[places >= 0] = values[places[places >= 0]]
         return result
 
     def _sample_rows(self, rows: np.ndarray, cells: int) -> np.ndarray:
-        """Sample ascending rows with at most MAX_STACKED_CELLS cells."""
+        """Return a random ascending sample of rows with at most MAX_STACKED_CELLS cells, given `cells` in all."""
         most = max(1, MAX_STACKED_CELLS // cells)
         return rows if len(rows) <= most else np.sort(np.random.default_rng(0).permutation(rows)[:most])
 
     def _score_held_out(self, halves: list[Scorer | None], images: np.ndarray) -> Scores:
-        """Return scores (m, C) by the other half's models, else nan and 0."""
+        """Return scores (m, C) by the models of the other half, or nan and 0 where a half has no model."""
         auto = np.full((len(images), self.labels.shape[1]), np.nan, np.float32)
         known = np.zeros_like(auto)
         for half, scorer in enumerate(halves):

@@ -32,7 +32,7 @@ class TrainingSubset:
     """The labeled images that one model learns from.
 
     Attributes:
-        places: (m,), places among labeled images for the head.
+        places: (m,), their positions among all labeled images.
         roots: (m, D) float32, square-root features.
         moments: Sums for the ridge model. None computes them from `roots`.
     """

@@ -11,7 +11,7 @@ HALF_COUNT = 2  # of the images: those of each are scored by models of the other
 
 @dataclass
 class WarmStart:
-    """The state that one stacked training leaves to the next, one per worker.
+    """The in-memory state that one stacked training leaves to the next. Each worker has one.
 
     Attributes:
         weights: Head weights and biases by half, or -1 for all.

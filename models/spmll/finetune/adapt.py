@@ -110,7 +110,7 @@ def adapt_last_stages(
 
 
 def _gather_pooled_features(last_stages: LastStages, examples: Examples, parallel: ParallelProcess) -> Tensor:
-    """Return the features of all images, computed across processes."""
+    """Return the pooled features of all images, each computed by the process that holds the image."""
     own = torch.from_numpy(compute_stage_features(last_stages, examples, lambda: False, parallel.own_images)).float()
     return parallel.gather(own).to(examples.device)
 

@@ -38,12 +38,11 @@ class AnswerMethod(Method):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return the inner parameters and name, and a digest of `unbiased`."""
+        """Return the parameters and name of the inner method, and a digest of `unbiased`."""
         digest = hashlib.sha256(self.unbiased.cpu().numpy().tobytes()).hexdigest()[:16]
         return self.inner.parameters | {"method": self.inner.name, "unbiased": digest}
 
     def criterion(self) -> Loss:
-        """Return the inner method's loss."""
         return self.inner.criterion()
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
@@ -57,11 +56,10 @@ class AnswerMethod(Method):
         self.inner.begin(labels, self.single, epochs, generator)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Prepare the inner method's epoch."""
         self.inner.begin_epoch(epoch)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the scalar mean of both losses over cells."""
+        """Return the mean loss over cells, by both losses."""
         answered, single = self.answered[rows], self.single[rows]
         wanted = (self.targets[rows] == PRESENT).to(logits.dtype)
         told = F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
@@ -75,7 +73,7 @@ class AnswerMethod(Method):
 
 
 def choose_single_positive_method(method: Method) -> Method:
-    """Return the project's method if its loss is a stateless cell mean, else the robust loss."""
+    """Return the project's method if its loss is a stateless mean over cells, else the robust loss's method."""
     kind = type(method)
     is_plain = (
         kind.parameter_groups is Method.parameter_groups

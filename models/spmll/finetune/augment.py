@@ -28,7 +28,7 @@ Operation = Callable[[Image.Image, float, Random], Image.Image]  # picture, magn
 
 
 def make_strong_view(picture: Image.Image, random: Random) -> Image.Image:
-    """Return a strongly augmented RGB copy, random only through `random`."""
+    """Return a strongly augmented copy of an RGB image. Only `random` decides what is changed."""
     picture = rand_augment(cutout(picture, random), random)
     if random.random() < JITTER_PROBABILITY:
         picture = color_jitter(picture, random)
@@ -53,7 +53,7 @@ def rand_augment(picture: Image.Image, random: Random) -> Image.Image:
 
 
 def color_jitter(picture: Image.Image, random: Random) -> Image.Image:
-    """Jitter brightness, contrast and saturation by 0.6 to 1.4, hue by 0.1."""
+    """Change brightness, contrast and saturation by random factors from 0.6 to 1.4, and hue by up to 0.1."""
     steps = [
         (tv.adjust_brightness, random.uniform(1 - JITTER_STRENGTH, 1 + JITTER_STRENGTH)),
         (tv.adjust_contrast, random.uniform(1 - JITTER_STRENGTH, 1 + JITTER_STRENGTH)),
@@ -69,7 +69,7 @@ def color_jitter(picture: Image.Image, random: Random) -> Image.Image:
 def _cover_rectangle(
     picture: Image.Image, half: tuple[int, int], colour: tuple[int, int, int], random: Random, edge: int
 ) -> Image.Image:
-    """Cover a clipped rectangle around a random point (`edge` 1 includes its end)."""
+    """Cover a rectangle around a random point with a color. `edge` 1 includes the last row and column."""
     width, height = picture.size
     x, y = random.randrange(width), random.randrange(height)
     corner = min(x + half[0] + edge, width), min(y + half[1] + edge, height)
@@ -107,7 +107,7 @@ def _translate_y(picture: Image.Image, magnitude: float, random: Random) -> Imag
 
 
 def _make_enhancement(kind: Callable[[Image.Image], Any]) -> Operation:
-    """Return an operation that changes a property by up to 0.9."""
+    """Return an operation that changes a property of images (`kind`, from Pillow) by a factor of up to 0.9."""
 
     def enhance_picture(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
         return kind(picture).enhance(1 + MAX_ENHANCEMENT * magnitude * _draw_sign(random))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class BestEpoch:
-    """Network weights and learned tensors of the method after one epoch.
+    """A record of network weights and learned tensors of the method after one epoch.
 
     Attributes:
         weights: The network's state_dict.

@@ -48,7 +48,7 @@ def restore_method_state(method: Method | Loss, state: Mapping[str, Any]) -> Non
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Replace the file atomically. Raises OSError or TypeError."""
+    """Replace a checkpoint file atomically. Raises OSError or TypeError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     tensors: dict[str, Tensor] = {}
@@ -64,7 +64,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the saved state, or None without a file.
+    """Return the state in a checkpoint file, or None without a file.
 
     Args:
         identity: Training settings, which must equal the file's.
@@ -103,7 +103,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _flatten(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return a value as JSON, with tensors moved to `tensors`."""
+    """Convert a nested value to JSON, moving its tensors to `tensors`."""
     if isinstance(value, PLAIN_TYPES):
         return value
     if isinstance(value, Tensor):
@@ -118,7 +118,7 @@ def _flatten(value: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def _unflatten(flat: Any, file: Any) -> Any:
-    """Invert `_flatten`, reading tensors from the file."""
+    """Convert JSON of `_flatten` back to a nested value, reading tensors from the file."""
     if not isinstance(flat, dict):
         return flat
     [(kind, held)] = flat.items()

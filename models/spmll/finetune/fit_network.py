@@ -135,11 +135,9 @@ class NetworkTraining(Iterator[Epoch]):
         return predict(network, examples or self.examples, self.method, amp=self.amp)
 
     def copy_weights(self, which: str = "network") -> dict[str, Tensor]:
-        """Return a CPU copy of a network's state_dict."""
         return {name: tensor.detach().cpu().clone() for name, tensor in self.networks()[which].state_dict().items()}
 
     def copy_learned_tensors(self) -> list[Tensor]:
-        """Return CPU copies of the method's learned tensors."""
         return [tensor.detach().cpu().clone() for group in self.learned for tensor in group["params"]]
 
     # -- the epochs
@@ -160,7 +158,7 @@ class NetworkTraining(Iterator[Epoch]):
             yield self.history[-1]
 
     def _begin_stage(self, epoch: int) -> None:
-        """Create an optimizer, and a schedule up to the next stage."""
+        """Create the optimizer of a training stage, and a learning rate schedule up to the next stage."""
         last = next(
             (e - 1 for e in range(epoch + 1, self.settings.epochs + 1) if self._needs_new_optimizer(e)),
             self.settings.epochs,
@@ -216,7 +214,7 @@ class NetworkTraining(Iterator[Epoch]):
         return parts[:-1] if self.settings.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
     def _load_batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
-        """Return inputs of the network or a frozen epoch's classifier."""
+        """Return the inputs of each batch: images, or pooled features while only the classifier is trained."""
         if not self.frozen and self.together is not None:
             mine = [self.together.select_own_rows(part) for part in parts]
             return self.examples.batches(
@@ -229,7 +227,6 @@ class NetworkTraining(Iterator[Epoch]):
         return (self.pooled[rows.to(self.device)] for rows in parts)
 
     def _train_batch(self, batch: Tensor, rows: Tensor) -> Tensor:
-        """Train on a batch and return its loss."""
         weight = 1.0
         if self.together is not None:
             rows, weight = self.together.select_own_rows(rows), self.together.compute_loss_weight(rows)
@@ -272,7 +269,7 @@ class NetworkTraining(Iterator[Epoch]):
             mine.copy_(other)
 
     def resume_from(self, path: Path) -> None:
-        """Store checkpoints in `path`, continuing an existing one. Raises ValueError."""
+        """Store checkpoints in `path`, and continue from an existing one. Raises ValueError."""
         self._checkpoint = path
         state = checkpoints.load(path, self.identity)
         if state is None:
@@ -339,7 +336,6 @@ def predict(
 
 
 def _choose_half_type(precision: str, device: torch.device) -> torch.dtype | None:
-    """Return the half-precision type, or None for float32."""
     if precision not in PRECISIONS:
         raise unknown_name_error("precision", precision, PRECISIONS)
     if precision == "auto":

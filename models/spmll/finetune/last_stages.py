@@ -28,7 +28,7 @@ OUTPUT_TOLERANCE = 1e-3
 
 
 class LastStages(nn.Module):
-    """The trained part of a network, from its first stage's inputs to classifier features (B, K)."""
+    """The trained part of a network: a module from the inputs of its first stage to classifier features (B, K)."""
 
     network: Any  # a timm network without what is frozen
 
@@ -57,11 +57,7 @@ class LastStages(nn.Module):
 
 
 class StageInputs:
-    """The frozen part of a network, as a fast function from images to the trained part's inputs.
-
-    Attributes:
-        shape: Shape of one image's input.
-    """
+    """The frozen part of a network, as a fast function from images to the trained part's inputs of `shape` each."""
 
     def __init__(self, backbone: Backbone, front: nn.Module):
         self.backbone = backbone
@@ -124,7 +120,7 @@ def merge_last_stages(source: Pretrained, trained: LastStages) -> nn.Module:
 
 
 class _StageInputCaught(Exception):
-    """An exception that carries the first trained stage's input."""
+    """The exception that ends a forward pass at the first trained stage and carries that stage's input."""
 
     def __init__(self, inputs: Tensor):
         super().__init__()
@@ -132,7 +128,7 @@ class _StageInputCaught(Exception):
 
 
 class _StageInputCatcher(nn.Module):
-    """A stand-in stage that raises `_StageInputCaught`."""
+    """A module that replaces the first trained stage and raises `_StageInputCaught` with its input."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         raise _StageInputCaught(inputs)
@@ -175,7 +171,7 @@ def _find_first_trained_stage(network: Any, name: str) -> str:
 
 @torch.no_grad()
 def _find_modules_called_before(network: Any, first: str, example: Tensor) -> set[str]:
-    """Return paths of modules called before the first trained stage."""
+    """Return the paths of the modules that a forward pass calls before the first trained stage."""
     called: list[str] = []
     hooks = []
     reached = False
@@ -201,7 +197,6 @@ def _find_modules_called_before(network: Any, first: str, example: Tensor) -> se
 
 
 def _copy_front(network: nn.Module, first: str) -> _FrozenFront:
-    """Copy the stages before the first trained one."""
     ours = copy.deepcopy(network).requires_grad_(False)
     container, _, number = first.rpartition(".")
     if container:
@@ -215,7 +210,7 @@ def _copy_front(network: nn.Module, first: str) -> _FrozenFront:
 
 
 def _copy_rest(network: nn.Module, first: str, called: set[str]) -> LastStages:
-    """Copy the network with identities for modules called earlier."""
+    """Copy a network and replace the modules that were called before the first trained stage by identities."""
     ours: Any = copy.deepcopy(network).requires_grad_(True)
     for path in called:
         parent, _, child = path.rpartition(".")

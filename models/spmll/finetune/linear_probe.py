@@ -17,18 +17,18 @@ UNANSWERED_WEIGHT = 0.05  # weight of a cell that nobody has answered, in an ima
 def score_with_probe(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Return probabilities (m, C) of the features `others` by a head of `fit_probe`."""
+    """Return the probabilities (m, C) of the images with features `others`, by a head of `fit_probe`."""
     return fit_probe(features, labels, mask, unbiased)(others)
 
 
 def fit_probe(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Fit a head, and return a function from features to probabilities (m, C).
+    """Fit a linear head, and return a function from features to probabilities (m, C).
 
     Args:
         features: (n, D).
-        labels: (n, C), 1, -1 or 0.
+        labels: (n, C), 1 present, -1 absent, 0 unanswered.
         mask: (n, C), usable cells.
         unbiased: (n, C), unbiased answers.
     """

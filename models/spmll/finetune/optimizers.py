@@ -57,7 +57,7 @@ class OptimizerStepper:
         self.scaler = torch.amp.GradScaler("cuda", enabled=scaled)
 
     def step(self, loss: Tensor) -> None:
-        """Take one step on this loss."""
+        """Take one optimizer step on this loss, with gradient scaling and schedule."""
         self.optimiser.zero_grad(set_to_none=True)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimiser)
@@ -66,7 +66,6 @@ class OptimizerStepper:
             self.schedule.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state for a checkpoint."""
         return {
             "optimiser": self.optimiser.state_dict(),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
@@ -74,7 +73,6 @@ class OptimizerStepper:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state of `state_dict`."""
         self.optimiser.load_state_dict(state["optimiser"])
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
@@ -83,11 +81,7 @@ class OptimizerStepper:
 
 @torch.no_grad()
 def update_average(average: nn.Module, network: nn.Module, decay: float) -> None:
-    """Move the average's state_dict towards the network's, in place.
-
-    Args:
-        decay: Weight of the old average.
-    """
+    """Move the averaged network's state_dict towards the network's, in place (`decay`: weight of the old average)."""
     averages, weights = average.state_dict(), network.state_dict()
     floats = [name for name, tensor in averages.items() if tensor.is_floating_point()]
     lerp_all = torch._foreach_lerp_  # pyright: ignore[reportPrivateImportUsage]  # the public lerp_ takes one tensor

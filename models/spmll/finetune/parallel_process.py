@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 class ParallelProcess:
-    """This process in torch's default process group, and the images that it trains on.
+    """This process's part of a data parallel training, in torch's default process group.
 
     Attributes:
         rank, of: Number of this process, and number of processes.
@@ -36,7 +36,7 @@ class ParallelProcess:
     def split_into_batches(self, order: Tensor, batch: int) -> list[Tensor]:
         """Split a random order (N,) into batches, each with a proportional part per process.
 
-        Final batches that lack a process are dropped.
+        Last batches without an image for every process are dropped.
         """
         owner = self.owner[order]
         position = torch.zeros(len(order), dtype=torch.float64)
@@ -48,7 +48,6 @@ class ParallelProcess:
         return [part for part in parts if len(torch.unique(self.owner[part])) == self.of]
 
     def select_own_rows(self, part: Tensor) -> Tensor:
-        """Return the batch rows of this process."""
         return part[self.owner[part] == self.rank]
 
     def compute_loss_weight(self, part: Tensor) -> float:
@@ -56,11 +55,11 @@ class ParallelProcess:
         return self.of * len(self.select_own_rows(part)) / len(part)
 
     def make_view_generator(self, shared: torch.Generator) -> torch.Generator:
-        """Return this process's generator of views, advancing `shared` equally everywhere."""
+        """Return a random generator for this process's views, and advance `shared` equally in all processes."""
         return torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=shared)) + self.rank)
 
     def gather(self, own: Tensor) -> Tensor:
-        """Return all images' rows (N, ...) on every process from its own (n, ...)."""
+        """Return the rows of all images (N, ...) on every process, gathered from each process's own rows (n, ...)."""
         pieces: list[Any] = [None] * self.of
         dist.all_gather_object(pieces, own.detach().cpu())
         first = pieces[0]

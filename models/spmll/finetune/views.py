@@ -1,7 +1,6 @@
 """Training batches of image files, feature maps or pooled features.
 
-A batch has view 0 of all images, then view 1, ... In training, view 0 is weak and others are strong
-(augment.py).
+A batch has view 0 of all images, then view 1, ... In training, view 0 is weak and others are strong (augment.py).
 """
 
 import os
@@ -62,7 +61,7 @@ class Examples(ABC):
 
 
 class ImageExamples(Examples):
-    """Image files, resized to squares, decoded ahead by threads."""
+    """Batches of image files, resized to squares and decoded ahead by threads."""
 
     def __init__(
         self,
@@ -108,7 +107,6 @@ class ImageExamples(Examples):
     def batches(
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
-        """Yield batches, decoded ahead by threads."""
         # One draw from `generator`, so that the next epoch does not depend on how far the threads were ahead.
         own = torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
         parts = iter(parts)
@@ -178,7 +176,7 @@ class ImageExamples(Examples):
 
 
 class MapExamples(Examples):
-    """Feature maps in several views, precomputed by a frozen network."""
+    """Batches of feature maps in several views, precomputed by a frozen network."""
 
     def __init__(self, maps: Sequence[np.ndarray], *, weak: int = 1, device: str | torch.device = "cpu"):
         """Store the maps, which may be on disk.
@@ -213,7 +211,7 @@ class MapExamples(Examples):
 
 
 class FeatureExamples(Examples):
-    """Pooled features, precomputed by a frozen network."""
+    """Batches of pooled features, precomputed by a frozen network."""
 
     def __init__(self, features: np.ndarray, *, device: str | torch.device = "cpu"):
         """Store features (N, D) float32."""

@@ -13,7 +13,7 @@ BATCH_NORM = nn.modules.batchnorm._BatchNorm
 
 
 class WholeNetwork(nn.Module):
-    """A network from images to logits, with a linear `classifier` of `features`."""
+    """A module from images to logits: a pretrained network with a linear `classifier` on its `features`."""
 
     def __init__(self, body: nn.Module, classifier: nn.Linear):
         super().__init__()
@@ -29,7 +29,7 @@ class WholeNetwork(nn.Module):
 
 
 class MapNetwork(nn.Module):
-    """A network whose `body` computes feature maps for a method's `head`, with frozen batch norm."""
+    """A module whose `body` computes feature maps for a method's `head`. Batch norm of the body stays frozen."""
 
     def __init__(self, body: nn.Module, head: nn.Module):
         super().__init__()
@@ -47,7 +47,6 @@ class MapNetwork(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """Return head outputs for images."""
         return self.head(self.body(images))
 
 
@@ -97,7 +96,7 @@ def _remove_classifier(source: Pretrained) -> None:
 
 
 def _find_map_body(source: Pretrained) -> nn.Module:
-    """Return the network up to its last feature map, or raise ValueError."""
+    """Return the part of a network up to its last feature map, or raise ValueError."""
     network = source.network
     if source.library == "timm":
         _remove_classifier(source)
@@ -115,7 +114,7 @@ def _find_map_body(source: Pretrained) -> nn.Module:
 
 
 class _TimmFeatures(nn.Module):
-    """A timm network without pooling."""
+    """A module that runs a timm network without pooling and classifier."""
 
     network: Any  # torch's hint for a module's attributes knows no methods
 

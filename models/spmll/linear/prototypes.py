@@ -43,6 +43,6 @@ def compute_prototype_p_values(features: Features, labels: np.ndarray, mask: np.
 
 
 def _leave_one_out_cosines(inner: Tensor, length: Tensor) -> Tensor:
-    """Return cosines (m,) of marked images with the prototype of the others."""
+    """Return the cosines (m,) of marked images with the prototype of the other marked images."""
     others = (length**2 - 2 * inner + 1).clamp(min=1e-12).sqrt()
     return (inner - 1) / others

@@ -44,7 +44,7 @@ MIN_BATCH_IMAGES, MAX_BATCH_IMAGES = 4, 1024
 
 @dataclass(frozen=True)
 class Epoch:
-    """Record of a finished epoch."""
+    """A record of a finished epoch."""
 
     number: int  # from 1
     total: int
@@ -72,8 +72,7 @@ class TrainingSettings:
 class Head:
     """A linear classifier per class: p = sigmoid(features @ weight.T + bias).
 
-    weight (C, D) and bias (C,) fit unscaled backbone features. Classes without positives have weight 0 and bias
-    nan.
+    weight (C, D) and bias (C,) fit unscaled backbone features. Classes without positives have weight 0 and bias nan.
     """
 
     def __init__(self, dimensions: int, classes: int):
@@ -90,7 +89,6 @@ class Head:
 
     @property
     def classes(self) -> int:
-        """Return the number of classes."""
         return self.weight.shape[0]
 
     @property
@@ -99,11 +97,7 @@ class Head:
         return torch.isfinite(self.bias).numpy()
 
     def probabilities(self, features: Features) -> np.ndarray:
-        """Return (N, C) float32 probabilities, nan for classes without a model.
-
-        Args:
-            features: (N, D) float, on disk read in chunks.
-        """
+        """Return (N, C) float32 probabilities of features (N, D), read in chunks, nan for classes without a model."""
         out = np.empty((len(features), self.classes), np.float32)
         for start, chunk in iterate_chunks(check_features(features, self.dimensions)):
             out[start : start + len(chunk)] = torch.sigmoid(F.linear(chunk.cpu(), self.weight, self.bias)).numpy()
@@ -137,7 +131,7 @@ class Head:
 
 
 def find_head_faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | None) -> list[str]:
-    """Return why tensors are not such a head, one phrase per fault."""
+    """Return why these tensors are not a head with these sizes, one phrase per problem."""
     wrong = [f"it has no {name!r}" for name in ("weight", "bias") if name not in tensors]
     if wrong:
         return wrong
@@ -212,7 +206,7 @@ def fit(
 
 
 class Training:
-    """A training in progress, on standardized features."""
+    """A linear head's training in progress, on standardized features."""
 
     def __init__(self, head, features, labels, mask, method, mean, scale, seed, epochs, lr):
         self.head, self.features, self.method = head, features, method
@@ -238,7 +232,6 @@ class Training:
         return optimiser
 
     def run_epochs(self, batch: int, should_stop: Callable[[], bool]) -> Iterator[Epoch]:
-        """Run `fit` as a generator."""
         for number in range(1, self.epochs + 1):
             started = time.perf_counter()
             with one_thread():
@@ -267,7 +260,6 @@ class Training:
         return total / len(self.features)
 
     def train_batch(self, rows: Tensor) -> float:
-        """Train on a batch and return its loss."""
         logits = F.linear(self.features.index_select(0, rows).float(), *self.unstandardize_weights())
         loss = self.method.loss(logits, rows) + self.method.penalty([self.weight])
         loss.backward()
@@ -281,7 +273,6 @@ class Training:
 
     @torch.no_grad()
     def write_head(self) -> None:
-        """Write the current weights into the head."""
         weight, bias = self.unstandardize_weights()
         self.head.weight = torch.where(self.modeled[:, None], weight, 0).cpu()
         self.head.bias = torch.where(self.modeled, bias, torch.nan).cpu()
@@ -305,12 +296,11 @@ class Adam:
         self.steps = 0
 
     def add_parameters(self, params: list[Tensor], lr: float, weight_decay: float) -> None:
-        """Add trainable leaf tensors."""
         self.moved += [(p, torch.zeros_like(p), torch.zeros_like(p), lr, weight_decay) for p in params]
 
     @torch.no_grad()
     def step(self) -> None:
-        """Update tensors with gradients, and reset these."""
+        """Update the tensors that have a gradient, and clear their gradients."""
         self.steps += 1
         first, second = self.betas
         # Bias correction: both averages start at 0.

@@ -1,7 +1,6 @@
 """Assume negative, plain, smoothed or weak: unmarked cells count as absent.
 
-The baseline of all losses. It pushes unmarked positives down. Cole et al., CVPR 2021,
-https://arxiv.org/abs/2106.09708
+The baseline of all losses. It pushes unmarked positives down. Cole et al., CVPR 2021, https://arxiv.org/abs/2106.09708
 """
 
 import torch
@@ -31,7 +30,6 @@ class AssumeNegative(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         return log_loss(logits, labels, self.eps)
 
 
@@ -58,7 +56,6 @@ class AssumeNegativeSmoothed(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         scale = 1.0 if self.form == "code" else 0.5
         # A tensor of the logits' type: where() of two numbers would round them to float32.
         certain = labels.new_tensor(1 - scale * self.positive)
@@ -89,7 +86,6 @@ class WeakAssumeNegative(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         gamma = 1 / max(labels.shape[1] - 1, 1) if self.gamma is None else self.gamma
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, gamma * cost, cost)

@@ -43,7 +43,6 @@ class Asymmetric(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         present = focal_loss(logits, self.gamma_pos, self.eps, self.detached)
         absent = clamped_negative_log_sigmoid(-logits, self.eps)
         return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, self.unseen_loss(logits), absent))

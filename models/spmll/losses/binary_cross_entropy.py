@@ -33,16 +33,15 @@ class BinaryCrossEntropy(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         q = presence_probability(labels)
         cost = q * negative_log_sigmoid(logits, self.eps) + (1 - q) * negative_log_sigmoid(-logits, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)
 
 
 class BinaryCrossEntropySmoothed(Loss):
-    """(1 - a) x the log loss of the right answer + a x that of the wrong one, 0 where unseen.
+    """Label smoothing on known cells: (1 - a) x log loss of the right answer + a x that of the wrong one.
 
-    A soft -q is smoothed around q. Sec. 5.2 and table 1 ("BCE-LS").
+    Unseen cells cost 0. A soft -q is smoothed around q. Sec. 5.2 and table 1 ("BCE-LS").
     """
 
     name = "binary_cross_entropy_smoothed"
@@ -51,6 +50,7 @@ class BinaryCrossEntropySmoothed(Loss):
         """Store the smoothing.
 
         Args:
+            smoothing: Weight `a` of the wrong answer.
             form: "code" (published tables) weighs the wrong answer by `smoothing`, "paper" by half.
             eps: Added inside logarithms, 0 if exact.
         """
@@ -62,7 +62,6 @@ class BinaryCrossEntropySmoothed(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         wrong = self.smoothing if self.form == "code" else self.smoothing / 2
         q = presence_probability(labels)
         q = (1 - wrong) * q + wrong * (1 - q)

@@ -33,7 +33,6 @@ class EntropyMaximization(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         if_present = negative_log_sigmoid(logits, self.eps)
         if_absent = negative_log_sigmoid(-logits, self.eps)
         p = torch.sigmoid(logits)
@@ -61,7 +60,6 @@ class EntropyMinimization(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         p, q = torch.sigmoid(logits), torch.sigmoid(-logits)
         entropy = p * negative_log_sigmoid(logits, self.eps) + q * negative_log_sigmoid(-logits, self.eps)
         return torch.where(labels == UNSEEN, self.alpha * entropy, log_loss(logits, labels, self.eps))

@@ -1,7 +1,6 @@
 """Expected negative: only the expected number of unseen cells counts as absent, others cost nothing.
 
-The method (methods/published/en.py) chooses them per epoch. Verelst et al., WACV 2023,
-https://arxiv.org/abs/2203.06127
+The method (methods/published/en.py) chooses them per epoch. Verelst et al., WACV 2023, https://arxiv.org/abs/2203.06127
 """
 
 import torch
@@ -23,6 +22,5 @@ class ExpectedNegative(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)

@@ -33,7 +33,6 @@ class Focal(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         present = focal_loss(logits, self.gamma_pos, self.eps, self.detached)
         unseen = focal_loss(-logits, self.gamma_neg, self.eps, self.detached)
         absent = clamped_negative_log_sigmoid(-logits, self.eps)

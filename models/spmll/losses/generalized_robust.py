@@ -54,7 +54,6 @@ class GeneralizedRobust(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         p = torch.sigmoid(logits.detach())
         k = torch.sigmoid(self.w * p + self.b)
         v = torch.exp(-((p - self.mu) ** 2) / (2 * self.sigma**2))
@@ -98,7 +97,6 @@ class GeneralizedRobustGuided(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         p = torch.sigmoid(logits.detach())
         k = torch.sigmoid(self.w * p + self.b)
         k = torch.where(labels < UNSEEN, (1 - self.trust) * k - self.trust * labels, k)

@@ -40,7 +40,6 @@ class Hill(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         p = torch.sigmoid(logits)
         own = self.form == "code"
         present = focal_loss(logits - self.margin, self.gamma) if own else negative_log_sigmoid(logits, self.eps)

@@ -22,7 +22,6 @@ class IgnoreUnobserved(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)
 
@@ -36,7 +35,7 @@ class IgnoreUnobservedNegatives(Loss):
     name = "ignore_unobserved_negatives"
 
     def __init__(self, form: str = "paper", eps: float = 1e-5):
-        """Store whether negatives count.
+        """Store whether truly absent cells count.
 
         Args:
             form: "paper": they count. "code": they cost nothing, an oversight of the release that EM/APL's code
@@ -49,7 +48,6 @@ class IgnoreUnobservedNegatives(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         cost = log_loss(logits, labels, self.eps)
         counts = labels > UNSEEN if self.form == "code" else labels != UNSEEN
         return torch.where(counts, cost, 0)

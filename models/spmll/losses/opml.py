@@ -28,7 +28,6 @@ class OPML(PerImageLoss):
         self.a, self.b = a, b
 
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
-        """Return image losses (B,)."""
         present = presence_probability(labels)
         return weighted_log_sum_exp(-logits, present * usable, self.a) + weighted_log_sum_exp(
             logits, (1 - present) * usable, self.b

@@ -26,7 +26,6 @@ class PairwiseRanking(Loss):
             self.reduction = "images"
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         p = torch.sigmoid(logits)
         present = labels > UNSEEN
         # Probabilities are at most 1 apart, so the hinge never cuts anything off, and the pairs need not be formed:

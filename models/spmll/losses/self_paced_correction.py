@@ -35,7 +35,6 @@ class SelfPacedCorrection(Loss):
         self.correcting = correcting
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return cell losses (B, C)."""
         marked = focal_loss(logits - self.margin, self.gamma)
         unseen = focal_loss(-logits, self.gamma)
         if self.correcting:

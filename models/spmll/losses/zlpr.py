@@ -1,7 +1,4 @@
-"""ZLPR: present classes should score above 0 and others below.
-
-Su et al. 2022, https://arxiv.org/abs/2208.02955
-"""
+"""ZLPR: present classes should score above 0 and others below. Su et al. 2022, https://arxiv.org/abs/2208.02955"""
 
 from torch import Tensor
 
@@ -21,6 +18,5 @@ class ZLPR(PerImageLoss):
         super().__init__()
 
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
-        """Return image losses (B,)."""
         present = presence_probability(labels)
         return weighted_log_sum_exp(-logits, present * usable) + weighted_log_sum_exp(logits, (1 - present) * usable)

@@ -18,11 +18,7 @@ PARAMETER_TYPES = (float, int, bool, str, NoneType)
 
 
 def format_table() -> str:
-    """Return the text of table.json.
-
-    Raises:
-        ValueError: Invalid parameters, `needs` or `reproduced`.
-    """
+    """Return the text of table.json. Raises ValueError for an invalid parameter, `needs` or `reproduced`."""
     for method in METHODS.values():
         _check_method(method)
     methods = [

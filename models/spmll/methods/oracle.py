@@ -11,10 +11,7 @@ from spmll.methods.training_recipes import cole_protocol
 
 
 class Oracle(Method):
-    """Binary cross-entropy on known labels. Comparisons give it all labels.
-
-    In projects it needs confirmed absences.
-    """
+    """Binary cross-entropy on known labels. Comparisons give it all labels. In projects it needs confirmed absences."""
 
     name = "oracle"
     title = "Full labels (the ceiling)"
@@ -32,11 +29,10 @@ class Oracle(Method):
         self.eps = eps
 
     def criterion(self) -> BinaryCrossEntropy:
-        """Return the constant loss."""
         return BinaryCrossEntropy(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, masking unseen cells out of the average."""
+        """Start a training in which unseen cells are masked out of the average."""
         super().begin(labels, mask, epochs, generator)
         known = labels != UNSEEN
         if not known.all():

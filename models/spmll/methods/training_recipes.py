@@ -37,7 +37,7 @@ class TrainingRecipe:
 def recipes_by_set(
     voc: TrainingRecipe, coco: TrainingRecipe, nus: TrainingRecipe, cub: TrainingRecipe
 ) -> dict[str, TrainingRecipe]:
-    """Return a paper's settings by data set."""
+    """Return a paper's settings by data set ("voc", "coco", "nus", "cub")."""
     return dict(zip(BENCHMARK_SETS, (voc, coco, nus, cub), strict=True))
 
 

@@ -38,7 +38,7 @@ def rank_by_diversity(features, probabilities, labels, candidates, rng) -> np.nd
 def _compute_unit_vectors(
     features: Rows, rows: np.ndarray, others: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both sets as projected unit vectors around the mean of `rows`."""
+    """Return both sets of images as randomly projected unit vectors, centered at the mean of `rows`."""
     wide = features.shape[1]
     mean = np.zeros(wide)
     for places in slice_rows(rows):

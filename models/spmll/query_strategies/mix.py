@@ -25,7 +25,7 @@ def rank_in_turns(features, probabilities, labels, candidates, rng) -> np.ndarra
 
 
 def interleave(orders: Sequence[np.ndarray]) -> np.ndarray:
-    """Merge orders of the same rows in turn, skipping earlier rows."""
+    """Merge orders of the same rows by taking from each in turn, skipping rows that were taken."""
     rows = np.sort(orders[0])
     first = np.full(len(rows), np.iinfo(np.int64).max)
     for number, order in enumerate(orders):

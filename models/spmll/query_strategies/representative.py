@@ -35,7 +35,7 @@ def rank_by_representativeness(features, probabilities, labels, candidates, rng)
 
 
 def _choose_greedily(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
-    """Return up to MAX_CHOSEN_IMAGES places by gain, updating `represented`. Ties prefer typical images."""
+    """Return up to MAX_CHOSEN_IMAGES places, largest gain first, updating `represented`. Ties prefer typical images."""
     totals = likeness.sum(1)
 
     def compute_bound(place: int) -> tuple[float, float, int]:
@@ -56,7 +56,7 @@ def _choose_greedily(likeness: np.ndarray, represented: np.ndarray) -> list[int]
 
 
 def _compute_unit_vectors(features: Rows, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both sets as unit vectors around the mean of `rows`."""
+    """Return both sets of images as unit vectors, centered at the mean of `rows`."""
 
     def roots(some: np.ndarray) -> np.ndarray:
         vectors = np.asarray(features[some], np.float32)

@@ -1,8 +1,7 @@
 """Agreement on a class: raw agreement, Cohen's kappa and Krippendorff's alpha, with intervals.
 
-A pattern (present, absent) counts the answers of a cell. 95% intervals come from the posterior of pattern
-frequencies with Jeffreys' prior (Brown, Cai and DasGupta, Statistical Science 2001), so three cells that
-agree prove little.
+A pattern (present, absent) counts the answers of a cell. 95% intervals come from the posterior of pattern frequencies
+with Jeffreys' prior (Brown, Cai and DasGupta, Statistical Science 2001), so three cells that agree prove little.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +16,7 @@ PRIOR_CELLS = 0.5  # cells of each possible pattern
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95% interval, nan if undetermined."""
+    """A figure with its 95% interval. Undetermined numbers are nan."""
 
     value: float
     low: float
@@ -28,7 +27,7 @@ def raw_agreement(patterns: Mapping[tuple[int, int], int]) -> Estimate:
     """Return the probability that two annotators of a cell agree.
 
     Args:
-        patterns: (present, absent) -> number of cells.
+        patterns: (number of present answers, of absent answers) to a cell -> number of such cells.
     """
     return _estimate_figure(patterns, _compute_raw_agreement)
 
@@ -37,6 +36,9 @@ def krippendorff_alpha(patterns: Mapping[tuple[int, int], int]) -> Estimate:
     """Return Krippendorff's alpha for nominal data: 1 for full, 0 for chance agreement.
 
     nan if all answers are equal. Krippendorff 2011, section C.
+
+    Args:
+        patterns: (number of present answers, of absent answers) to a cell -> number of such cells.
     """
     return _estimate_figure(patterns, _compute_alpha)
 
@@ -47,7 +49,7 @@ def pooled_krippendorff_alpha(groups: Collection[Mapping[tuple[int, int], int]])
     Chance is per class, so rare or common classes do not raise it.
 
     Args:
-        groups: Patterns per class. They share Jeffreys' prior.
+        groups: Answer patterns per class, as in `raw_agreement`. They share Jeffreys' prior.
     """
     rng, value, drawn = np.random.default_rng(0), np.zeros((1, 2)), np.zeros((POSTERIOR_DRAWS, 2))
     for group in groups:
@@ -64,11 +66,7 @@ def pooled_krippendorff_alpha(groups: Collection[Mapping[tuple[int, int], int]])
 
 
 def cohen_kappa(table: np.ndarray) -> Estimate:
-    """Return Cohen's kappa (1960) of two annotators, nan if both always gave one answer.
-
-    Args:
-        table: (2, 2) cell counts by both answers, else ValueError.
-    """
+    """Return Cohen's kappa (1960) of a (2, 2) table of cell counts, nan if both annotators gave one answer only."""
     counts = np.asarray(table, float)
     if counts.shape != (2, 2):
         raise ValueError(f"Kappa compares two people and two answers: a (2, 2) table, not {counts.shape}.")
@@ -81,7 +79,7 @@ def _estimate_figure(patterns: Mapping[tuple[int, int], int], figure: Callable[.
 
 
 def _tabulate_patterns(patterns: Mapping[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return cell counts (p,) and patterns (p, 2), for all possible patterns."""
+    """Return the number of cells (p,) of every possible pattern, and the patterns (p, 2)."""
     seen = {pattern: cells for pattern, cells in patterns.items() if sum(pattern) > 1 and cells}
     possible = [(present, people - present) for people in sorted({*map(sum, seen)}) for present in range(people + 1)]
     counts = np.array([seen.get(pattern, 0) for pattern in possible], float)
@@ -113,7 +111,7 @@ def _compute_alpha(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def _compute_disagreement(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Return (draws, 2): observed and chance disagreement."""
+    """Return observed and chance disagreement, (draws, 2), from draws of the cell counts."""
     people = answers.sum(1)
     observed = cells @ (answers.prod(1) / (people - 1))
     return np.stack([observed, (cells @ answers).prod(1) / (cells @ people - 1)], 1)

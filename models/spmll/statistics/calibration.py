@@ -45,11 +45,7 @@ class Calibration:
     knots: dict[int, Knots] = field(default_factory=dict)
 
     def calibrate_logits(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return calibrated logits (N, C) of the same float type, keeping nan.
-
-        Args:
-            columns: Classes of the columns.
-        """
+        """Return calibrated logits (N, C) of the same float type, keeping nan (`columns`: classes of the columns)."""
         result = logits * self.slopes[columns].astype(logits.dtype) + self.shifts[columns].astype(logits.dtype)
         for place, class_ in enumerate(np.arange(len(self.slopes))[columns].tolist()):
             if class_ in self.knots:
@@ -69,13 +65,12 @@ class Calibration:
         return (result - self.shifts[classes]) / self.slopes[classes]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers for JSON."""
         knots = {str(class_): [np.round(ends, 5).tolist() for ends in pair] for class_, pair in self.knots.items()}
         slopes, shifts = np.round(self.slopes, 6).tolist(), np.round(self.shifts, 6).tolist()
         return {"kind": self.kind, "slopes": slopes, "shifts": shifts, "knots": knots}
 
     def check(self, classes: int) -> None:
-        """Raise ValueError unless these are increasing maps of all classes."""
+        """Raise ValueError unless there is an increasing map for each of `classes` classes."""
         if self.slopes.shape != (classes,) or self.shifts.shape != (classes,):
             raise ValueError(f"slopes {self.slopes.shape} and shifts {self.shifts.shape} must be ({classes},)")
         if not (np.isfinite(self.slopes).all() and np.isfinite(self.shifts).all() and (self.slopes > 0).all()):
@@ -88,7 +83,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any] | None) -> "Calibration | None":
-        """Load a calibration from `to_dict`, or None."""
+        """Load a calibration saved by `to_dict`, or return None for None."""
         if saved is None:
             return None
         knots = {int(class_): (np.array(pair[0]), np.array(pair[1])) for class_, pair in saved["knots"].items()}
@@ -148,7 +143,7 @@ def fit_calibration(
 
 
 def _fit_platt(logits, classes, present, weights, n_classes) -> Calibration:
-    """Fit slope and shift per class (Platt 1999), including the identity (Kull et al. 2017)."""
+    """Fit a slope and a shift per class (Platt 1999), in a family that includes the identity (Kull et al. 2017)."""
     return Calibration("platt", *_fit_class_lines(logits, classes, present, weights, n_classes, shifted=True))
 
 
@@ -158,7 +153,7 @@ def _fit_temperature(logits, classes, present, weights, n_classes) -> Calibratio
 
 
 def _fit_isotonic(logits, classes, present, weights, n_classes) -> Calibration:
-    """Fit increasing maps, shrunk towards Platt's (Zadrozny and Elkan, KDD 2002)."""
+    """Fit an increasing map per class, shrunk towards Platt's (Zadrozny and Elkan, KDD 2002)."""
     slopes, shifts = _fit_class_lines(logits, classes, present, weights, n_classes, shifted=True)
     knots = {}
     for class_ in np.unique(classes).tolist():
@@ -181,7 +176,7 @@ def _rescale_weights(classes: np.ndarray, weights: np.ndarray, n_classes: int) -
 
 
 def _fit_class_lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and shifts (C,), fitted around the pooled line by EM (Laplace)."""
+    """Return slopes and shifts (C,), shrunk towards the line of all classes by EM (Laplace approximation)."""
     # The slope turns around the mean logit and not around 0: there, slope and shift hardly depend on each other.
     middle = float(np.average(logits, weights=weights)) if shifted and weights.sum() else 0.0
     centred, free = logits - middle, np.array([1.0, 1.0 if shifted else 1e-12])
@@ -216,7 +211,7 @@ def _fit_class_lines(logits, classes, present, weights, n_classes, *, shifted) -
 
 
 def _fit_pools(lines: np.ndarray, present: np.ndarray, weights: np.ndarray) -> Knots | None:
-    """Pool adjacent violators of a class, or return None for one pool."""
+    """Fit an increasing step function to a class's answers (isotonic regression), or return None for one step."""
     places = np.quantile(lines, np.linspace(0, 1, PSEUDO_ANSWER_PLACES))
     logits = np.concatenate([lines, places])
     answers = np.concatenate([present, expit(places)])

@@ -1,11 +1,10 @@
 """Recall and precision of labels, with intervals from stratified random samples of cells.
 
-A stratum of N cells has T positives, which never change. An audit samples n cells and finds x positives.
-Missing positives are T minus those labeled by now, so old audits stay valid. T - x, over the N - n unsampled
-cells, is beta-binomial with Beta(x + 1, n - x) for the upper and Beta(x, n - x + 1) for the lower limit
-(exact hypergeometric, Buonaccorsi 1987). Strata are summed by draws (Fay, Proschan & Brittain 2015). As in
-Fay & Feuer 1997, only the stratum where it weighs most gets the full pseudo-count.
-`annotator bench certificate` checks coverage.
+A stratum of N cells has T positives, which never change. An audit samples n cells and finds x positives. Missing
+positives are T minus those labeled by now, so old audits stay valid. T - x, over the N - n unsampled cells, is
+beta-binomial with Beta(x + 1, n - x) for the upper and Beta(x, n - x + 1) for the lower limit (exact hypergeometric,
+Buonaccorsi 1987). Strata are summed by draws (Fay, Proschan & Brittain 2015). As in Fay & Feuer 1997, only the stratum
+where it weighs most gets the full pseudo-count. `annotator bench certificate` checks coverage.
 """
 
 from dataclasses import dataclass
@@ -134,8 +133,8 @@ def count_strata_by_domain(
     """Return the counts of `count_strata` per domain, such as a place: `code` (K,), others (K, G).
 
     Args:
-        domain_of: (N,), domain numbers from 0.
-        domains: Their number, G.
+        domain_of: (N,), domain of each cell, numbered from 0.
+        domains: Number of domains, G.
     """
     decided = (states == PRESENT) | (states == ABSENT)
     looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
@@ -223,7 +222,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 def _draw_sums(
     strata: Strata, labels: LabelTotals, adders: np.ndarray, used: np.ndarray, draws: int, rng: np.random.Generator
 ) -> StrataSums:
-    """Return the sums over strata, per class and in all."""
+    """Return random draws of the sums over strata, per class and over all classes."""
     by_class, over_all = _draw_positive_limits(strata, adders.sum(1), used, draws, rng)
     # The guarantee counts for cells accepted after an audit. Those accepted before it have a sample of their own.
     own = strata.code == ACCEPTED_PRESENT
@@ -239,7 +238,7 @@ def _draw_sums(
 
 
 def _bound_sum_parts(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.ndarray) -> list[np.ndarray]:
-    """Return the parts of StrataSums, each (draws, H), from limits of positives."""
+    """Return the fields of StrataSums per stratum, (draws, H) each, from limits of positives."""
     rest, own = _count_open_cells(strata), strata.code == ACCEPTED_PRESENT
     few, many = low - strata.present, high - strata.present  # positives that no person has labeled
     best = np.minimum(strata.accepted, np.maximum(many, 0))
@@ -250,7 +249,7 @@ def _bound_sum_parts(strata: Strata, low: np.ndarray, high: np.ndarray, guarante
 def _draw_positive_limits(
     strata: Strata, weight: np.ndarray, used: np.ndarray, draws: int, rng: np.random.Generator
 ) -> tuple[Limits, Limits]:
-    """Return limits of positives (draws, H), for sums by class and over all."""
+    """Return lower and upper limits of positives per stratum (draws, H), for sums by class and over all classes."""
     present = strata.positives + strata.unsure
     absent = strata.drawn - strata.positives
     high = _draw_upper_limits(strata, present, strata.present, strata.absent, weight, used, draws, rng)
@@ -268,7 +267,7 @@ def _draw_upper_limits(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw upper limits of one kind of cell (draws, H), for sums by class and over all."""
+    """Draw upper limits of the cells of one kind per stratum (draws, H), for sums by class and over all classes."""
     n, rest = strata.drawn, strata.size - strata.drawn
 
     def draw_limits(more: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -293,20 +292,20 @@ def _draw_upper_limits(
 
 
 def _find_useful_samples(strata: Strata) -> np.ndarray:
-    """Return (H,) whether a sample bounds positives better than a stratum's open cells do."""
+    """Return whether a stratum's sample bounds its positives better than the number of open cells does, (H,)."""
     rate = (strata.positives + 0.5) / (strata.drawn + 1)
     deviation = np.sqrt(strata.size * (strata.size - strata.drawn) * rate * (1 - rate) / np.maximum(strata.drawn, 1))
     return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
 
 
 def compute_doubt(strata: Strata) -> np.ndarray:
-    """Return the upper limit of positives per stratum, (H,), if its sample had none."""
+    """Return the upper limit of positives that each stratum would have if its sample had none, (H,)."""
     miss = (1 - CONFIDENCE) / 2
     return (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
 
 
 def _find_most_doubtful(strata: Strata, doubt: np.ndarray) -> np.ndarray:
-    """Return per class the most doubtful accepted and other stratum."""
+    """Return per class the stratum of accepted cells, and that of others, with the largest `doubt` (H,)."""
     group = 2 * strata.of_class + (strata.code == ACCEPTED_PRESENT)
     order = np.lexsort((-doubt, group))
     first = order[np.unique(group[order], return_index=True)[1]]
@@ -314,7 +313,7 @@ def _find_most_doubtful(strata: Strata, doubt: np.ndarray) -> np.ndarray:
 
 
 def _estimate_missing(strata: Strata, labels: LabelTotals) -> tuple[np.ndarray, np.ndarray]:
-    """Return the estimated missing positives and correct accepted cells per stratum, (H,) each."""
+    """Return the estimated missing positives per stratum, and correct accepted cells per stratum, (H,) each."""
     answered = strata.drawn - strata.unsure
     rate = strata.positives / np.maximum(answered, 1)
     sampled = strata.size * (answered > 0)
@@ -331,7 +330,7 @@ def _estimate_missing(strata: Strata, labels: LabelTotals) -> tuple[np.ndarray, 
 
 
 def compute_audit_weights(strata: Strata, classes: int) -> np.ndarray:
-    """Return per stratum its audit's weight in its class, (H,), by numbers of sampled cells."""
+    """Return the weight of each stratum's audit among the audits of its class, (H,), by number of sampled cells."""
     key = strata.audit * classes + strata.of_class
     drawn = np.bincount(key, strata.drawn)
     share = np.minimum(drawn / np.maximum(np.bincount(key, strata.size), 1), 1 - 1e-6)
@@ -341,7 +340,7 @@ def compute_audit_weights(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _is_missing_known(strata: Strata, classes: int) -> np.ndarray:
-    """Return (C + 1,) whether missing positives can be estimated: by a sample, or no cell is open."""
+    """Return whether missing positives can be estimated, (C + 1,): there is a sample, or no cell is open."""
     other = strata.code != ACCEPTED_PRESENT
     known = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
     known |= np.bincount(strata.of_class, _count_open_cells(strata), minlength=classes) == 0
@@ -349,5 +348,5 @@ def _is_missing_known(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _count_open_cells(strata: Strata) -> np.ndarray:
-    """Return cells per stratum, neither decided nor accepted."""
+    """Return the number of cells per stratum that are neither decided nor accepted."""
     return strata.size - strata.present - strata.absent - strata.accepted

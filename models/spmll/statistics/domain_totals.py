@@ -1,9 +1,8 @@
 """Recall and precision within a domain, such as a place, from samples of all images.
 
-Cells outside the domain count as absent, so the exact intervals of certified_recall.py hold for every domain.
-Accepted cells instead are a simple random sample within the domain (Cochran 1977, sec. 2.12 and 5A.14), which
-is narrower. Nothing is assumed of undrawn cells. `_select_used_strata` drops samples that bound worse than
-open cells.
+Cells outside the domain count as absent, so the exact intervals of certified_recall.py hold for every domain. Accepted
+cells instead are a simple random sample within the domain (Cochran 1977, sec. 2.12 and 5A.14), which is narrower.
+Nothing is assumed of undrawn cells. `_select_used_strata` drops samples that bound worse than open cells.
 """
 
 import numpy as np
@@ -21,11 +20,7 @@ from spmll.statistics.stratified_sampling import ACCEPTED_PRESENT
 
 
 def select_domain_rows(counts: dict[str, np.ndarray], domain: int) -> dict[str, np.ndarray]:
-    """Return the `Strata` rows of one audit, class and domain, without empty strata.
-
-    Args:
-        counts: From `count_strata_by_domain`.
-    """
+    """Return the `Strata` rows of one audit, class and domain, from counts of `count_strata_by_domain`."""
     within = {name: cells[:, domain] for name, cells in counts.items() if name != "code"}
     drawn, size = counts["drawn"].sum(1), counts["size"].sum(1)
     own = counts["code"] == ACCEPTED_PRESENT
@@ -48,7 +43,7 @@ def certify_domain(strata: Strata, labels: LabelTotals, draws: int = DEFAULT_DRA
 
 
 def _select_used_strata(strata: Strata, classes: int) -> np.ndarray:
-    """Return (H,) bool, strata whose samples are used. The choice depends on sizes alone."""
+    """Return which strata's samples are used, (H,) bool. The choice depends on sizes alone."""
     weight = compute_audit_weights(strata, classes)
     doubt = weight * compute_doubt(strata)
     open_ = weight * (strata.size - strata.present - strata.absent)

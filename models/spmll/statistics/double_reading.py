@@ -42,13 +42,13 @@ class DoubleReadings:
 
     @property
     def compared_answers(self) -> np.ndarray:
-        """Return the number of answers behind sensitivity, (C + 1,)."""
+        """Return the number of answers from which sensitivity is estimated, (C + 1,)."""
         return _append_total(self.present[COUNT_AS_LABELED, 0].sum(0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Rates:
-    """Average sensitivity and specificity, (draws, C + 1) or (C + 1,), or nan."""
+    """Average sensitivity and specificity of annotators, (draws, C + 1) or (C + 1,), or nan."""
 
     sensitivity: np.ndarray
     specificity: np.ndarray
@@ -78,7 +78,7 @@ def correct_recall_for_mistakes(
     found, rejected = _count_by_people(labels.present, read.found), _count_by_people(absent, read.rejected)
 
     def right(rates: _Rates) -> np.ndarray:
-        """Return cells rightly labeled present, by number of annotators."""
+        """Return the number of cells rightly labeled present, by number of annotators."""
         return np.maximum(found - rejected * _expected_unnoticed(rates.specificity, rejected.shape[1]), 0)
 
     usual = _Rates(
@@ -109,14 +109,14 @@ def correct_recall_for_mistakes(
 
 
 def _count_by_people(labeled: np.ndarray, several: np.ndarray) -> np.ndarray:
-    """Return cells by number of annotators, (C + 1, K + 1)."""
+    """Return the number of labeled cells by number of annotators, (C + 1, K + 1)."""
     by_people = several.copy()
     by_people[:, 1] = np.maximum(labeled - several.sum(1), 0)
     return np.concatenate([by_people, by_people.sum(0, keepdims=True)])
 
 
 def _expected_unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
-    """Return the expected cells that k annotators all miss, per noticed cell, (..., most) for k < most."""
+    """Return the expected number of cells that k annotators all miss per noticed cell, (..., most) for k < most."""
     q = np.clip(1 - rate, 0, 1 - EPSILON)[..., None]
     by_people = np.zeros((*rate.shape, most))
     power = q ** np.arange(1, most)
@@ -125,7 +125,7 @@ def _expected_unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
 
 
 def _draw_missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw the present cells that all called absent, (draws, C + 1). `more` is 1 for upper limits."""
+    """Draw the number of present cells that all annotators called absent, (draws, C + 1). `more` 1: upper limits."""
     noticed = np.clip(1 / (1 + _expected_unnoticed(rates.sensitivity, found.shape[-1])), EPSILON, 1)
     # The pseudo-count is added where its effect is largest; two of them would make the sum too wide.
     added = np.zeros(found.shape)
@@ -135,7 +135,7 @@ def _draw_missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Gen
 
 
 def _estimate_open_positives(missing: np.ndarray, open_: np.ndarray, usual: _Rates) -> np.ndarray:
-    """Return positives among open cells, corrected for mistakes (Rogan & Gladen 1978), or nan."""
+    """Return the number of positives among open cells, corrected for mistakes (Rogan & Gladen 1978), or nan."""
     better_than_chance = usual.sensitivity + usual.specificity - 1
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (missing - open_ * (1 - usual.specificity)) / better_than_chance
@@ -145,14 +145,14 @@ def _estimate_open_positives(missing: np.ndarray, open_: np.ndarray, usual: _Rat
 def _draw_rates(
     read: DoubleReadings, counts: np.ndarray, more: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw lower (`more` 0) or upper limits of a rate, (draws, C + 1)."""
+    """Draw lower (`more` 0) or upper (1) limits of an average rate, (draws, C + 1)."""
     mean, size = _average_rate(read, counts)
     right = np.nan_to_num(mean) * size
     return draw_beta(rng, right + more, size - right + 1 - more, (draws, len(size)))
 
 
 def _average_rate(read: DoubleReadings, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the average rate (C + 1,) and its effective number of answers."""
+    """Return the average rate over annotators (C + 1,), and its effective number of answers."""
     asked, right = (np.concatenate([part, part.sum(1, keepdims=True)], 1) for part in counts)
     weight = read.share[:, None] * (asked > 0)
     weight = divide(weight, weight.sum(0), 0.0)

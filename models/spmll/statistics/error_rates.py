@@ -29,7 +29,7 @@ Pattern = tuple[int, tuple[tuple[int, bool], ...]]
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """The result: sensitivity and specificity of P people, and presence by answer pattern.
+    """The estimated sensitivity and specificity of P people, and the probability of presence by answer pattern.
 
     Attributes:
         sensitivity, specificity: (P, C, 3): mean, and ends of the 95% interval.
@@ -45,7 +45,7 @@ class ErrorRates:
 
 
 class _Answers:
-    """Patterns as arrays of answers, each by a rater (person and class)."""
+    """The answers of all answer patterns as arrays. A rater is a pair of person and class."""
 
     def __init__(self, patterns: Mapping[Pattern, int], people: int, classes: int):
         self.people, self.classes = people, classes
@@ -60,7 +60,7 @@ class _Answers:
         self.said = said.astype(bool)
 
     def sum_by_rater(self, cells: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Sum `cells` over selected answers, (P, C)."""
+        """Sum the cell counts of patterns over the selected answers, (P, C)."""
         size = self.people * self.classes
         return np.bincount(self.rater, cells[self.pattern] * selected, size).reshape(self.people, self.classes)
 
@@ -68,7 +68,7 @@ class _Answers:
         return np.bincount(self.class_, cells, self.classes)
 
     def compute_probability(self, share: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
-        """Return P(present) per pattern by Bayes' rule."""
+        """Return the probability of presence per pattern by Bayes' rule."""
         if_present, if_absent = logit(sensitivity).ravel(), logit(specificity).ravel()
         # log s / (1 - t) where present was said, log (1 - s) / t where absent was.
         base = np.log1p(-sensitivity).ravel() - np.log(specificity).ravel()
@@ -76,7 +76,7 @@ class _Answers:
         return expit(logit(share)[self.class_] + np.bincount(self.pattern, weight, len(self.cells)))
 
     def count_answers(self, present: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return right and all answers to present, then to absent cells, each (P, C)."""
+        """Return the numbers of right and of all answers to present cells, then to absent cells, each (P, C)."""
         absent = self.cells - present
         everything = np.ones(len(self.said), bool)
         return (
@@ -91,7 +91,7 @@ def estimate_error_rates(patterns: Mapping[Pattern, int], people: int, classes: 
     """Estimate the rates from cells with two or more answers.
 
     Args:
-        patterns: Cells per pattern. People and classes are numbered from 0.
+        patterns: (class, ((person, whether present), ...)) -> number of cells. Classes and people are numbered from 0.
 
     Raises:
         ValueError: A pattern has fewer than two answers.
@@ -120,7 +120,7 @@ def sample_error_rates(
     seed: int = 0,
     holds_means: bool = True,
 ) -> ErrorRates:
-    """Sample the rates from prior means (P, C), which stay fixed if `holds_means`, else only start."""
+    """Sample the rates, given prior means (P, C). They stay fixed if `holds_means`, otherwise they only start."""
     answers = _Answers(patterns, *mean_sensitivity.shape)
     drawn = np.zeros((2, POSTERIOR_DRAWS, *mean_sensitivity.shape))
     total = np.zeros(len(answers.cells))
@@ -174,7 +174,6 @@ def _sample_draws(
 
 
 def _summarize_draws(drawn: np.ndarray) -> np.ndarray:
-    """Return mean and interval over draws."""
     return np.stack(
         [drawn.mean(1), *np.quantile(drawn, [(1 - INTERVAL_LEVEL) / 2, (1 + INTERVAL_LEVEL) / 2], axis=1)], -1
     )
@@ -195,5 +194,4 @@ def _draw_means(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
 
 
 def _clip_rates(rates: np.ndarray) -> np.ndarray:
-    """Clip rates to finite logits."""
     return np.clip(rates, 1e-9, 1 - 1e-9)

@@ -35,14 +35,13 @@ class EventSample:
 
     @classmethod
     def empty(cls, images: int) -> "EventSample":
-        """Return the sample of an unsampled class."""
         none = np.zeros(0, np.int64)
         return cls(np.full(images, NO_STRATUM, np.uint8), none, none, none.astype(bool))
 
 
 @dataclass(frozen=True, eq=False)
 class EventTotals:
-    """The result: recall and missing events per class, then in all, (C + 1,) each.
+    """Recall and missing events per class, then over all classes, (C + 1,) each.
 
     Attributes:
         found: Events with an image labeled present.
@@ -58,11 +57,11 @@ class EventTotals:
 
 
 def compute_event_states(states: np.ndarray, events: np.ndarray) -> np.ndarray:
-    """Return event states (E,) int8: PRESENT if an image is, ABSENT if all are, else OPEN_STATE.
+    """Return event states (E,) int8: PRESENT if any image is, ABSENT if all are, else OPEN_STATE.
 
     Args:
         states: (N,), PRESENT, ABSENT or others.
-        events: (N,) from 0.
+        events: (N,), event of each image, numbered from 0.
     """
     many = int(events.max(initial=-1)) + 1
     present = np.bincount(events[states == PRESENT], minlength=many) > 0

@@ -1,8 +1,7 @@
 """Class rates at an image's place and hour, an input of the stacker.
 
-They use unbiased answers outside the image's own event, whose similar frames would reveal the answer. Rates
-are shrunk from place and hour to place to all, by a Beta prior. A simpler form of Context R-CNN (Beery et
-al., CVPR 2020).
+They use unbiased answers outside the image's own event, whose similar frames would reveal the answer. Rates are shrunk
+from place and hour to place to all, by a Beta prior. A simpler form of Context R-CNN (Beery et al., CVPR 2020).
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, eq=False)
 class ImageContext:
-    """Events, places and times of N images.
+    """The events, places and times of N images.
 
     Attributes:
         events, places: (N,) int64.
@@ -35,7 +34,6 @@ class ImageContext:
     times: np.ndarray
 
     def select(self, rows: np.ndarray) -> "ImageContext":
-        """Return the context of some images."""
         return ImageContext(self.events[rows], self.places[rows], self.times[rows])
 
     def compute_inputs(self, rows: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> list[np.ndarray]:
@@ -58,7 +56,7 @@ class ImageContext:
         return [] if np.isnan(result).all() else [result]
 
     def _compute_keys(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return event, place, and place with hour, (N,) from 0 each."""
+        """Return numbers from 0 for the event, the place, and the place with hour of each image, (N,) each."""
         events, event = np.unique(self.events, return_inverse=True)
         first = np.full(len(events), np.inf)  # the hour of an event is that of its first image, so it is at one place
         np.fmin.at(first, event, self.times)
@@ -78,7 +76,7 @@ def _compute_log_odds(
     present: np.ndarray,
     sure: np.ndarray,
 ) -> np.ndarray:
-    """Return the log odds of `compute_inputs`."""
+    """Return log odds of presence at each image's place and hour, less those of all images, (N, C)."""
     events = int(event.max()) + 1
     # An event counts once, however many of its images were answered: they look alike.
     times_answered = np.maximum(_sum_by_key(sure.astype(np.float64), event[rows], events)[event[rows]].toarray(), 1)
@@ -86,7 +84,7 @@ def _compute_log_odds(
     own = [_sum_by_key(values, event[rows], events)[event] for values in (positive, answered)]
 
     def elsewhere(keys: np.ndarray) -> list[np.ndarray]:
-        """Return positives and answers of other events with the key, (N, C) each."""
+        """Return the positives and the answers with the same key in other events than the image's own, (N, C) each."""
         totals = [_sum_by_key(values, keys[rows], int(keys.max()) + 1)[keys] for values in (positive, answered)]
         return [(total - of_event).toarray() for total, of_event in zip(totals, own, strict=True)]
 
@@ -103,6 +101,6 @@ def _compute_log_odds(
 
 
 def _sum_by_key(values: np.ndarray, keys: np.ndarray, count: int) -> sparse.csr_matrix:
-    """Sum rows of `values` by key, (count, C)."""
+    """Sum the rows of `values` that have the same key, (count, C)."""
     ones = np.ones(len(keys))
     return sparse.csr_matrix((ones, (keys, np.arange(len(keys)))), (count, len(keys))) @ sparse.csr_matrix(values)

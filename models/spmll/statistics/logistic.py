@@ -49,16 +49,16 @@ def fit_logistic(
     start: np.ndarray | None = None,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> LogisticFit:
-    """Fit each group's coefficients, the prior mean without answers.
+    """Fit each group's coefficients. Without answers they are the prior mean.
 
     Args:
         predictor: Inputs (n, k) of inputs @ b, or a Predictor.
         answers: (n,) in [0, 1].
-        mean: (G, k) or (k,).
-        precision: (k,) or (k, k), for all groups.
+        mean: (G, k) or (k,), prior mean.
+        precision: (k,) or (k, k), prior precision of all groups.
         offset: (n,), added to logits.
         weights: (n,).
-        groups: (n,) from 0, or None.
+        groups: (n,), group of each row, numbered from 0, or None.
         start: (G, k), None for the mean.
         bounds: Lowest and highest coefficients, (k,) each.
     """
@@ -88,7 +88,7 @@ def fit_logistic(
 
 @dataclass(frozen=True, eq=False)
 class _Evaluation:
-    """Cost (G,), logits (n,) and their derivatives (n, k) at some coefficients."""
+    """The cost (G,), the logits (n,), and the derivatives (n, k) of `fit_logistic` at some coefficients."""
 
     cost: np.ndarray
     logits: np.ndarray
@@ -97,7 +97,7 @@ class _Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class _Objective:
-    """The minimized function of `fit_logistic`."""
+    """The function that `fit_logistic` minimizes."""
 
     predictor: np.ndarray | Predictor
     answers: np.ndarray
@@ -114,7 +114,7 @@ class _Objective:
         return _Evaluation(cost + ((apart @ self.precision) * apart).sum(1) / 2, logits, slopes)
 
     def derivatives(self, coefficients: np.ndarray, at: _Evaluation) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient (G, k) and expected second derivatives (G, k, k)."""
+        """Return the gradient (G, k) and the expected second derivatives (G, k, k) of the cost."""
         chances = expit(at.logits)
         missed, curvature = self.weights * (chances - self.answers), self.weights * chances * (1 - chances)
         gradient = self._sum_products_by_group(at.slopes, missed[:, None])[:, :, 0]
@@ -134,7 +134,6 @@ class _Objective:
         return values.sum(keepdims=True) if self.groups is None else np.bincount(self.groups, values, len(self.mean))
 
     def _sum_products_by_group(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return sums (G, k, m) of products per group."""
         if self.groups is None:
             return (left.T @ right)[None]
         return np.stack([[self._sum_by_group(column * other) for other in right.T] for column in left.T]).transpose(

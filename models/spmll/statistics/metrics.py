@@ -9,7 +9,7 @@ from spmll.labels import PRESENT, UNSEEN
 
 @dataclass(frozen=True)
 class HiddenAP:
-    """Average precision of unmarked positives, in one ranking of all cells and as mean over classes."""
+    """The average precision of positives that were not marked (hidden), in two versions."""
 
     cells: float  # of one ranking of all unseen cells, as in suggestions of all classes
     classes: float  # mean over the classes with hidden positives
@@ -37,10 +37,10 @@ def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
 
 
 def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Return the average precision of ASL, Hill and SPLC: summed precision at hits / (hits + 1e-8).
+    """Return the average precision as ASL, Hill and SPLC compute it: summed precision at hits / (hits + 1e-8).
 
-    Every image has its own rank, and the last of equal scores comes first, as in the published code (Ben-Baruch
-    et al., ICCV 2021, Zhang et al. 2021).
+    Every image has its own rank, and the last of equal scores comes first, as in the published code (Ben-Baruch et al.,
+    ICCV 2021, Zhang et al. 2021).
 
     Args:
         scores: (n,), nan last.
@@ -153,7 +153,7 @@ def wasserstein_distance(first: np.ndarray, second: np.ndarray) -> float:
 def count_honest_totals(
     probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10
 ) -> tuple[int, int]:
-    """Return the number of rare classes, and of those with a plausible sum of probabilities.
+    """Return the number of rare classes, and the number of them whose sum of probabilities is plausible.
 
     Rare means marked on at least one and fewer than `marks` images, plausible within a factor 2 of the truth.
 
@@ -238,7 +238,7 @@ def find_confident_threshold(
 
 
 def check_ranking(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return float scores, nan as -inf, and bool truth, or raise ValueError."""
+    """Return scores as floats with nan as -inf, and truth as bool, or raise ValueError that names the caller."""
     scores, truth = check_same_shape(caller, scores, truth)
     if scores.ndim != 1:
         raise ValueError(f"{caller} takes one ranking, (n,); these are {scores.shape}. Choose cells with a mask first.")
@@ -247,7 +247,7 @@ def check_ranking(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[n
 
 
 def check_same_shape(caller: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return arrays, or raise ValueError for different shapes."""
+    """Return two arrays, or raise ValueError that names the caller if their shapes differ."""
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
         raise ValueError(f"{caller} was given {first.shape} beside {second.shape}; both must describe the same cells.")

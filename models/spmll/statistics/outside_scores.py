@@ -38,7 +38,6 @@ class OutsideScores:
 
     @property
     def is_probability(self) -> bool:
-        """Return whether scores are probabilities."""
         return self.scale == "probability"
 
     def compute_inputs(self) -> np.ndarray:
@@ -149,7 +148,7 @@ def estimate_class_trust(inputs: np.ndarray, labels: np.ndarray, source_trust: f
 
 
 def _compute_std(inputs: np.ndarray) -> float:
-    """Return the standard deviation without nan, in chunks, or 0."""
+    """Return the standard deviation without nan, computed in chunks, or 0 if there is none."""
     sums = np.zeros(3)
     for start in range(0, inputs.shape[1], CLASSES_PER_CHUNK):
         part = inputs[:, start : start + CLASSES_PER_CHUNK]
@@ -160,7 +159,7 @@ def _compute_std(inputs: np.ndarray) -> float:
 
 
 def _average_columns(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.ndarray, float]:
-    """Return the weighted mean (N,) without nan, and the mean weight."""
+    """Return the weighted mean (N,) of columns, ignoring nan, and their mean weight."""
     sums, total = np.zeros(images), np.zeros(images)
     for values, weight in columns:
         known = ~np.isnan(values)
@@ -171,7 +170,7 @@ def _average_columns(columns: Sequence[tuple[np.ndarray, float]], images: int) -
 
 
 def _fit_shift(guess: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> float:
-    """Return the logit shift by unbiased answers, or 0."""
+    """Return the shift of a class's logits that fits unbiased answers best, or 0 without answers."""
     rows = np.flatnonzero(unbiased)
     if not len(rows):
         return 0.0

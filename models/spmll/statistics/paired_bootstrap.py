@@ -25,7 +25,7 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """Return second minus first."""
+        """Return the figure of the second scoring minus that of the first."""
         return self.second - self.first
 
 
@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def is_better(self) -> bool:
-        """Return whether the second ranks better with no worse log loss (95%)."""
+        """Return whether the second scoring ranks better and its log loss is not worse (95% confidence)."""
         return self.ap.low > 0 and self.log_loss.low <= 0
 
 
@@ -95,7 +95,7 @@ def compare_scorings(
 
 
 def _summarize_difference(figures: np.ndarray) -> Difference:
-    """Return the Difference of figures (2, 1 + draws), the first column undrawn."""
+    """Return the Difference of figures (2, 1 + draws), whose first column is of all images and not drawn."""
     differences = figures[1, 1:] - figures[0, 1:]
     low, high = np.nanquantile(differences, [TAIL_SHARE, 1 - TAIL_SHARE])
     return Difference(float(figures[0, 0]), float(figures[1, 0]), float(low), float(high))

@@ -1,8 +1,7 @@
 """Probabilities that obey class relations: kinds of a class, and exclusive groups.
 
-A class takes at least the largest probability of its kinds (Giunchiglia & Lukasiewicz, NeurIPS 2020). A
-group's probabilities, with those of its kinds, are divided by their sum if above 1, always if exactly one is
-present.
+A class takes at least the largest probability of its kinds (Giunchiglia & Lukasiewicz, NeurIPS 2020). A group's
+probabilities, with those of its kinds, are divided by their sum if above 1, always if exactly one is present.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ MIN_SCALED_SUM = 1e-6  # a sum below it says nothing that could be scaled up
 
 @dataclass(frozen=True)
 class ClassRelations:
-    """Relations of the columns of probabilities.
+    """The relations between the columns of an array of probabilities.
 
     Attributes:
         pairs: (kind, class) columns, deepest kinds first.

@@ -40,11 +40,11 @@ class StratifiedSample:
 
 
 def bound_wrong_cells(wrong: np.ndarray, population: int, confidence: float = CONFIDENCE) -> int:
-    """Return an upper bound of wrong cells, valid at all sample sizes at once.
+    """Return an upper bound of the number of wrong cells, valid at all sample sizes at once.
 
     Args:
         wrong: (n,) bool, a simple random sample without replacement, in drawn order.
-        population: N >= n, else ValueError.
+        population: Number of cells N >= n, else ValueError.
         confidence: In (0, 1).
     """
     if len(wrong) > population:
@@ -61,10 +61,10 @@ def bound_wrong_cells(wrong: np.ndarray, population: int, confidence: float = CO
 
 @lru_cache(maxsize=4096)
 def count_needed_answers(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
-    """Return the smallest sample that, without mistakes, proves this precision of the rest, else N.
+    """Return the smallest sample that proves this precision of the other cells if it has no mistake, else N.
 
     Args:
-        population: N.
+        population: Number of cells, N.
         precision: Smallest share of correct cells outside the sample.
     """
     for drawn in range(0, population, min(max(population // 200, 1), 10)):
@@ -78,11 +78,7 @@ def count_needed_answers(population: int, precision: float, confidence: float = 
 
 
 def find_possible_precision(population: int, share: float) -> float | None:
-    """Return the highest of POSSIBLE_PRECISIONS that a sample can show, or None.
-
-    Args:
-        share: Largest sample, in (0, 1] of the population.
-    """
+    """Return the highest of POSSIBLE_PRECISIONS that a sample of this share of the population can show, or None."""
     # The sample shrinks with the precision, so that bisection finds the first precision that is possible.
     place = bisect_left(
         POSSIBLE_PRECISIONS,
@@ -188,7 +184,7 @@ def _count_allowed_errors(cells: int, precision: float) -> int:
 
 
 def _compute_log_evidence(wrong: np.ndarray, population: int, least: int) -> float:
-    """Return the log capital of a unit bet against "at least `least` wrong"."""
+    """Return the log capital of a unit bet against the hypothesis that at least `least` cells are wrong."""
     before = np.concatenate([[0], np.cumsum(wrong)[:-1]]) if len(wrong) else np.zeros(0)
     # The probability that the next one is wrong, if exactly `least` are.
     chance = np.clip((least - before) / (population - np.arange(len(wrong))), 0, 1)

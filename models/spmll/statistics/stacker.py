@@ -53,11 +53,10 @@ class Scores:
         return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
 
     def __getitem__(self, rows: slice | np.ndarray) -> "Scores":
-        """Return the scores of some images."""
         return Scores(self.auto[rows], self.known[rows], [inputs[rows] for inputs in self.outside])
 
     def select_cells(self, rows: np.ndarray, columns: np.ndarray) -> "Scores":
-        """Return scores (m, 1) of single cells."""
+        """Return the scores (m, 1) of single cells, given by row and column."""
         auto, known, *outside = (values[rows, columns][:, None] for values in (self.auto, self.known, *self.outside))
         return Scores(auto, known, outside)
 
@@ -96,7 +95,7 @@ class Stacker:
         return result
 
     def outside_weights(self) -> np.ndarray:
-        """Return outside models' weights (C, K)."""
+        """Return the weight of each outside model in each class, (C, K)."""
         if self.own is None:
             return np.zeros((len(self.slopes), 0))
         return self.slopes[:, None] * self.line[None, 5:-1:2] + self.own
@@ -181,7 +180,7 @@ def fit_stacker(
 def _shrink_chance_part(
     fitted: np.ndarray, prior: np.ndarray, precision: np.ndarray, variance: np.ndarray
 ) -> np.ndarray:
-    """Reduce the distance from the prior that chance explains (CHANCE_VARIANCES times its variance)."""
+    """Reduce a coefficient's distance from its prior by the part that chance explains (CHANCE_VARIANCES)."""
     share = np.clip(precision * variance, 0, 1)
     of_prior = share * prior
     added, chance = fitted - of_prior, CHANCE_VARIANCES * (1 - share) * variance
@@ -204,13 +203,13 @@ def compute_importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> 
 
 
 def compute_group_weights(groups: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return weights (n,) that count a group's answers per class as one."""
+    """Return weights (n,) with which all answers of a group to a class count as one answer."""
     _, place, count = np.unique(np.stack([groups, columns]), axis=1, return_inverse=True, return_counts=True)
     return 1 / count[place]
 
 
 def _build_inputs(scores: Scores, others: np.ndarray) -> list[np.ndarray]:
-    """Return the linear inputs, (n, C) each, with `known` for missing `auto`."""
+    """Return the inputs of the linear function, (n, C) each. Missing `auto` scores are replaced by `known`."""
     auto = np.where(np.isnan(scores.auto), scores.known, scores.auto)
     tail = np.minimum(scores.mean - TAIL_LOGIT, 0)
     outside = [

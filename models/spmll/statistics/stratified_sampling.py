@@ -107,7 +107,7 @@ def find_usable_cells(places: np.ndarray, answered: np.ndarray, in_audit: np.nda
 
 
 def _estimate_variance(scores: np.ndarray) -> np.ndarray:
-    """Return p (1 - p) of slightly shrunk probabilities."""
+    """Return the variances p (1 - p) of slightly shrunk probabilities."""
     p = np.where(np.isnan(scores), 0.5, scores.astype(np.float64))
     p = 0.95 * p + 0.05 * (p.mean() if len(p) else 0.5)
     return np.maximum(p * (1 - p), 1e-5)

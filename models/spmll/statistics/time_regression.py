@@ -32,7 +32,7 @@ INTERVAL_QUANTILES = (0.025, 0.975)
 
 @dataclass(frozen=True, eq=False)
 class PartTimes:
-    """Estimated seconds of P parts.
+    """The estimated seconds of P task parts.
 
     Attributes:
         middle: (P,), estimates.
@@ -82,12 +82,12 @@ def fit_times(
 
 
 def prior_covariance(parts: int) -> np.ndarray:
-    """Return the prior's covariance in log seconds."""
+    """Return the prior's covariance matrix of log seconds, (parts, parts)."""
     return PRIOR_STD**2 * (COMMON_VARIANCE_SHARE + (1 - COMMON_VARIANCE_SHARE) * np.eye(parts))
 
 
 def _interruption_density(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return density and slope of an interrupted task at a log residual."""
+    """Return the density of interrupted tasks at these log residuals, and its slope."""
     longer = 1 / (1 + np.exp(-np.clip(5 * rest, -50, 50)))
     most = (1 - 2 * SLIP_SHARE) / PAUSE_LOG_RANGE
     return SLIP_SHARE / PAUSE_LOG_RANGE + most * longer, 5 * most * longer * (1 - longer)
@@ -96,7 +96,7 @@ def _interruption_density(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _draw_posterior(
     posterior: "_Posterior", found: np.ndarray, curvature: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw (POSTERIOR_DRAWS, P + G + 1) by proposals in log seconds and in seconds."""
+    """Draw posterior samples (POSTERIOR_DRAWS, P + G + 1), by proposals in log seconds and in seconds."""
     parts, values, vectors = posterior.parts, *np.linalg.eigh((curvature + curvature.T) / 2)
     least = 1 / np.linalg.eigvalsh(prior_covariance(parts))[-1]
     roots = np.sqrt(np.maximum(values, least))  # no direction is less certain than the widest of the prior
@@ -124,7 +124,7 @@ def _draw_posterior(
 
 
 class _Posterior:
-    """Minus the log posterior of log factors, log spreads and pauses."""
+    """The function to minimize: minus the log posterior of log factors, log spreads and the share of pauses."""
 
     def __init__(self, counts: np.ndarray, logs: np.ndarray, groups: np.ndarray, prior: np.ndarray, spreads: int):
         self.costs, self.logs, self.groups, self.spreads = counts * prior, logs, groups, spreads
@@ -138,7 +138,7 @@ class _Posterior:
         self.precision = np.linalg.inv(self.precision)
 
     def find_start(self) -> np.ndarray:
-        """Start at each part's slowness, since slow people would seem to pause."""
+        """Return a starting point at each part's own slowness, because slow people would otherwise seem to pause."""
         slower = self.logs - np.log(self.costs.sum(1))
         medians = {int(group): float(np.median(slower[self.groups == group])) for group in np.unique(self.groups)}
         at = self.centre.copy()
@@ -153,7 +153,7 @@ class _Posterior:
         return [factors] * self.parts + [spreads] * self.spreads + [shares]
 
     def evaluate(self, at: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the value and its gradient."""
+        """Return the value and its gradient at one point."""
         factors, spread = np.exp(at[: self.parts]), np.exp(at[self.parts : -1])[self.groups]
         paused = 1 / (1 + np.exp(-at[-1]))
         each = self.costs * factors
@@ -174,7 +174,7 @@ class _Posterior:
         return float(away @ self.precision @ away / 2 - np.log(mixed).sum()), gradient
 
     def evaluate_many(self, tried: np.ndarray) -> np.ndarray:
-        """Return values (K,) at `tried`, in chunks."""
+        """Return the values (K,) at the points `tried`, in chunks."""
         result = np.zeros(len(tried))
         step = max(1, VALUES_PER_CHUNK // len(self.logs))
         for start in range(0, len(tried), step):

@@ -13,7 +13,7 @@ from spmll.trainers.evidence import compute_evidence
 
 
 class LinearTrainer(Trainer):
-    """A linear head's training by `spmll.linear.training.fit`."""
+    """A trainer that fits a linear head on pooled features (`spmll.linear.training.fit`)."""
 
     @override
     def prepare(self) -> None:

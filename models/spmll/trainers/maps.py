@@ -108,7 +108,7 @@ def make_map_recipe(method: Method, images: int) -> TrainingRecipe:
 
 
 def _throttle_progress(progress: Progress) -> Progress:
-    """Call `progress` at most every PROGRESS_INTERVAL_SECONDS per state."""
+    """Return a function that calls `progress` at most every PROGRESS_INTERVAL_SECONDS per state."""
     last_state, last_time = "", 0.0
 
     def sometimes(state: str, done: int, of: int) -> None:

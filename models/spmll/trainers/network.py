@@ -47,7 +47,7 @@ class NetworkTrainer(Trainer):
 
 
 class WholeNetworkTrainer(NetworkTrainer):
-    """Training of backbone and classifier on image files."""
+    """A trainer of backbone and classifier on image files, which comparisons of methods use."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class WholeNetworkTrainer(NetworkTrainer):
         self.history = self.training.history
 
     def prepare(self) -> None:
-        """Do nothing, given the network."""
+        """Do nothing, because the network is given."""
 
     @override
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:

@@ -23,7 +23,7 @@ SURROGATE_IMAGES = 3000  # from which the head for heat maps is fitted
 
 
 class RegionTrainer(Trainer):
-    """A trainer of `auto` by `spmll.ensemble.stacking.fit_stacked`."""
+    """A trainer of the method `auto` (`spmll.ensemble.stacking.fit_stacked`)."""
 
     @override
     def prepare(self) -> None:

@@ -13,7 +13,7 @@ CLASSES_PER_CHUNK = 16  # classes at once: no second copy of everything
 
 
 def standardize(scores: np.ndarray) -> np.ndarray:
-    """Standardize scores (N, C) per class, 0 if constant, keeping nan."""
+    """Standardize scores (N, C) per class: mean 0 and deviation 1, but 0 if constant. nan is kept."""
     scores = np.asarray(scores, np.float64)
     known = ~np.isnan(scores)
     count = np.maximum(known.sum(0), 1)
@@ -23,14 +23,14 @@ def standardize(scores: np.ndarray) -> np.ndarray:
 
 
 def guess_probabilities(image_scores: np.ndarray, patch_scores: np.ndarray | None = None) -> np.ndarray:
-    """Return (N, C) float32 probabilities from name scores alone.
+    """Return (N, C) float32 probabilities from scores of class names alone.
 
-    Image and patches weigh equally. Assumes equally frequent classes, one per image, and normal scores
-    CLASS_SHIFT standard deviations higher with the class, so log odds are linear. Answers correct this later.
+    Image and patches weigh equally. Assumes equally frequent classes, one per image, and normal scores CLASS_SHIFT
+    standard deviations higher with the class, so log odds are linear. Answers correct this later.
 
     Args:
         image_scores: (N, C), any scale, or nan.
-        patch_scores: (N, C), best patch, or nan.
+        patch_scores: (N, C), score of the best patch, or nan.
     """
     images, classes = image_scores.shape
     result = np.empty((images, classes), np.float32)

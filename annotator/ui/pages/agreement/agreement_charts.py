@@ -12,11 +12,7 @@ MAX_PEOPLE_SHOWN = 30
 
 
 def build_class_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
-    """Plot Krippendorff's alpha with its interval per class, and a dashed line at chance.
-
-    Args:
-        table: class, alpha, low, high. Measured classes only.
-    """
+    """Plot Krippendorff's alpha with interval per class (columns class, alpha, low, high), and a line at chance."""
     table = chart_theme.escape_class_names(table)
     names = list(table["class"])
     ends = alt.Scale(domain=[min(0.0, float(table["low"].to_numpy().min())), 1])
@@ -43,7 +39,7 @@ def build_pair_chart(table: pd.DataFrame, colors: Palette) -> AnyChart:
     """Plot the agreement of pairs of annotators as a matrix.
 
     Args:
-        table: one and other (annotators), same (share of equal answers), cells. Each pair twice.
+        table: Columns one, other (annotators), same (share of equal answers), cells. Each pair has two rows.
     """
     table = chart_theme.escape_class_names(table)
     people = sorted(set(table["one"]))

@@ -23,7 +23,6 @@ MAX_PAIRS_SHOWN = 200
 
 
 def page() -> None:
-    """Draw the Agreement page."""
     with show_errors():
         _draw_agreement(served_project.db())
 

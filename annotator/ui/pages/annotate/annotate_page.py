@@ -15,7 +15,7 @@ from annotator.ui.shared.page_access import draw_page_link
 
 
 def page() -> None:
-    """Draw the page, or what it lacks: images or classes."""
+    """Draw the Annotate page, or what it lacks: images or classes."""
     name = require_annotator_name()
     if not project_counts.count_images_by_stage(served_project.db())["all"]:
         st.info("No images yet. Add a folder on the Images page.")

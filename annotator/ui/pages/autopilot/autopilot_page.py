@@ -10,7 +10,7 @@ from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
-    """Draw the page, or a form to add classes if there are none."""
+    """Draw the Autopilot page, or a form to add classes if there are none."""
     name = require_annotator_name()
     if not classes.load_active_classes(served_project.db()):
         draw_first_form()

@@ -36,8 +36,8 @@ MAX_ACTIONS = 8
 async def autopilot(request: Request, annotator: str) -> Response:
     """Handle POST: lease the next actions to this page.
 
-    `have` and `passed` of the request are [image, class] pairs, with class 0 for whole images. `complete` of the
-    response is null while actions remain.
+    In the request, `have` (displayed) and `passed` (finished) are [image, class] pairs, class 0 for whole images. In
+    the response, `complete` is null while actions remain.
     """
     asked = parse_body(await read_body(request), ActionsRequest)
     wanted = WantedActions(
@@ -101,7 +101,6 @@ def _build_actions(wanted: WantedActions, tells_complete: bool, reviews: bool) -
 
 
 def _build_completion(complete: CompleteProject, annotator: str, reviews: bool) -> dict[str, Any]:
-    """Return a complete project as JSON, with export only for reviewers."""
     last = last_export.load_next(served_project.db(), annotator) if reviews else None
     has_audit = bool(complete.open_audit.pairs)
     return {

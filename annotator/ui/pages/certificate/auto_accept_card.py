@@ -29,7 +29,7 @@ EXPLANATION = (
 
 
 def draw(db: Database) -> None:
-    """Draw the auto-accept card."""
+    """Draw the card that controls auto-accept, on the Certificate page."""
     current = guarantee.get_guarantee(db)
     names = classes.load_class_names(db)
     with st.container(border=True):
@@ -45,7 +45,6 @@ def draw(db: Database) -> None:
 
 
 def _draw_controls(current: Guarantee | None) -> Guarantee:
-    """Draw the controls of auto-accept and return the selected guarantee."""
     state = st.session_state
     if current is not None:
         state["accept_precision"] = (
@@ -156,7 +155,6 @@ def _draw_acceptances(db: Database, names: dict[int, str]) -> None:
 
 
 def _draw_ruled_out(db: Database, names: dict[int, str]) -> None:
-    """Draw the classes marked absent everywhere, with undo."""
     found = project_counts.count_labels_by_class(db)
     for ruling in rule_out.load_rulings(db):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):

@@ -18,7 +18,7 @@ MAX_KEPT_FIELDS = 8  # facts whose figures are kept
 
 
 def draw(db: Database, target: float) -> None:
-    """Draw the card for a chosen metadata field."""
+    """Draw the card of recall and precision per value of a chosen metadata field."""
     offered = dict(gallery_listing.list_offered_facts(db))
     if not offered:
         return

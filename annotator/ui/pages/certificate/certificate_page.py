@@ -44,7 +44,6 @@ MAX_AUDIT_CELLS = 100_000
 
 
 def page() -> None:
-    """Draw the Certificate page."""
     with show_errors():
         _draw_certificate()
 

@@ -26,7 +26,6 @@ SAME_THING = "the same thing"
 
 
 def draw(db: Database, by: str) -> None:
-    """Draw the class choice and its actions."""
     known = {class_.id: class_ for class_ in classes.load_ordered_classes(db)}
     names = {class_id: class_.name for class_id, class_ in known.items()}
     key = widget_values.restore_widget("one_class", next(iter(names)), labels=names)
@@ -57,7 +56,6 @@ def queue_messages(*sentences: str) -> None:
 
 
 def show_messages() -> None:
-    """Show the stored sentences."""
     for text in st.session_state.pop("classes_told", []):
         st.success(escape_markdown(text))
 
@@ -92,7 +90,6 @@ def _draw_appearance(db: Database, by: str, class_: Class) -> None:
 
 
 def _choose_examples(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]:
-    """Draw candidate example images and return the chosen ids."""
     records, token, chosen = images.load_images(db, candidates), create_token(), []
     row = st.container(horizontal=True)
     for image_id in candidates:

@@ -24,11 +24,7 @@ DROPPED_KEY = "relations_dropped"  # a class was dragged onto another
 
 
 def draw(db: Database, by: str, draw_tree: Callable[[Callable[[int, int], None]], None]) -> None:
-    """Draw the relations section.
-
-    Args:
-        draw_tree: Draws the classes, calling its argument with the dragged and target class.
-    """
+    """Draw the relations section. `draw_tree` draws the class tree and calls its argument on a drop."""
     st.subheader("Relations")
     st.caption(
         "One answer can imply others: a spaniel is a kind of dog; of day and night exactly one is present. "

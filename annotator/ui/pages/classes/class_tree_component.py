@@ -11,11 +11,7 @@ from annotator.ui.shared.page_classes import build_classes_json
 
 
 def mount_class_tree(on_drop: Callable[[int, int], None]) -> None:
-    """Put the class tree on the page.
-
-    Args:
-        on_drop: Called with the dragged and target ids.
-    """
+    """Put the class tree on the page. `on_drop` is called with the ids of the dragged and the target class."""
     key = "class_tree"
 
     def handle_drop() -> None:

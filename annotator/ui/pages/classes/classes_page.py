@@ -36,7 +36,6 @@ MAX_CHANGES_SHOWN = 20  # changes in the history
 
 
 def page() -> None:
-    """Draw the Classes page."""
     with show_errors():
         name = require_annotator_name()
         db = served_project.db()
@@ -83,7 +82,6 @@ def find_edits(shown: Sequence[Class], table: Sequence[Mapping[str, Any]]) -> di
 
 
 def build_rows(shown: Sequence[Class]) -> list[dict[str, Any]]:
-    """Return the table's rows."""
     return [
         {
             "place": place,
@@ -98,11 +96,7 @@ def build_rows(shown: Sequence[Class]) -> list[dict[str, Any]]:
 
 
 def save_changes(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Apply all changes or none, returning sentences about them.
-
-    Raises:
-        AnnotatorError: Lists all problems.
-    """
+    """Apply all changes or none, and return sentences about them. Raises AnnotatorError listing all problems."""
     before = {class_.id: class_ for class_ in classes.load_active_classes(db)}
     if class_changes.edit(db, by, changes) is None:
         return ["Nothing was changed."]

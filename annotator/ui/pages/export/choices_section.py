@@ -91,7 +91,6 @@ class _Page:
 
 
 def draw_choices(db: Database) -> PageChoices:
-    """Draw all widgets, returning the choices."""
     names = [class_.name for class_ in classes.load_active_classes(db)]
     people, attributes = export_reads.load_annotators(db), export_reads.load_attribute_names(db)
     page = _Page(db, _choose_format(), names, list(people), list(attributes))

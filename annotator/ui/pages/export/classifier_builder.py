@@ -26,11 +26,7 @@ MAX_ERROR_CHARACTERS = 2000  # characters
 
 @dataclass(frozen=True)
 class ClassifierResult:
-    """The result of a build: a classifier offered as a zip file, or an error.
-
-    Attributes:
-        said: Sentences of the classifier's model card.
-    """
+    """The result of a build: a classifier offered as a zip file, or an error (`said`: sentences of its model card)."""
 
     name: str
     ended_at: float
@@ -52,18 +48,17 @@ class ClassifierBuilder:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether a build is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, name: str, expected_error: float) -> None:
-        """Start a build.
+        """Start building a classifier.
 
         Args:
             name: File name without ending.
             expected_error: Allowed share of wrong answers.
 
         Raises:
-            AnnotatorError: Another is running, or the name is not valid.
+            AnnotatorError: Another build is running, or the name is not valid.
         """
         self._db.require(Right.REVIEW)
         if not name or name != safe_name(name):
@@ -80,13 +75,11 @@ class ClassifierBuilder:
             self._thread.start()
 
     def cancel(self) -> None:
-        """Kill the build process."""
         self._is_cancelled = True
         if (process := self._process) is not None:
             process.kill()
 
     def wait(self) -> None:
-        """Wait until the build ends."""
         if self._thread:
             self._thread.join()
 
@@ -140,7 +133,6 @@ class ClassifierBuilder:
 
 
 def get_classifier_builder(db: Database) -> ClassifierBuilder:
-    """Return the project's classifier builder."""
     return db.caches.get("classifier making", "", lambda: ClassifierBuilder(db), 1)
 
 

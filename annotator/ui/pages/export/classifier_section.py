@@ -22,7 +22,7 @@ MAX_ERROR_SHARE = 0.2
 
 
 def draw(db: Database) -> None:
-    """Draw this section."""
+    """Draw the Export page section that builds a standalone classifier."""
     st.subheader("A classifier")
     st.caption("The trained model as one file, for new images: no project, no torch, no internet.")
     if runs.load_current_run(db) is None:

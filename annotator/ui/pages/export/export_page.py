@@ -10,7 +10,6 @@ from annotator.ui.shared.message_boxes import show_error, show_errors
 
 
 def page() -> None:
-    """Draw the Export page."""
     with show_errors():
         by = require_annotator_name()
         _draw_export(by)

@@ -29,7 +29,6 @@ MAX_COLUMNS_SHOWN = 40  # of the preview
 
 
 def request_summary(db: Database, choices: Choices) -> Computation:
-    """Return the computation of an export's `Summary`."""
     alike = drop_uncounted_choices(choices)
     again = st.session_state.pop("count_again", False)
     return get_computations(db).request(
@@ -38,12 +37,10 @@ def request_summary(db: Database, choices: Choices) -> Computation:
 
 
 def get_newest_summary(work: Computation) -> Summary | None:
-    """Return the newest summary, possibly outdated, or None."""
     return work.result or (work.before.result if work.before else None)
 
 
 def draw_counts(db: Database, work: Computation, summary: Summary) -> None:
-    """Draw image, class and answer counts."""
     size = f"{format_count(summary.images, 'image')} × {format_count(len(summary.head.classes), 'class', 'classes')}"
     states = [*STATE_WORDS[1:], "unknown"]
     totals: Counter[tuple[str, str]] = Counter()
@@ -73,7 +70,7 @@ def draw_counts(db: Database, work: Computation, summary: Summary) -> None:
 
 
 def draw_fill(fill_: Fill) -> None:
-    """Draw the labels that the model fills in per class, and the expected errors."""
+    """Draw, per class, the labels that the model fills in, and their expected errors."""
     headline, basis, rule = fill_.sentences()
     (st.info if fill_.calibrated else st.warning)(f"{escape_markdown(headline)}\n\n{escape_markdown(basis)}")
     st.caption(escape_markdown(rule))
@@ -95,7 +92,6 @@ def draw_fill(fill_: Fill) -> None:
 
 
 def draw_splits(summary: Summary) -> None:
-    """Draw images and labels per split."""
     if not summary.splits or not summary.head.classes:
         return
     st.subheader("Splits")
@@ -117,7 +113,6 @@ def draw_splits(summary: Summary) -> None:
 
 
 def draw_rows(summary: Summary, choices: Choices) -> None:
-    """Draw the first CSV rows."""
     st.subheader("Preview")
     try:
         names, *rows = format_preview_rows(summary, choices)
@@ -135,7 +130,6 @@ def draw_rows(summary: Summary, choices: Choices) -> None:
 
 
 def _draw_age(db: Database, work: Computation) -> None:
-    """Show the age of outdated counts."""
     if not work.ended.is_set() or work.stamp == compute_stamp(db):
         return
     moment = format_moment(work.began_at, get_time_zone())

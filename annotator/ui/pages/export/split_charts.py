@@ -35,7 +35,6 @@ def build_split_table(splits: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def build_split_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
-    """Plot each class's labels per split."""
     table = chart_theme.escape_class_names(table.assign(split=chart_theme.WORD_JOINER + table["split"]))
     names, parts = list(dict.fromkeys(table["class"])), list(dict.fromkeys(table["split"]))
     shades = [colors.kinds[COLOR_ORDER[place % len(COLOR_ORDER)]] for place in range(len(parts))]

@@ -49,11 +49,7 @@ STYLE = """<style>
 
 
 def draw(db: Database, chosen: PageChoices, summary: Summary | None, by: str) -> None:
-    """Draw this section.
-
-    Args:
-        summary: None while counting.
-    """
+    """Draw the Export page section that starts an export (`summary`: None while it is being counted)."""
     work = get_export_runner(db)
     found = find_losses(chosen.format, summary.tallies) if summary else []
     order = _draw_destination(db, chosen, by)
@@ -118,7 +114,7 @@ def _find_problems(db: Database, order: ExportRequest) -> list[str]:
 
 
 def _was_written(db: Database, order: ExportRequest) -> bool:
-    """Return whether this export is running or just ended."""
+    """Return whether this export is running or has just ended, so that it need not be offered again."""
     work = get_export_runner(db)
     orders = [work.running.order] if work.running else []
     orders += [
@@ -128,7 +124,7 @@ def _was_written(db: Database, order: ExportRequest) -> bool:
 
 
 def _ask_about_losses(found: list[Loss]) -> bool:
-    """Show losses, returning whether the person accepts them."""
+    """Show what an export in this format loses, and return whether the person accepts it."""
     for loss in found:
         show_warning(f"{loss.text}. {loss.on_page}")
     if not found:
@@ -193,7 +189,6 @@ def _draw_outcome(outcome: ExportOutcome, token: str) -> None:
 
 
 def draw_download_link(address: str, path: Path, size: str, expires_at: float) -> None:
-    """Draw a temporary file's download link."""
     until = format_moment(expires_at, get_time_zone()).removeprefix("today ")
     st.html(
         f'{STYLE}<div class="download"><a href="{escape(address)}" download>Download {escape(path.name)}</a>'
@@ -215,7 +210,6 @@ def _draw_command(db: Database, chosen: PageChoices, order: ExportRequest) -> No
 
 
 def format_size(count: float) -> str:
-    """Format a number of bytes."""
     for unit in ("bytes", "KB", "MB"):
         if count < 1000:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"

@@ -39,7 +39,7 @@ CSV_HEADER = ("image", "class", "before", "after")
 
 @dataclass(frozen=True)
 class TagRow:
-    """A table row of one tagged export, without its data card."""
+    """The data of one tagged export in the table of tags, without its data card."""
 
     name: str
     annotator: str
@@ -54,7 +54,7 @@ class TagRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A difference of two exports, with a file of all changes."""
+    """The difference between two tagged exports, with a file of all changed labels."""
 
     diff: Diff
     first: list[tuple[str, ...]]
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def draw(db: Database) -> None:
-    """Draw the tags and their comparison."""
+    """Draw the tagged exports and the comparison of two of them."""
     st.subheader("Tagged exports")
     rows = db.caches.get("tagged exports", tagged_exports.get_newest_tag_id(db), lambda: _load_rows(db), 1)
     if not rows:
@@ -147,7 +147,6 @@ def _build_comparison(
 def _write_changes(
     db: Database, path: Path, first: str, second: str, choices: Choices, note: ProgressCallback
 ) -> tuple[Diff, list[tuple[str, ...]]]:
-    """Write changed labels to a new file."""
     shown: list[tuple[str, ...]] = []
     written = 0
     with ExitStack() as stack:

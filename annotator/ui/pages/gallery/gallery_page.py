@@ -22,7 +22,6 @@ MAX_PROPOSED_VALUES = 200  # of an imported column, which are proposed
 
 
 def page() -> None:
-    """Draw the Gallery page."""
     require_annotator_name()
     db = served_project.db()
     if not gallery_listing.is_ready(db):
@@ -62,7 +61,6 @@ def page() -> None:
 
 
 def _explain_no_text_search(db: Database) -> str:
-    """Explain which backbone enables text search."""
     free = [one for one in CURATED_NETWORKS if reads_text(one.name) and not licenses.must_be_accepted(one.licence)]
     smallest = min(free, key=lambda one: one.parameters)
     images, speed = project_counts.count_images_by_stage(db)["all"], machine_settings.load_speeds().get(smallest.name)
@@ -76,5 +74,5 @@ def _explain_no_text_search(db: Database) -> str:
 
 
 def _can_change(one: Filter | Sort) -> bool:
-    """Return whether answers change the list."""
+    """Return whether new answers can change the images that this filter or sort order lists."""
     return (one.reveals_labels and not one.imported) or one.by_worker

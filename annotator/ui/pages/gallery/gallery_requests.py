@@ -19,7 +19,6 @@ Number = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
 def _get_value_type(one: Filter) -> Any:
-    """Return a filter's value type in requests."""
     if one.allowed_values:
         return Literal[("", *one.allowed_values)]
     return {
@@ -56,7 +55,7 @@ else:
 
 
 class GalleryRequest(Struct, kw_only=True):
-    """The fields that define a Gallery listing (`version` as displayed)."""
+    """The base of Gallery requests: the fields that define a listing (`version` as displayed)."""
 
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
     sort: SortName = "name"
@@ -76,13 +75,13 @@ class GalleryWindowRequest(GalleryRequest, kw_only=True):
 
 
 class GalleryPlaceRequest(GalleryRequest, kw_only=True):
-    """An image to find in a listing."""
+    """A request for the position of an image in a listing."""
 
     image: Id
 
 
 class GalleryCountsRequest(GalleryRequest, kw_only=True):
-    """A field whose values are counted."""
+    """A request to count a listing's images per value of a field."""
 
     fact: PathText
 
@@ -95,13 +94,13 @@ class GalleryIdsRequest(GalleryRequest, kw_only=True):
 
 
 class ExamplePictureQuery(Struct):
-    """An example image's name."""
+    """The query parameter with the name of an image that is uploaded to search by."""
 
     name: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class ExampleRequest(Struct):
-    """Words or an image region to search by."""
+    """A request to search by words, or by a region of an image."""
 
     words: Annotated[str, Meta(max_length=1000)] = ""
     image: Id | None = None

@@ -26,10 +26,7 @@ MAX_PICTURE_BYTES = 50_000_000  # bytes of a picture
 
 
 async def picture(request: Request, annotator: str) -> Response:
-    """Handle POST ?name= with image bytes -> {example}: store an image to search by.
-
-    It is deleted after embedding.
-    """
+    """Handle POST ?name= with image bytes -> {example}: store an image to search by. It is deleted after embedding."""
     name = convert_values(dict(request.query_params), ExamplePictureQuery).name
     data = bytearray()
     async for chunk in request.stream():

@@ -22,12 +22,12 @@ log = logging.getLogger("annotator.adding")
 
 
 class _AddingStopped(Exception):
-    """The exception that stops adding."""
+    """The exception that stops adding images at the user's request."""
 
 
 @dataclass(frozen=True)
 class AddOutcome:
-    """The result of adding one folder or URL."""
+    """The result of adding one folder or URL of images."""
 
     folder: Path | Address
     registered: RegistrationResult | None = None
@@ -56,15 +56,10 @@ class ImageAdder:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether it is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, folders: Sequence[Path | Address]) -> None:
-        """Start adding folders.
-
-        Raises:
-            AnnotatorError: Others are being added.
-        """
+        """Start adding folders of images, or raise AnnotatorError while others are being added."""
         self._db.require(Right.OWN)
         with self._lock:
             if self.is_at_work:
@@ -79,7 +74,6 @@ class ImageAdder:
         self._stop.set()
 
     def wait(self) -> None:
-        """Wait until it ends."""
         if self._thread:
             self._thread.join()
 
@@ -110,5 +104,4 @@ class ImageAdder:
 
 
 def get_image_adder(db: Database) -> ImageAdder:
-    """Return the project's image adder."""
     return db.caches.get("adding images", "", lambda: ImageAdder(db), 1)

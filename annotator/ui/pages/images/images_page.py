@@ -36,7 +36,6 @@ MAX_EXAMPLES_SHOWN = 100
 
 
 def page() -> None:
-    """Draw the Images page."""
     with show_errors():
         require_annotator_name()
         db = served_project.db()
@@ -110,7 +109,6 @@ def _draw_cache(db: Database, known: Sequence[images.Folder]) -> None:
 
 
 def _draw_bands(db: Database) -> None:
-    """Draw the choice of bands for multi-band images."""
     waiting = find_waiting_folders(db)
     if not waiting and not has_multiband_images(db):
         return
@@ -188,7 +186,7 @@ def _draw_reasons(rows: Sequence[tuple[str, int, str]], noun: str, label: str) -
 
 
 def _draw_files(name: str, titles: tuple[str, str], read: Callable[[int | None], list[BadFile]]) -> None:
-    """Draw the first unusable files and a download of all."""
+    """Draw the first unusable files with reasons, and a download of all."""
     with st.expander(f"The first {MAX_EXAMPLES_SHOWN}", key=f"first_{name}"):
         rows = [{titles[0].capitalize(): bad.path, "Reason": bad.reason} for bad in read(MAX_EXAMPLES_SHOWN)]
         html_tables.show(rows, f"The first of them, with what is wrong: {name}")

@@ -27,7 +27,6 @@ COUNT_NOUNS = {
 
 
 def draw_predictions(db: Database) -> None:
-    """Draw the sources of predictions, with removal."""
     known = load_known_sources(db)
     if not known:
         return
@@ -62,7 +61,6 @@ def _build_row(known: KnownSource) -> dict[str, str]:
 
 
 def draw_imports(db: Database, by: str) -> None:
-    """Draw the newest imports, with undo."""
     st.subheader("History")
     if undone := st.session_state.pop("import_undone", None):
         st.success(escape_markdown("\n".join(undone)))
@@ -91,7 +89,6 @@ def _describe_import(one: Import) -> str:
 
 
 def _confirm_undo(db: Database, by: str, one: Import) -> None:
-    """Preview an undo and ask for confirmation."""
     with st.container(border=True):
         try:
             with st.spinner("Counting what would be undone..."):

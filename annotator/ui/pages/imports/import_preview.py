@@ -76,11 +76,7 @@ def draw_progress(work: ImportRunner) -> None:
 
 
 def draw_outcome(db: Database, by: str, work: ImportRunner, state: ImportState) -> None:
-    """Draw the import awaiting a decision, or the last result.
-
-    Args:
-        state: State of `work`, not reading or storing.
-    """
+    """Draw the import that awaits a decision, or the last result (`state` must not be reading or storing)."""
     if state.order is None:
         return
     if state.stage == READY:
@@ -147,7 +143,6 @@ def _draw_label_preview(db: Database, work: ImportRunner, state: ImportState, pl
 
 
 def _draw_counts(lines: Sequence[import_messages.PreviewLine]) -> None:
-    """Draw counts of changes, with surprising examples."""
     if lines:
         html_tables.show(
             [{"What": _capitalize(line.title), "Count": f"{line.count:,}"} for line in lines], "What would change"
@@ -159,7 +154,6 @@ def _draw_counts(lines: Sequence[import_messages.PreviewLine]) -> None:
 
 
 def _draw_choices(order: ImportRequest, state: ImportState, preview: ImportPreview) -> import_plan.ImportOptions:
-    """Draw and return the import options."""
     choices = order.choices
     assert isinstance(choices, import_plan.ImportOptions)
     conflicts = choices.conflicts
@@ -261,7 +255,6 @@ def _draw_class_table(
 def _draw_class_row(
     class_: StagedClass, now: str, words: Mapping[str, str], key: str, unclear: Mapping[str, str] = EMPTY_MAPPING
 ) -> str:
-    """Draw one source class and return its target."""
     left, right = st.columns(2, vertical_alignment="center")
     answers = f", {format_count(class_.answers, 'answer')}" if class_.answers else ""
     name = class_.name or "(no name)"
@@ -371,7 +364,6 @@ def _draw_buttons(work: ImportRunner, disabled: bool) -> None:
 
 
 def _is_undone(db: Database, state: ImportState) -> bool:
-    """Return whether the import was undone or its predictions removed."""
     if isinstance(state.result, prediction_sources.PredictionSource):
         return state.result.id not in [source.id for source in prediction_sources.load_sources(db)]
     assert state.result

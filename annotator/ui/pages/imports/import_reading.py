@@ -46,7 +46,7 @@ VALUE_WORDS = {
 
 
 def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, since: float) -> ReadingOptions:
-    """Draw first rows and interpretations, returning the person's choices.
+    """Draw a source's first rows and how they were interpreted, and return the person's choices.
 
     Args:
         given: Choices so far.
@@ -69,7 +69,7 @@ def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, 
 
 
 def _draw_field(order: ImportRequest, one: Interpretation, given: ReadingOptions, since: float) -> ReadingOptions:
-    """Draw one interpretation, returning the updated choices."""
+    """Draw one interpretation with its reason, and return the choices updated by the person."""
     said = getattr(given, one.field)
     now = _format_value(one.field, said) if said is not None else one.value if one.is_sure else None
     options: list[str] = list(dict.fromkeys([*([now] if now else []), one.value, *one.others]))
@@ -89,7 +89,6 @@ def _draw_field(order: ImportRequest, one: Interpretation, given: ReadingOptions
 
 
 def _format_value(field: str, value: str | Sequence[str]) -> str:
-    """Format a value as typed."""
     if isinstance(value, str):
         return value
     return ",".join(value) or (NONE_VALUE if field in LIST_FIELDS else "")

@@ -40,7 +40,7 @@ log = logging.getLogger("annotator.importing")
 
 
 class _CancelledError(Exception):
-    """The exception of a canceled import, naming any remains."""
+    """The exception that cancels an import. Its text says what remains in the project, if anything."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,6 @@ class ImportRequest:
 
     @property
     def is_predictions(self) -> bool:
-        """Return whether the source holds predictions."""
         return isinstance(self.choices, prediction_import.PredictionOptions)
 
 
@@ -91,12 +90,10 @@ class ImportState:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether it is reading or storing."""
         return self.stage in (READING, STORING)
 
     @property
     def is_open(self) -> bool:
-        """Return whether it blocks other imports."""
         return self.is_at_work or self.stage == READY
 
 
@@ -112,11 +109,7 @@ class ImportRunner:
         self.state = ImportState()
 
     def start(self, order: ImportRequest) -> None:
-        """Start reading the source.
-
-        Raises:
-            AnnotatorError: Another import is open.
-        """
+        """Start reading an import source, or raise AnnotatorError while another import is open."""
         self._db.require(Right.OWN)
         with self._lock:
             self._check_none_open(order.by)
@@ -126,11 +119,9 @@ class ImportRunner:
             self._thread.start()
 
     def change_choices(self, choices: Choices) -> None:
-        """Recompute the preview with other choices."""
         self._send_decision(choices, READING)
 
     def store(self) -> None:
-        """Store the previewed import."""
         self._send_decision(True, STORING)
 
     def cancel(self) -> None:
@@ -139,7 +130,6 @@ class ImportRunner:
         self._send_decision(None, READING)
 
     def dismiss(self) -> None:
-        """Clear the last outcome."""
         with self._lock:
             if not self.state.is_open:
                 self.state = ImportState()
@@ -150,7 +140,6 @@ class ImportRunner:
             self._thread.join(0.02)
 
     def stop(self) -> None:
-        """Cancel at server shutdown."""
         self.cancel()
         if self._thread:
             self._thread.join(1.0)
@@ -257,7 +246,6 @@ class ImportRunner:
 
 
 def get_import_runner(db: Database) -> ImportRunner:
-    """Return the project's import runner."""
     return db.caches.get("importing", "", lambda: ImportRunner(db), 1)
 
 

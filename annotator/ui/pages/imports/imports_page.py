@@ -1,4 +1,4 @@
-"""The Import page: preview, run and undo imports, one at a time per project."""
+"""The Import page: start, preview, store and undo imports, one at a time per project."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ KIND_DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class ImportSource:
-    """A source chosen for import."""
+    """The file, folder or URL that a person chose to import."""
 
     name: str
     path: Address | Path
@@ -65,7 +65,6 @@ class ImportSource:
 
 
 def page() -> None:
-    """Draw the Import page."""
     with show_errors():
         name, db = require_annotator_name(), served_project.db()
         work = get_import_runner(db)
@@ -83,7 +82,7 @@ def page() -> None:
 
 
 def _restore_fields(by: str, state: ImportState) -> None:
-    """Restore typed fields, which Streamlit forgets."""
+    """Fill the form with the person's open import, and restore typed fields that Streamlit forgot."""
     fields, order = st.session_state, state.order
     if "import_kind" not in fields and order and order.by == by:
         fields["import_kind"] = PREDICTIONS_KIND if order.is_predictions else LABELS_KIND
@@ -140,7 +139,6 @@ def _draw_source_form(db: Database, by: str, work: ImportRunner) -> None:
 
 
 def _draw_upload(db: Database, by: str) -> UploadedFiles | None:
-    """Draw the upload, returning its files or None."""
     mount_upload()
     upload = get_uploads(db).get_files(by)
     if upload is None:
@@ -174,7 +172,7 @@ def _choose_file(upload: UploadedFiles) -> str:
 
 
 def _find_likeliest_file(folder: Path, names: Sequence[str]) -> str:
-    """Return the first file of a recognized format, else the first, trying names with few dots first."""
+    """Return the file to read: the first of a recognized format, else the first (names with few dots come first)."""
     plain = sorted(names, key=lambda name: (name.count("."), name))
     return next((name for name in plain if match_formats(folder / name)), plain[0])
 
@@ -188,7 +186,6 @@ def _draw_model_fields() -> tuple[str, str]:
 
 
 def _list_formats(kind: str) -> dict[str, str]:
-    """Return format names with descriptions."""
     formats = {name: format_ for name, format_ in all_formats().items() if format_.read}
     own = {name: f"{name}: a table or array of scores" for name in OWN_FORMATS} if kind == PREDICTIONS_KIND else {}
     return own | {name: f"{name}: {format_.about}" for name, format_ in formats.items() if name not in own}
@@ -215,7 +212,6 @@ def _choose_companions(upload: UploadedFiles | None) -> tuple[str, str]:
 
 
 def _find_companion(source: ImportSource, name: str | None) -> Path | None:
-    """Return the named file next to the array, or raise AnnotatorError."""
     if not name:
         return None
     path = None if isinstance(source.path, Address) else source.path.with_name(Path(name).name)

@@ -2,7 +2,7 @@
 
     <project>/uploads/<random>/<name>    one private folder per person
 
-They survive page reloads, but not a day or a server restart.
+They survive page reloads, but are removed after a day or a server restart.
 """
 
 import os
@@ -36,7 +36,7 @@ class UploadedFiles:
 
 
 class IncomingFile:
-    """A file being received."""
+    """A writer of one file while it is being uploaded."""
 
     def __init__(self, target: Path):
         self._target, self._part = target, target.with_name(f"{secrets.token_hex(4)}{_PART_SUFFIX}")
@@ -63,7 +63,6 @@ class IncomingFile:
         return self._target.name
 
     def discard(self) -> None:
-        """Delete the incomplete file."""
         self._file.close()
         self._part.unlink(missing_ok=True)
 
@@ -77,11 +76,7 @@ class Uploads:
         self._folders: dict[str, tuple[Path, float]] = {}  # person -> folder, and when it was made
 
     def begin_file(self, by: str, name: str) -> IncomingFile:
-        """Start receiving a file, which replaces its namesake when complete.
-
-        Raises:
-            AnnotatorError: The person has too many files.
-        """
+        """Start receiving a file that replaces one of the same name. Raises AnnotatorError for too many files."""
         with self._lock:
             self._remove_expired()
             folder = self._folders.get(by, (None, 0.0))[0]
@@ -96,7 +91,6 @@ class Uploads:
         return IncomingFile(folder / make_safe_name(name))
 
     def get_files(self, by: str) -> UploadedFiles | None:
-        """Return a person's files, or None."""
         folder = self._folders.get(by, (None, 0.0))[0]
         if folder is None or not folder.is_dir():
             return None
@@ -104,7 +98,6 @@ class Uploads:
         return UploadedFiles(folder, tuple(files)) if files else None
 
     def remove_files(self, by: str) -> None:
-        """Remove a person's files."""
         with self._lock:
             folder, _ = self._folders.pop(by, (None, 0.0))
         if folder:
@@ -118,12 +111,10 @@ class Uploads:
 
 
 def get_uploads(db: Database) -> Uploads:
-    """Return the project's uploads."""
     return db.caches.get("uploads", "", lambda: Uploads(db), 1)
 
 
 def remove_leftover_uploads(db: Database) -> None:
-    """Remove an earlier server's uploads."""
     shutil.rmtree(db.paths.project / UPLOADS_FOLDER_NAME, ignore_errors=True)
 
 
@@ -137,7 +128,7 @@ def make_safe_name(name: str) -> str:
 
 
 def format_too_large(name: str) -> str:
-    """Return the message about excessive size."""
+    """Return the error message for an uploaded file that is too large."""
     return (
         f"{name} is larger than {format_size(MAX_FILE_BYTES)}, the most that a browser may send. Put it on the machine "
         "that runs Annotator and give its path."

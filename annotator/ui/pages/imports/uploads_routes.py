@@ -15,7 +15,7 @@ WRITE_CHUNK_BYTES = 1 << 20  # bytes that are written in one go
 
 
 async def upload(request: Request, annotator: str) -> Response:
-    """Handle POST ?name= with bytes -> {name, bytes}."""
+    """Handle POST ?name= with the file's bytes -> {name, bytes}: store an uploaded file."""
     name = convert_values(dict(request.query_params), UploadQuery).name
     size = request.headers.get("content-length", "")
     if size.isdecimal() and int(size) > MAX_FILE_BYTES:

@@ -10,7 +10,6 @@ from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
-    """Draw the Map page."""
     require_annotator_name()
     db = served_project.db()
     if empty_notice.draw_if_empty(db, needs_classes=False):

@@ -31,9 +31,9 @@ async def points(request: Request, annotator: str) -> Response:
 
 
 async def colors(request: Request, annotator: str) -> Response:
-    """Handle GET ?by=stage|class|probability|fact (&class=ID, &fact=NAME): return one byte per point.
+    """Handle GET ?by=stage|class|probability|fact (&class=ID, &fact=NAME): return one byte per map point.
 
-    An HTTP header has the map's stamp. For a fact (a field), JSON describing the bytes follows. Images that the
+    An HTTP header has the map's stamp. For a fact (a field), JSON that describes the bytes follows. Images that the
     annotator must still answer blind get neutral bytes.
     """
     asked = convert_values(dict(request.query_params), ColorsRequest)
@@ -42,9 +42,9 @@ async def colors(request: Request, annotator: str) -> Response:
 
 
 async def select(request: Request, annotator: str) -> Response:
-    """Handle POST {polygon: [[x, y], ...]} -> {selection, images, kept}: save the images inside.
+    """Handle POST {polygon: [[x, y], ...]} -> {selection, images, kept}: save the images inside the polygon.
 
-    images and kept: counts inside and saved.
+    `images` is the number of images inside, `kept` the number of saved ones.
     """
     polygon = np.array(parse_body(await read_body(request), SelectRequest).polygon, np.float64)
     selection, count, saved = await run_sync(image_map.save_selection, served_project.db(), polygon, annotator)

@@ -51,8 +51,8 @@ def build_decision_chart(table: pd.DataFrame, step: str, colors: Palette) -> alt
     """Plot decisions over time as bars.
 
     Args:
-        table: at, until (times with a zone), kind, order, decisions.
-        step: Bar length, like "a minute".
+        table: Columns at, until (times with a zone), kind, order, decisions.
+        step: Bar length in words, such as "a minute".
     """
     kinds = list(dict.fromkeys(SOURCE_TITLES.values()))
     starts, ends = table["at"].tolist(), table["until"].tolist()
@@ -79,11 +79,7 @@ def build_decision_chart(table: pd.DataFrame, step: str, colors: Palette) -> alt
 
 
 def build_label_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
-    """Plot labels per class, for the MAX_CLASSES_SHOWN largest classes.
-
-    Args:
-        table: class, present, absent, unsure.
-    """
+    """Plot the columns present, absent and unsure of the MAX_CLASSES_SHOWN classes with most labels."""
     most = chart_theme.escape_class_names(
         table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(MAX_CLASSES_SHOWN, "all")
     )
@@ -109,11 +105,7 @@ def build_label_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
 
 
 def build_suggestion_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
-    """Plot answered suggestions of the newest MAX_RUNS_SHOWN runs.
-
-    Args:
-        table: run, accepted, rejected, unsure.
-    """
+    """Plot the columns accepted, rejected and unsure (answered suggestions) of the newest MAX_RUNS_SHOWN runs."""
     answers = ["accepted", "rejected", "unsure"]
     long = table.tail(MAX_RUNS_SHOWN).melt(["run"], answers, "answer", "suggestions")
     long["order"] = [answers.index(answer) for answer in long["answer"]]
@@ -195,11 +187,7 @@ def build_reliability_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerCh
 
 
 def build_cooccurrence_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
-    """Return class, with, images and share of the MAX_MATRIX_CLASSES most frequent classes.
-
-    Args:
-        counts: (C, C) images with both classes.
-    """
+    """Return class, with, images and share per pair of frequent classes, from (C, C) numbers of images with both."""
     most = np.argsort(-np.diagonal(counts), kind="stable")[:MAX_MATRIX_CLASSES]
     most = [place for place in most if counts[place, place]]
     return pd.DataFrame(
@@ -219,7 +207,6 @@ def build_cooccurrence_table(counts: np.ndarray, names: list[str]) -> pd.DataFra
 
 
 def build_cooccurrence_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerChart | alt.FacetChart | alt.Chart:
-    """Plot the table of `build_cooccurrence_table` as a matrix."""
     table = chart_theme.escape_class_names(table)
     names = list(dict.fromkeys(table["class"]))
     side = {"sort": names, "title": None}
@@ -256,7 +243,6 @@ def build_cooccurrence_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerC
 
 
 def build_loss_chart(loss: list[float], method: str, colors: Palette) -> alt.Chart:
-    """Plot training loss per epoch."""
     return (
         alt.Chart(build_loss_table(loss))
         .mark_line(color=colors.states[0], strokeWidth=2, point=chart_theme.build_point_mark(colors.states[0], 40))
@@ -270,7 +256,6 @@ def build_loss_chart(loss: list[float], method: str, colors: Palette) -> alt.Cha
 
 
 def build_loss_table(loss: list[float]) -> pd.DataFrame:
-    """Return a table of epoch and loss."""
     return pd.DataFrame({"epoch": range(1, len(loss) + 1), "loss": loss})
 
 
@@ -287,11 +272,7 @@ def _to_chart_time(time: datetime) -> alt.DateTime:
 
 
 def build_work_time_chart(table: pd.DataFrame, colors: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Plot one annotator's times per task: interval, estimate (dot) and default (tick).
-
-    Args:
-        table: name, seconds, low, high, default.
-    """
+    """Plot an annotator's times per task (columns name, seconds, low, high, default): dot, interval and default."""
     rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=260)
     seconds = alt.Scale(type="log", domain=[table["low"].to_numpy().min(), table["high"].to_numpy().max()], nice=True)
     columns = {"seconds": "Seconds", "low": "95 % from", "high": "95 % to", "default": "Default"}

@@ -49,7 +49,7 @@ METRIC_HELP = {
 
 
 def page() -> None:
-    """Draw the self-refreshing Progress page."""
+    """Draw the Progress page, which refreshes itself."""
     with show_errors():
         build_fragment(_draw_page, REFRESH_SECONDS)()
 
@@ -265,7 +265,7 @@ def _draw_cooccurrence(db: Database, colors: Palette) -> None:
 
 
 def _draw_work_times(db: Database, colors: Palette) -> None:
-    """Draw the viewer's own times only."""
+    """Draw how long the viewer's own tasks take. Nobody else's times are shown."""
     name = get_known_name()
     if not name:
         return

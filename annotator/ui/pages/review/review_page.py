@@ -11,7 +11,6 @@ from annotator.ui.shared.components import mount_component
 
 
 def page() -> None:
-    """Draw the Review page."""
     require_annotator_name()
     if empty_notice.draw_if_empty(served_project.db()):
         return

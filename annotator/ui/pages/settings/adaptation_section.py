@@ -15,7 +15,7 @@ REFRESH_SECONDS = 2.0  # between two looks at what is under way
 
 
 def draw(db: Database) -> None:
-    """Draw this section, refreshed while running."""
+    """Draw the Settings section that adapts the backbone, refreshed while an adaptation runs."""
     st.subheader("Adapt the network")
     st.caption(
         "The network's last stages learn from this project's answers. It is used only if better on held-out images, "

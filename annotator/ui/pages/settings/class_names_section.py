@@ -21,7 +21,7 @@ ROW_PIXELS, MAX_TABLE_PIXELS = 35, 700  # pixels
 
 
 def draw(db: Database) -> None:
-    """Draw this section."""
+    """Draw the Settings section of suggestions from class names."""
     st.subheader("Class names")
     st.caption("Suggestions before the first training, guessed from the names alone. Your answers soon count more.")
     follows = widget_values.bind_setting("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
@@ -40,7 +40,7 @@ def draw(db: Database) -> None:
 def find_edits(
     shown: Sequence[Class], before: Mapping[int, str], table: Sequence[Mapping[str, Any]]
 ) -> dict[int, list[str]]:
-    """Return class id -> texts of edited classes. Empty texts restore the defaults."""
+    """Return class id -> prompt texts of the edited classes. Empty texts restore the defaults."""
     changed: dict[int, list[str]] = {}
     for class_, row in zip(shown, table, strict=True):
         text: str = row["texts"] or ""

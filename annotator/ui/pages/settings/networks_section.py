@@ -14,7 +14,7 @@ from spmll.backbones import licenses
 
 
 def draw(db: Database) -> None:
-    """Draw this section, without loading a backbone."""
+    """Draw the Settings section that compares and changes the backbone, without loading a backbone."""
     rows = load_network_table(db)
     st.subheader("Network")
     st.caption(
@@ -114,7 +114,6 @@ def _draw_comparisons(db: Database) -> None:
 
 
 def describe_comparison(compared: NetworkComparison) -> str:
-    """Describe a comparison in sentences."""
     return (
         f"{compared.name} {compared.verdict} {compared.against}: mean AP {compared.ap_before:.3f} to "
         f"{compared.ap_after:.3f} (95 % interval of the difference {compared.ap_low:+.3f} to {compared.ap_high:+.3f}), "

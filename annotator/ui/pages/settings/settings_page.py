@@ -25,7 +25,6 @@ PROVIDER_EXAMPLE = {  # serving_modes.NEEDED, with what a provider gives for eac
 
 
 def page() -> None:
-    """Draw the Settings page."""
     with show_errors():
         by = require_annotator_name()
         _draw_settings(by)
@@ -61,7 +60,6 @@ def _draw_settings(by: str) -> None:
 
 
 def _draw_login_help(address: str) -> None:
-    """Draw the setup instructions for a login provider."""
     address = address.replace("http://", "https://", 1)  # providers send people back to such addresses only
     with st.expander("Login provider (OpenID Connect): how to set one up"):
         st.markdown(

@@ -19,7 +19,7 @@ REFRESH_SECONDS = 2.0  # between two looks at what is under way
 
 
 def draw(db: Database, by: str) -> None:
-    """Draw this section, refreshed while running."""
+    """Draw the Settings section that prelabels images with a vision-language model, refreshed while it runs."""
     st.subheader("Tagger")
     st.caption("A vision-language model on your machine says which classes each image shows. Its word is a suggestion.")
     is_at_work = bool(tagging_state.get_running(db) or tagging_state.get_request(db))
@@ -94,7 +94,6 @@ def _draw_server(allowed: AllowedTaggers) -> str:
 
 
 def _draw_track_record(records: list[SourceRecord]) -> None:
-    """Draw how often each source of predictions was right."""
     rows = [
         {
             "Predictions": record.name,

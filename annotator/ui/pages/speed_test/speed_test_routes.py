@@ -27,7 +27,7 @@ async def tasks(request: Request, annotator: str) -> Response:
 
 
 async def time(request: Request, annotator: str) -> Response:
-    """Handle POST: store one task's time (resending changes nothing)."""
+    """Handle POST: store the time of one task of the speed test (resending changes nothing)."""
     given = parse_body(await read_body(request), TimedTaskRequest)
     await run_sync(_store_time, annotator, given)
     return JSONResponse({}, headers=NO_STORE_HEADERS)

@@ -26,7 +26,7 @@ log = logging.getLogger("annotator.background")
 
 
 class _Abandoned(Exception):
-    """The exception that ends an abandoned computation."""
+    """The exception that ends a computation whose result no page requests any more."""
 
 
 class Computation:
@@ -49,7 +49,6 @@ class Computation:
 
     @property
     def fraction(self) -> float:
-        """Return the progress from 0 to 1."""
         return min(1.0, self.done / self.of) if self.of else 0.0
 
     def report_progress(self, done: int, total: int) -> None:
@@ -60,7 +59,7 @@ class Computation:
 
 
 class Computations:
-    """All computations of one project, by key."""
+    """The registry of a project's long computations, by key."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,5 +122,4 @@ class Computations:
 
 
 def get_computations(db: Database) -> Computations:
-    """Return the project's computations."""
     return db.caches.get("background", "", Computations, 1)

@@ -59,7 +59,7 @@ class Downloads:
         return offered
 
     def find(self, name: str) -> OfferedFile | None:
-        """Return this folder's file, or None if expired."""
+        """Return the file offered in the folder `name`, or None if it has expired."""
         offered = self._offered.get(name)
         if offered and offered.expires_at <= time.time():
             self.remove(name)
@@ -67,13 +67,12 @@ class Downloads:
         return offered
 
     def remove(self, name: str) -> None:
-        """Delete this folder, with the file that it offers."""
+        """Delete the folder `name` with the file that it offers."""
         with self._lock:
             self._offered.pop(name, None)
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def stop(self) -> None:
-        """Remove all offers."""
         for name in list(self._offered):
             self.remove(name)
 
@@ -85,5 +84,4 @@ class Downloads:
 
 
 def get_downloads(db: Database) -> Downloads:
-    """Return the project's downloads."""
     return db.caches.get("downloads", "", lambda: Downloads(db.paths.downloads), 1)

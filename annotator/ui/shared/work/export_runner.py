@@ -100,15 +100,10 @@ class ExportRunner:
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether an export is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, order: ExportRequest) -> None:
-        """Start an export.
-
-        Raises:
-            AnnotatorError: Another one is running, or the name is not valid.
-        """
+        """Start an export, or raise AnnotatorError if another one is running or the name is not valid."""
         self._db.require(Right.REVIEW)
         if problem := find_name_problem(self._db, order):
             raise AnnotatorError(problem)
@@ -125,19 +120,17 @@ class ExportRunner:
         self._stop.set()
 
     def wait(self) -> None:
-        """Wait until the export ends."""
         if self._thread:
             self._thread.join()
 
     def stop(self) -> None:
-        """Cancel the export and all downloads."""
         self.cancel()
         if self._thread:
             self._thread.join(1.0)
         get_downloads(self._db).stop()
 
     def forget(self, outcome: ExportOutcome) -> None:
-        """Remove an outcome and its download."""
+        """Remove the result of an export with its download."""
         with self._lock:
             self.outcomes = tuple(one for one in self.outcomes if one is not outcome)
         if outcome.offered:
@@ -235,17 +228,15 @@ class ExportRunner:
 
 
 def get_export_runner(db: Database) -> ExportRunner:
-    """Return the project's export runner."""
     return db.caches.get("exporting", "", lambda: ExportRunner(db), 1)
 
 
 def get_export_folder(db: Database, order: ExportRequest) -> Path:
-    """Return the server folder of an export."""
     return db.paths.exports / order.name
 
 
 def find_name_problem(db: Database, order: ExportRequest) -> str:
-    """Return why the name is not valid, or ""."""
+    """Return why the export cannot get its name, or "" if it can."""
     name = order.name
     if not name:
         return "Give the export a name."

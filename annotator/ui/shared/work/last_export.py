@@ -13,7 +13,6 @@ from annotator.ui.shared.work.export_runner import ExportRequest, get_export_fol
 
 
 def start_and_save(db: Database, order: ExportRequest) -> None:
-    """Start an export and store its choices."""
     get_export_runner(db).start(order)
     kept: dict[str, Any] = {"kind": order.kind, "name": order.name, "on_server": order.on_server, "lossy": order.lossy}
     # The images are kept beside the choices, whose JSON leaves "none" out.

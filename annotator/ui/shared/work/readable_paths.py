@@ -56,7 +56,7 @@ def resolve_source(given: str) -> Address | Path:
 
 
 def resolve_file(given: str) -> Path:
-    """Return the path of a typed file, or raise AnnotatorError if not a file or not readable by pages."""
+    """Return a typed path of a file, or raise AnnotatorError if it is not a file that pages may read."""
     path = resolve_source(given)
     if isinstance(path, Address) or not path.is_file():
         raise AnnotatorError(f"{path} is not a file on this machine.")
@@ -64,7 +64,7 @@ def resolve_file(given: str) -> Path:
 
 
 def resolve_folder(given: str) -> Path:
-    """Return a typed image folder, or raise AnnotatorError."""
+    """Return a typed path of an image folder, or raise AnnotatorError if pages may not read it."""
     path = resolve_source(given)
     if isinstance(path, Address) or not path.is_dir():
         raise AnnotatorError(f"{path} is no folder.")

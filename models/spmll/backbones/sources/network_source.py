@@ -28,7 +28,7 @@ class TextEncoder(Protocol):
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A network with its classifier and image preparation.
+    """A pretrained network with its classifier and the preparation of its input images.
 
     Attributes:
         library: "timm", "open_clip", "torchvision", "joined", or "" without a classifier.
@@ -43,7 +43,7 @@ class Pretrained:
     text: TextEncoder | None = None
 
     def images_only(self) -> "Pretrained":
-        """Return a copy without the text encoder, for other machines."""
+        """Return a copy without the text encoder, to send to other machines."""
         return replace(self, text=None)
 
 
@@ -68,7 +68,7 @@ def describe_offline_choice() -> str:
 
 
 def format_no_weights(name: str, error: Exception) -> str:
-    """Return the message about unavailable weights."""
+    """Return the error message for a network whose weights are unavailable."""
     return (
         f"The weights of {name} cannot be had ({format_reason(error)}). Is this machine offline? "
         f"{describe_offline_choice()}"

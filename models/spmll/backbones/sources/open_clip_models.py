@@ -24,7 +24,7 @@ PREPROCESSING_KEYS = ("mean", "std", "interpolation")
 
 
 def load(name: str) -> Pretrained:
-    """Return the network with its text encoder, or raise ValueError."""
+    """Return an open_clip network with its text encoder, or raise ValueError."""
     try:
         import open_clip
     except ImportError as error:
@@ -64,7 +64,7 @@ def _build_pretrained(open_clip: Any, model: Any, architecture: str, tag: str | 
 
 
 def _split_image_encoder(visual: Any) -> tuple[nn.Module, str, nn.Module]:
-    """Return (encoder up to pooled features, its library, the following projection)."""
+    """Return (encoder up to pooled features, name of its library, the projection that follows)."""
     trunk = getattr(visual, "trunk", None)
     if trunk is not None and getattr(trunk, "global_pool", "") != "":  # else the head pools, too
         classifier = trunk.get_classifier()
@@ -75,7 +75,7 @@ def _split_image_encoder(visual: Any) -> tuple[nn.Module, str, nn.Module]:
 
 
 def _find_published_preprocessing(open_clip: Any, visual: Any, architecture: str, tag: str | None) -> dict[str, Any]:
-    """Return the published preprocessing, or {} if open_clip has it."""
+    """Return the preprocessing that the architecture was published with, or {} if open_clip knows it already."""
     stated: dict[str, Any] = {}
     if architecture.startswith(LOCAL_DIR_PREFIX):
         config = json.loads(
@@ -98,7 +98,7 @@ def _load_tokenizer(open_clip: Any, architecture: str) -> Any:
 
 
 def _resolve_name(open_clip: Any, name: str) -> tuple[str, str]:
-    """Return (architecture, tag or file), or raise ValueError with similar names."""
+    """Return the (architecture, tag or weights file) that a name means, or raise ValueError with similar names."""
     architecture, _, tag = name.removeprefix(OPEN_CLIP_PREFIX).partition("/")
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     if tag in tags or (tag and Path(tag).is_file() and architecture in open_clip.list_models()):
@@ -127,7 +127,6 @@ def _check_folder(folder: Path) -> None:
 
 
 def names() -> list[str]:
-    """Return all names, or [] without open_clip."""
     try:
         import open_clip
     except ImportError:

@@ -29,7 +29,6 @@ class ClipVision(nn.Module):
 
     @staticmethod
     def fits(visual: Any) -> bool:
-        """Return whether this class can wrap `visual`."""
         return (
             type(visual).__name__ == "VisionTransformer"
             and all(hasattr(visual, name) for name in ("_embeds", "transformer", "ln_post", "final_ln_after_pool"))
@@ -41,21 +40,20 @@ class ClipVision(nn.Module):
         """Do nothing, since there is no classifier."""
 
     def forward_features(self, images: Tensor) -> Tensor:
-        """Return tokens of images: (N, T, K)."""
+        """Return the tokens of images: (N, T, K)."""
         tokens = self.visual.transformer(self.visual._embeds(images))
         return tokens if self.visual.final_ln_after_pool else self.visual.ln_post(tokens)
 
     def forward_head(self, tokens: Tensor, pre_logits: bool = False) -> Tensor:
-        """Return features (N, K) of tokens."""
+        """Return the features (N, K) of tokens (N, T, K)."""
         return self.fc_norm(tokens[:, 0] if self.global_pool == "token" else tokens[:, 1:].mean(1))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return features (N, K) of images."""
         return self.forward_head(self.forward_features(images))
 
 
 class MatrixProduct(nn.Module):
-    """A multiplication by a matrix (K, E)."""
+    """A module that multiplies vectors by a matrix (K, E)."""
 
     def __init__(self, matrix: Tensor):
         super().__init__()
@@ -70,7 +68,7 @@ class ClipText:
     """The `TextEncoder` of an open_clip network."""
 
     def __init__(self, model: Any, projection: nn.Module, tokenizer: Callable[[], Any]):
-        """Store the network. `tokenizer` is called on first use."""
+        """Store the network. `tokenizer` returns the tokenizer and is called on first use."""
         self._model, self._tokenizer = model, tokenizer
         self._known: Any = None
         self.projection = projection.eval().requires_grad_(False)
@@ -80,7 +78,6 @@ class ClipText:
 
     @torch.inference_mode()
     def encode(self, texts: list[str]) -> Tensor:
-        """Return text vectors (T, E), or raise ValueError without tokenizer."""
         if self._known is None:
             try:
                 self._known = self._tokenizer()

@@ -16,7 +16,7 @@ from spmll.backbones.sources.timm_models import to_pretrained
 
 
 def load(name: str) -> Pretrained:
-    """Return an installed network, or raise ValueError."""
+    """Return a network whose weights are an installed package, or raise ValueError."""
     packaged = PACKAGED_BACKBONES[name]
     try:
         locator = getattr(importlib.import_module(packaged.module), packaged.locator)
@@ -51,7 +51,7 @@ def verify_file(path: Path) -> None:
 
 
 def translate_weights(weights: dict[str, torch.Tensor], network: Any) -> dict[str, torch.Tensor]:
-    """Rename efficientnet_pytorch parameters to timm's names, or raise ValueError.
+    """Rename the parameters of an efficientnet_pytorch checkpoint to timm's names, or raise ValueError.
 
     The checkpoint numbers blocks consecutively (_blocks.7), timm by stage (blocks.2.1).
     """

@@ -8,7 +8,7 @@ from spmll.plugins import describe_package
 
 
 def load(name: str) -> Pretrained:
-    """Return a plug-in's network, or raise ValueError for any failure."""
+    """Return a network from a plug-in, or raise ValueError for any failure."""
     entry = find_plugin_backbones()[name]
     try:
         source = entry.load()()

@@ -20,12 +20,12 @@ LOCAL_DIR_PREFIX, HUB_PREFIX = "local-dir:", "hf-hub:"  # timm's own prefixes
 
 
 def knows(name: str) -> bool:
-    """Return whether timm has this architecture, or supports the prefix."""
+    """Return whether timm has an architecture of this name, or reads names with its prefix."""
     return name.startswith((LOCAL_DIR_PREFIX, HUB_PREFIX)) or timm.is_model(name)
 
 
 def load(name: str) -> Pretrained:
-    """Return the network, or raise ValueError without valid weights."""
+    """Return a timm network, or raise ValueError without valid weights."""
     if name.startswith(LOCAL_DIR_PREFIX):
         return _load_folder(Path(name.removeprefix(LOCAL_DIR_PREFIX)))
     if not name.startswith(HUB_PREFIX):
@@ -43,7 +43,6 @@ def load(name: str) -> Pretrained:
 
 
 def _load_folder(folder: Path) -> Pretrained:
-    """Load a network from config.json and model.safetensors."""
     missing = [name for name in ("config.json", "model.safetensors") if not (folder / name).is_file()]
     if missing:
         raise ValueError(f"There is no network in {folder}: it has no {' and no '.join(missing)}, as timm writes them.")
@@ -55,7 +54,6 @@ def _load_folder(folder: Path) -> Pretrained:
 
 
 def to_pretrained(network: nn.Module) -> Pretrained:
-    """Wrap a timm network with its preprocessing."""
     data = resolve_model_data_config(network)
     interpolation = data["interpolation"] if data["interpolation"] in {"bilinear", "bicubic"} else "bicubic"
     size = apply_family(network, max(data["input_size"][1:]))
@@ -63,7 +61,7 @@ def to_pretrained(network: nn.Module) -> Pretrained:
 
 
 def apply_family(network: Any, size: int) -> int:
-    """Set a timm network's pooling and input size, and return the size."""
+    """Set a timm network's pooling and input size to those of its family, and return the input size."""
     family = families.find_family((network.pretrained_cfg or {}).get("architecture") or "")
     if family is None:
         return size
@@ -76,7 +74,6 @@ def apply_family(network: Any, size: int) -> int:
 
 
 def names() -> list[str]:
-    """Return all architecture names."""
     return timm.list_models()
 
 

@@ -8,12 +8,11 @@ from spmll.backbones.sources.network_source import Pretrained, Source, format_no
 
 
 def names() -> list[str]:
-    """Return all torchvision names."""
     return torchvision.models.list_models(torchvision.models)
 
 
 def load(name: str) -> Pretrained:
-    """Return torchvision's network, or raise ValueError."""
+    """Return a torchvision network with its weights, or raise ValueError."""
     try:
         published: Any = torchvision.models.get_model_weights(name)  # an enumeration of its own for each network
         weights = published.DEFAULT

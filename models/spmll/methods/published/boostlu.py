@@ -18,10 +18,10 @@ REJECTION_SCHEMES = ("an", "ll_r", "ll_ct", "ll_cp")
 
 
 class BoostedMap(nn.Module):
-    """A network from maps (B, K, h, w) to logits (B, C), the mean of boosted place scores."""
+    """A network from feature maps (B, K, h, w) to logits (B, C): the mean of boosted scores over positions."""
 
     def __init__(self, channels: int, classes: int, alpha: float):
-        """Build the classifier with zero weights, since random ones would stay as noise."""
+        """Build the classifier with weights of 0, since random ones would remain as noise."""
         super().__init__()
         self.classifier = nn.Conv2d(channels, classes, 1)
         for parameter in self.classifier.parameters():
@@ -29,12 +29,11 @@ class BoostedMap(nn.Module):
         self.alpha = alpha
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Return logits (B, C)."""
         return boost_positive_scores(self.classifier(maps), self.alpha).mean((2, 3))
 
 
 def boost_positive_scores(scores: Tensor, alpha: float) -> Tensor:
-    """Return max(x, alpha x) for alpha >= 1 (Kim et al. 2023)."""
+    """Return max(x, alpha x), which multiplies positive scores by alpha >= 1 (Kim et al. 2023)."""
     return torch.where(scores > 0, alpha * scores, scores)
 
 
@@ -76,9 +75,9 @@ class BoostLU(Method):
 
         Args:
             alpha: Factor of positive scores, at least 1.
-            scheme: For unseen cells of largest loss: "an" absent, "ll_r" ignored, "ll_ct" present for a step, "ll_cp"
-                for good.
-            delta: Percentage rejected in epoch 2, growing except for "ll_cp".
+            scheme: Treatment of unseen cells with the largest losses: "an" absent, "ll_r" ignored, "ll_ct" present for
+                one step, "ll_cp" present permanently.
+            delta: Percentage of unseen cells rejected in epoch 2, growing except for "ll_cp".
         """
         if not 1 <= alpha < float("inf"):
             raise ValueError(f"alpha = {alpha} must be at least 1: it boosts what speaks for a class.")
@@ -88,19 +87,17 @@ class BoostLU(Method):
         self.scheme = check_choice("scheme", scheme, REJECTION_SCHEMES)
 
     def criterion(self) -> AssumeNegative:
-        """Return the assume-negative loss before cells are rejected, without eps."""
+        """Return the assume-negative loss without eps. Method.loss rejects cells from it."""
         return AssumeNegative(eps=0.0)
 
     def build_network(self, channels: int, classes: int, generator: torch.Generator) -> BoostedMap:
-        """Return the network for maps (B, channels, h, w)."""
         return BoostedMap(channels, classes, self.alpha)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Store the epoch, for the number of rejections."""
         self.epoch = epoch
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the batch loss after rejection (large_loss.py)."""
+        """Return the loss of a batch without the rejected cells (large_loss.py)."""
         mask = None if self.mask is None else self.mask[rows]
         cells = logits.numel() if mask is None else int(mask.sum())
         constant = self.scheme == "ll_cp"

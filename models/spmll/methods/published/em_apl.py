@@ -18,10 +18,7 @@ from spmll.methods.training_recipes import shared_protocol
 
 
 class EM(Method):
-    """Entropy maximization with the published alpha for VOC.
-
-    COCO and NUS-WIDE have .1, CUB .01.
-    """
+    """Entropy maximization with the published alpha for VOC. COCO and NUS-WIDE have .1, CUB .01."""
 
     name = "em"
     title = "Entropy maximization"
@@ -40,16 +37,16 @@ class EM(Method):
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """Return the constant loss, with beta unused."""
+        """Return the entropy maximization loss, the same in all epochs. Its beta is unused."""
         return EntropyMaximization(alpha=self.alpha, eps=self.eps)
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether the last epoch is not the best, as in published code."""
+        """Return whether the last epoch's validation score is not the best, as in published code."""
         return has_not_improved(scores)
 
 
 def has_not_improved(scores: list[float]) -> bool:
-    """Return whether the last validation mAP is not above all earlier ones."""
+    """Return whether the last validation score (mAP) is not above all earlier ones."""
     return len(scores) > 1 and scores[-1] <= max(scores[:-1])
 
 
@@ -77,13 +74,13 @@ class EMAPL(Method):
         warm_up: float = 0.5,
         eps: float = 1e-5,
     ):
-        """Store the weights and the schedule.
+        """Store the weights and the schedule of pseudo-negatives.
 
         Args:
             alpha: Weight of unseen cells.
             beta: Weight of pseudo-negatives.
             negatives: Final share of unseen cells as pseudo-negatives (theta).
-            warm_up: Share of epochs before the first guess.
+            warm_up: Share of epochs before the first pseudo-negatives.
             eps: Added inside logarithms.
         """
         check_non_negative(alpha=alpha, beta=beta, eps=eps)
@@ -93,15 +90,14 @@ class EMAPL(Method):
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """Return the constant loss."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether the last epoch is not the best, even before guesses."""
+        """Return whether the last epoch's validation score is not the best, even before pseudo-negatives exist."""
         return has_not_improved(scores)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, counting pseudo-negatives per class and epoch."""
+        """Start a training, and compute the number of new pseudo-negatives per class and epoch."""
         super().begin(labels, mask, epochs, generator)
         self.first = max(1, round(self.warm_up * epochs))
         unseen = (labels == UNSEEN) if mask is None else (labels == UNSEEN) & mask
@@ -109,7 +105,7 @@ class EMAPL(Method):
         self.counts = (self.negatives * unseen.sum(0).double() / max(epochs - self.first, 1)).long()
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Write soft negatives, except after the last epoch, unlike published code."""
+        """Write soft negatives after each epoch but the last, in which published code writes them too."""
         if self.first <= epoch < self.total_epochs:
             write_pseudo_negatives(self.targets, predict(), self.counts, self.mask)
 
@@ -117,7 +113,7 @@ class EMAPL(Method):
 def write_pseudo_negatives(targets: Tensor, probabilities: Tensor, counts: Tensor, mask: Tensor | None = None) -> None:
     """Write -p into the `counts` least likely unseen cells per class, in place (Zhou et al. 2022).
 
-    Guesses move by 1e-7 from 0 and 1, which mean unseen and answered.
+    Values are moved by 1e-7 away from 0 and 1, which mean unseen and answered.
 
     Args:
         targets: (N, C). Only zeros change.

@@ -1,7 +1,6 @@
 """Expected negative: per class, the least likely images are negatives, in the expected number.
 
-A running average of predictions decides. Other unseen cells cost nothing. The paper's consistency terms need
-maps.
+A running average of predictions decides. Other unseen cells cost nothing. The paper's consistency terms need maps.
 """
 
 import torch
@@ -48,8 +47,8 @@ class EN(Method):
         """Store the constants.
 
         Args:
-            k: Mean classes per image.
-            momentum: Kept share of the running average per update.
+            k: Expected number of present classes per image.
+            momentum: Share of the running average of predictions that an update keeps.
             eps: Added inside logarithms.
         """
         check_positive(k=k)
@@ -62,11 +61,10 @@ class EN(Method):
         self.eps = eps
 
     def criterion(self) -> ExpectedNegative:
-        """Return the constant loss."""
         return ExpectedNegative(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, computing the negatives per class."""
+        """Start a training, and compute the expected number of negatives per class."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
@@ -74,7 +72,7 @@ class EN(Method):
         self.average = torch.full_like(self.given, torch.nan)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Choose negatives by rank, in epoch 1 all unseen cells."""
+        """Choose the negatives of this epoch by rank (in epoch 1 all unseen cells)."""
         unseen = (self.given > ABSENT) & (self.given < PRESENT) & self.usable
         if epoch > 1:
             # Answered cells are not ranked: confirmed absences are always negatives, marked cells never.
@@ -84,7 +82,7 @@ class EN(Method):
         self.targets = torch.where(unseen, float(ABSENT), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the loss, updating the running average."""
+        """Return the loss of a batch, and update the running average of predictions."""
         predicted = torch.sigmoid(logits.detach().float())
         before = self.average[rows]
         self.average[rows] = torch.where(
@@ -94,12 +92,12 @@ class EN(Method):
 
 
 def estimate_positive_counts(labels: Tensor, usable: Tensor, k: float) -> Tensor:
-    """Return expected positives per class, (C,) int64, at least the marked cells.
+    """Return the expected number of positives per class, (C,) int64, at least the number of marked cells.
 
     Args:
         labels: (N, C).
         usable: (N, C) bool.
-        k: Mean classes per image, divided like marked cells.
+        k: Mean classes per image, divided among classes in proportion to marked cells.
     """
     marked = ((labels >= PRESENT) & usable).sum(0)
     images = usable.any(1).sum()

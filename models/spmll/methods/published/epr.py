@@ -28,7 +28,7 @@ class EPR(Method):
         """Store the constants.
 
         Args:
-            k: Mean classes per image.
+            k: Expected number of present classes per image.
             strength: Weight of the penalty.
             form: "code" (published tables) divides by images x classes, "paper" by images.
             eps: Added inside logarithms.
@@ -42,10 +42,9 @@ class EPR(Method):
     loss_function: ExpectedPositiveRegularization
 
     def criterion(self) -> ExpectedPositiveRegularization:
-        """Return the constant loss."""
         return ExpectedPositiveRegularization(self.k, self.strength, self.form, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, limiting k to the number of classes."""
+        """Start a training, with k limited to the number of classes."""
         super().begin(labels, mask, epochs, generator)
         self.loss_function.k = min(self.k, labels.shape[1])

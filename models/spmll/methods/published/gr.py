@@ -1,7 +1,6 @@
 """Generalized robust loss: unseen cells start as weak negatives and follow predictions (eq. 9 to 13).
 
-`gr_learned` is an ablation that the paper advises against. Chen et al., IJCAI 2024,
-https://arxiv.org/abs/2405.03501
+`gr_learned` is an ablation that the paper advises against. Chen et al., IJCAI 2024, https://arxiv.org/abs/2405.03501
 """
 
 from dataclasses import dataclass, field
@@ -62,7 +61,6 @@ class GR(Method):
     loss_function: GeneralizedRobust = field(init=False)
 
     def __post_init__(self):
-        """Validate schedule and numbers."""
         check_non_negative(q1=self.q1, q2=self.q2, q3=self.q3, eps=self.eps)
         check_finite(w=self.w, b=self.b, mu=self.mu, w_start=self.w_start, b_start=self.b_start, mu_start=self.mu_start)
         if self.schedule not in SCHEDULES:
@@ -71,17 +69,17 @@ class GR(Method):
             raise ValueError(f"sigma = {self.sigma} and sigma_start = {self.sigma_start} must both be positive.")
 
     def criterion(self) -> GeneralizedRobust:
-        """Return the loss with initial curves."""
+        """Return the loss with the initial constants of its curves k(p) and v(p)."""
         return GeneralizedRobust(
             self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
         )
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether validation mAP is over 2 points below its best."""
+        """Return whether the last validation score (mAP) is over 2 points below the best."""
         return has_fallen_behind(scores, 2)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Set both curves for this epoch."""
+        """Move the constants of the curves k(p) and v(p) to this epoch's values."""
         way_of_v = epoch / self.total_epochs
         way_of_k = way_of_v if self.schedule == "paper" else (epoch - 1) / self.total_epochs
         curves = self.loss_function
@@ -96,10 +94,10 @@ MIN_SIGMA = 1e-3  # v is a bell curve no narrower than this, so that its square 
 
 @dataclass(eq=False, repr=False)
 class GRLearned(GR):
-    """GR that learns w, b, mu and sigma per class, from the start values of `gr`, an ablation.
+    """An ablation of GR that learns w, b, mu and sigma per class, starting from the initial values of `gr`.
 
     Args:
-        lr_scale: Relative learning rate of the curves.
+        lr_scale: Learning rate of the curves, relative to the network's.
 
     Raises:
         ValueError: A value is invalid.
@@ -116,12 +114,11 @@ class GRLearned(GR):
     lr_scale: float = 10.0
 
     def __post_init__(self):
-        """Validate the constants."""
         super().__post_init__()
         check_positive(lr_scale=self.lr_scale)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start with initial curves per class."""
+        """Start a training, with the initial constants of the curves for every class."""
         super().begin(labels, mask, epochs, generator)
         starts = (self.w_start, self.b_start, self.mu_start, self.sigma_start)
         self.curves = [
@@ -129,14 +126,14 @@ class GRLearned(GR):
         ]
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return both curves' parameters."""
+        """Return the constants of both curves, which are trained."""
         return [{"params": self.curves, "lr_scale": self.lr_scale}]
 
     def begin_epoch(self, epoch: int) -> None:
-        """Do nothing, without a schedule."""
+        """Do nothing, because the curves are learned and follow no schedule."""
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the batch loss with current curves."""
+        """Return the loss of a batch with the present constants of the curves."""
         w, b, mu, sigma = self.curves
         function: Any = self.loss_function
         function.w, function.b, function.mu, function.sigma = w, b, mu, sigma.clamp(min=MIN_SIGMA)

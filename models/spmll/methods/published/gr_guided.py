@@ -36,18 +36,16 @@ class GRGuided(GR):
     loss_function: GeneralizedRobustGuided = field(init=False)
 
     def __post_init__(self):
-        """Validate the constants."""
         super().__post_init__()
         check_fractions(trust=self.trust)
         check_non_negative(sharpness=self.sharpness)
 
     def criterion(self) -> GeneralizedRobustGuided:
-        """Return the loss with initial curves."""
         curves = (self.w_start, self.b_start, self.mu_start, self.sigma_start)
         return GeneralizedRobustGuided(*curves, self.q2, self.q3, self.trust, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, writing the available guesses into unseen cells."""
+        """Start a training, and write the available guesses into unseen cells."""
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return
@@ -56,10 +54,7 @@ class GRGuided(GR):
 
 
 class GRNames(GRGuided):
-    """GR whose soft labels partly follow text-image scores of class names (after AEVLP).
-
-    Without scores it is `gr`.
-    """
+    """GR whose soft labels partly follow text-image scores of class names (after AEVLP). Without scores it is `gr`."""
 
     name = "gr+names"
     title = "Generalized robust loss + guesses from names"

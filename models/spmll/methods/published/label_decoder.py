@@ -67,7 +67,7 @@ class LabelDecoder(nn.Module):
         self.projecting = False  # set by the method: the projection is of the second stage only
 
     def embed(self, maps: Tensor) -> Tensor:
-        """Return class embeddings: (B, K, h, w) -> (B, C, d)."""
+        """Return the embedding of each class in each map: (B, K, h, w) -> (B, C, d)."""
         maps = self.reduce(maps)
         places = maps.flatten(2).transpose(1, 2)
         where = sine_position_encoding(*maps.shape[1:], device=maps.device).to(maps.dtype)
@@ -98,39 +98,39 @@ class TransformerLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def apply_feed_forward(self, inputs: Tensor, attention_output: Tensor) -> Tensor:
-        """Return the layer's output from its input and attention."""
+        """Return the layer's output, given its input and the output of its attention."""
         attended = self.norm1(inputs + self.dropout(attention_output))
         return self.norm2(attended + self.dropout(self.feed(attended)))
 
 
 class EncoderLayer(TransformerLayer):
-    """A transformer layer of self-attention among places."""
+    """A transformer layer of self-attention among the positions of a map."""
 
     def forward(self, places: Tensor, where: Tensor) -> Tensor:
-        """Return updated embeddings (B, T, d) of T places."""
+        """Return updated embeddings (B, T, d) of T positions. `where` is their position encoding."""
         asked = places + where
         heard, _ = self.attention(asked, asked, places, need_weights=False)
         return self.apply_feed_forward(places, heard)
 
 
 class DecoderLayer(TransformerLayer):
-    """A transformer layer in which classes attend to places only."""
+    """A transformer layer in which class embeddings attend to the positions of a map only."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
-        """Return updated class embeddings (B, C, d), called `answers`."""
+        """Return updated class embeddings (B, C, d), which are called `answers` here."""
         heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
         return self.apply_feed_forward(answers, heard)
 
 
 def make_feed_forward(d: int, inner: int, dropout: float) -> nn.Sequential:
-    """Return the two-layer network of a layer."""
+    """Return the feed-forward network of a transformer layer, with two linear layers."""
     return nn.Sequential(nn.Linear(d, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, d))
 
 
 def sine_position_encoding(d: int, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
-    """Return the sine position code of a map, (height x width, d), as in DETR (Carion et al. 2020).
+    """Return the sine encoding of the positions of a map, (height x width, d), as in DETR (Carion et al. 2020).
 
-    Half encodes the row and half the column, scaled to 2 pi. d must be divisible by 4.
+    Half of the d numbers encode the row and half the column, scaled to 2 pi. d must be divisible by 4.
     """
     half = d // 2
     period = POSITION_TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)

@@ -18,7 +18,7 @@ EPSILON = 1e-3  # of a parameter of a density, and of a soft label and one minus
 
 
 def find_nearest_neighbors(features: Tensor, k: int, generator: torch.Generator) -> Tensor:
-    """Return each image and its nearest neighbors, at most (N, k + 1) int64, itself first.
+    """Return each image with its nearest neighbors, at most (N, k + 1) int64 rows, itself first.
 
     Args:
         features: (N, D), compared by centered cosine.
@@ -56,7 +56,7 @@ def average_over_neighbors(features: Tensor, labels: Tensor, neighbours: Tensor)
 
 
 class InferenceModel(nn.Module):
-    """A graph network that predicts a Beta density per cell, and a decoder from soft labels to marks."""
+    """A graph network that predicts a Beta density per cell, and a decoder from soft labels to logits of marks."""
 
     def __init__(self, inputs: int, classes: int, width: int, generator: torch.Generator):
         """Build both networks with Glorot weights."""
@@ -73,11 +73,7 @@ class InferenceModel(nn.Module):
         self.biases = nn.ParameterList([torch.zeros(b) for b in sizes[1:]])
 
     def predict_densities(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the Beta parameters alpha and beta of each cell, (B, C) each, positive.
-
-        Args:
-            inputs: (B, k + 1, D + C), neighbor averages.
-        """
+        """Return the Beta parameters alpha and beta of cells, (B, C) each, from neighbor averages (B, k + 1, D + C)."""
         first, second = self.graph
         out = F.softplus(torch.relu(inputs @ first).mean(1) @ second) + EPSILON
         return out[:, : self.classes], out[:, self.classes :]
@@ -102,18 +98,18 @@ def beta_divergence(alpha: Tensor, beta: Tensor, prior_alpha: float, prior_beta:
 def enhancement_loss(
     soft: Tensor, marks: Tensor, divergence: Tensor, linked: Tensor, labels: Tensor, usable: Tensor, weight: float
 ) -> Tensor:
-    """Return the negative evidence lower bound plus the compatibility term, averaged over images.
+    """Return the negative evidence lower bound plus a compatibility term, averaged over images.
 
     The neighbor graph is compared with sigmoid(d_i . d_j) by squared error, scaled by C.
 
     Args:
         soft: (B, C), sampled soft labels d in (0, 1).
-        marks: (B, C) logits of marks.
-        divergence: (B, C).
-        linked: (B, B) bool, neighbors.
+        marks: (B, C), logits of marks.
+        divergence: (B, C), of the Beta densities.
+        linked: (B, B) bool, True for neighbors.
         labels: (B, C).
         usable: (B, C) bool.
-        weight: Weight of compatibility, which keeps marked cells high.
+        weight: Weight of the compatibility term, which keeps marked cells high.
     """
     soft = soft.clamp(EPSILON, 1 - EPSILON)
     marked = (labels >= PRESENT) & usable

@@ -108,37 +108,35 @@ class LAGC(Method):
         check_choice("form", self.form, LOSS_FORMS)
 
     def criterion(self) -> AssumeNegative:
-        """Return the assume-negative loss alone."""
+        """Return the assume-negative loss alone. LAGC.loss adds the other terms."""
         return AssumeNegative(0.0)
 
     def build_network(self, channels: int, classes: int, generator: torch.Generator) -> LabelDecoder:
-        """Return the network for maps (B, channels, h, w)."""
         return LabelDecoder(channels, classes, width=self.width, projection=self.projection, generator=generator)
 
     def prepare(self, network: torch.nn.Module, epoch: int) -> None:
-        """Make the network return embeddings in stage 2."""
+        """Make the network return class embeddings too, if this epoch is in stage 2."""
         for module in network.modules():
             if isinstance(module, LabelDecoder):
                 module.projecting = epoch >= self.second
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start with an empty queue, computing the start of stage 2."""
+        """Start a training with an empty queue of embeddings, and compute the first epoch of stage 2."""
         super().begin(labels, mask, epochs, generator)
         self.second = 1 + round(self.first * epochs)
         self.epoch = 1
         self.kept = EmbeddingQueue(self.queue, self.projection, labels.device)
 
     def restarts_optimizer(self, epoch: int) -> bool:
-        """Return whether stage 2 starts, other than in epoch 1."""
+        """Return whether stage 2 starts in this epoch, unless that is epoch 1."""
         return 1 < epoch == self.second
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether stage 2 had no new best for over PATIENCE_EPOCHS epochs."""
+        """Return whether stage 2 has had no new best score for more than PATIENCE_EPOCHS epochs."""
         scores = scores[self.second - 1 :]
         return bool(scores) and len(scores) - 1 - scores.index(max(scores)) > PATIENCE_EPOCHS
 
     def begin_epoch(self, epoch: int) -> None:
-        """Store the epoch, for its stage."""
         self.epoch = epoch
 
     def loss(self, outputs: Any, rows: Tensor) -> Tensor:

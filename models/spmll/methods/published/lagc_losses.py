@@ -22,18 +22,18 @@ def consistency_loss(
     weight: float = 1.0,
     form: str = "code",
 ) -> Tensor:
-    """Return assume-negative loss of the weak view + weight x pseudo-label loss of the strong view.
+    """Return the assume-negative loss of the weak view + weight x the pseudo-label loss of the strong view.
 
-    L_AN + weight x L_PLC in the paper, 0 without usable cells.
+    The paper calls it L_AN + weight x L_PLC. It is 0 without usable cells.
 
     Args:
-        weak: (B, C) logits, constants of L_PLC.
+        weak: (B, C) logits, constants in L_PLC.
         strong: (B, C) logits.
         labels: (B, C), 1 present, negative absent, 0 unseen.
         mask: (B, C) bool, usable cells.
-        threshold: A cell is confidently present from here, absent below 1 - threshold.
-        form: "code" averages over cells, L_PLC over confident ones. "paper" (eq. 2 and 4) sums over classes,
-            L_PLC of unseen cells.
+        threshold: Probability from which a cell is confidently present. It is absent below 1 - threshold.
+        form: "code" averages over cells, L_PLC over confident ones. "paper" (eq. 2 and 4) sums over classes, L_PLC over
+            unseen cells.
 
     Raises:
         ValueError: Shapes or form are invalid.
@@ -125,20 +125,20 @@ class EmbeddingQueue(nn.Module):
     at: Tensor  # () int64, the slot to be written next
 
     def __init__(self, slots: int, dimensions: int, device: torch.device | str = "cpu"):
-        """Create empty slots, 0 to keep nothing."""
+        """Create a queue with this number of empty slots (0 keeps nothing)."""
         super().__init__()
         self.register_buffer("embeddings", torch.zeros(slots, 2, dimensions, device=device))
         self.register_buffer("classes", torch.zeros(slots, dtype=torch.long, device=device))
         self.register_buffer("at", torch.zeros((), dtype=torch.long))  # on the CPU: read at every batch
 
     def push(self, pairs: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
-        """Add a batch and return all entries, with gradients for the batch.
+        """Add a batch to the queue and return all entries, with gradients for the batch.
 
-        As in published code, writing restarts at slot 0 before the end. Of a larger batch, only the last K are kept.
-        A queue without slots returns the batch itself.
+        As in published code, writing restarts at slot 0 before the end. Of a larger batch, only the last K are kept. A
+        queue without slots returns the batch itself.
 
         Args:
-            pairs: (m, 2, d).
+            pairs: (m, 2, d), embeddings of the weak and the strong view.
             classes: (m,) int64 from 1.
 
         Returns:
@@ -159,7 +159,7 @@ class EmbeddingQueue(nn.Module):
         return everything, self.classes.clone()
 
     def find_newest_slots(self, pushed: int) -> Tensor:
-        """Return the slots of the last batch, (K,) bool."""
+        """Return which slots hold the last batch of `pushed` entries, (K,) bool."""
         slots = torch.arange(len(self.classes), device=self.classes.device)
         return (slots >= int(self.at) - pushed) & (slots < int(self.at))
 

@@ -18,7 +18,7 @@ from spmll.methods.training_recipes import TrainingRecipe, recipes_by_set
 
 
 class LargeLoss(Method):
-    """The base of the three methods, which differ in handling rejected cells."""
+    """The base of the three large-loss methods, which differ in what happens to rejected cells."""
 
     paper = "Kim et al., Large Loss Matters in Weakly Supervised Multi-Label Classification, CVPR"
     year = 2022
@@ -29,25 +29,24 @@ class LargeLoss(Method):
     corrects: ClassVar[bool]  # whether a rejected cell counts as present, or not at all
 
     def __init__(self, delta: float = 0.2):
-        """Store delta, the percentage rejected. Raise ValueError if it is invalid."""
+        """Store delta, the percentage of cells rejected. Raises ValueError if it is invalid."""
         if not 0 <= delta <= 100:
             raise ValueError(f"delta = {delta} is a percentage; it must be between 0 and 100.")
         self.delta = delta
 
     def criterion(self) -> AssumeNegative:
-        """Return the assume-negative loss before cells are rejected, without eps."""
+        """Return the assume-negative loss without eps. LargeLoss.loss rejects cells from it."""
         return AssumeNegative(eps=0.0)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Store the epoch, for the number of rejections."""
         self.epoch = epoch
 
     def count_rejected(self, cells: int) -> int:
-        """Return the number of rejected cells this epoch."""
+        """Return the number of cells rejected in this epoch."""
         return count_rejections(self.epoch, cells, self.delta)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the batch loss after rejection."""
+        """Return the loss of a batch without its rejected cells."""
         mask = None if self.mask is None else self.mask[rows]
         # Only cells in use are counted: what is held out must not make room for more rejections.
         k = self.count_rejected(logits.numel() if mask is None else int(mask.sum()))
@@ -56,15 +55,15 @@ class LargeLoss(Method):
         return loss
 
     def correct_labels(self, rows: Tensor, above: Tensor) -> None:
-        """Hook to correct labels of cells with the largest losses, `above` the threshold. Does nothing."""
+        """Correct the labels of the cells whose losses are `above` the threshold. A hook that does nothing here."""
 
     def should_stop_early(self, scores: list[float]) -> bool:
-        """Return whether validation mAP is over 3 points below its best."""
+        """Return whether the last validation score (mAP) is over 3 points below the best."""
         return has_fallen_behind(scores, 3)
 
 
 def make_published_recipes(voc: float, coco: float, nus: float, cub: float) -> dict[str, TrainingRecipe]:
-    """Return the authors' settings with a delta per set (code and issue 4)."""
+    """Return the authors' settings per data set, each with its delta (from their code and issue 4)."""
     return recipes_by_set(
         voc=TrainingRecipe(
             5e-3, 16, 10, {"delta": voc}, head_lr_scale=10, optimiser="sgd", momentum=0.9, weight_decay=1e-3
@@ -76,9 +75,9 @@ def make_published_recipes(voc: float, coco: float, nus: float, cub: float) -> d
 
 
 def count_rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> int:
-    """Return the cells rejected in an epoch (Kim et al. 2022, sec. 4).
+    """Return the number of cells rejected in an epoch (Kim et al. 2022, sec. 4).
 
-    Subtracts delta from 1 per epoch, as in published code, whose rounding may decide a cell.
+    Delta is subtracted from 1 once per epoch, as in published code, where rounding may decide a cell.
 
     Args:
         cells: Images x classes.
@@ -97,15 +96,15 @@ def count_rejections(epoch: int, cells: int, delta: float, constant: bool = Fals
 def large_loss(
     logits: Tensor, labels: Tensor, k: int, correct: bool, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the assume-negative loss with the k largest unseen losses rejected, and cells above the bar.
+    """Return the assume-negative loss without the k largest losses of unseen cells, and the cells above the bar.
 
     Answered cells are never rejected, unlike in published code.
 
     Args:
         logits: (B, C).
         labels: (B, C), 1 present, -1 absent, 0 unseen.
-        k: The bar is the k-th highest unseen loss. Ties are rejected too.
-        correct: Whether rejected cells count as present, else nothing.
+        k: The bar is the k-th highest loss of an unseen cell. Ties are rejected too.
+        correct: Whether rejected cells count as present. Otherwise they cost nothing.
         mask: (B, C) bool, usable cells.
 
     Returns:
@@ -128,7 +127,7 @@ def large_loss(
 
 
 class LLR(LargeLoss):
-    """LL-R: large losses are ignored, delta as published for VOC (others .4)."""
+    """The method LL-R: large losses are ignored. delta is the published one for VOC (other sets have 0.4)."""
 
     name = "ll_r"
     title = "Large loss rejection"
@@ -138,7 +137,7 @@ class LLR(LargeLoss):
 
 
 class LLCt(LargeLoss):
-    """LL-Ct: large losses count as present for one step, published delta (CUB has .4)."""
+    """The method LL-Ct: large losses count as present for one step. delta as published (CUB has 0.4)."""
 
     name = "ll_ct"
     title = "Large loss, temporary correction"
@@ -148,7 +147,7 @@ class LLCt(LargeLoss):
 
 
 class LLCp(LargeLoss):
-    """LL-Cp: large losses become present permanently, published delta (others have .2).
+    """The method LL-Cp: cells with large losses become present permanently. delta as published for VOC (others 0.2).
 
     The k-th cell itself is corrected for one step only.
     """
@@ -163,17 +162,17 @@ class LLCp(LargeLoss):
         """Store the constants.
 
         Args:
-            delta: Percentage rejected per epoch from the second.
-            released: Train LL-Ct, as a bug of the released code does.
+            delta: Percentage of cells rejected per epoch, from the second on.
+            released: Whether to train LL-Ct instead, as a bug of the released code does.
         """
         super().__init__(delta)
         self.released = released
 
     def count_rejected(self, cells: int) -> int:
-        """Return the rejected cells, a constant share unless `released`."""
+        """Return the number of cells rejected in this epoch, a constant share unless `released`."""
         return count_rejections(self.epoch, cells, self.delta, constant=not self.released)
 
     def correct_labels(self, rows: Tensor, above: Tensor) -> None:
-        """Write corrections into this training's labels."""
+        """Set the cells above the threshold to present in this training's labels."""
         if not self.released:
             self.targets[rows] = self.targets[rows].masked_fill(above, PRESENT)

@@ -26,23 +26,23 @@ class LinearInit(Method):
     linear: float
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, computing the first epoch of stage 2."""
+        """Start a training, and compute the first epoch of stage 2, in which the whole network is trained."""
         super().begin(labels, mask, epochs, generator)
         self.second = 1 + round(self.linear * epochs)
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Return True in stage 1."""
+        """Return whether this epoch trains only the classifier (stage 1)."""
         return epoch < self.second
 
     def restarts_optimizer(self, epoch: int) -> bool:
-        """Return whether stage 2 starts, other than in epoch 1."""
+        """Return whether stage 2 starts in this epoch, unless that is epoch 1."""
         return 1 < epoch == self.second
 
 
 class ANLSLinearInit(LinearInit):
-    """Assume negative, smoothed: 25 epochs with a frozen backbone, then 10 of the whole network.
+    """Smoothed assume-negative in two stages: 25 epochs with a frozen backbone, then 10 of the whole network.
 
-    10 as in the code of the tables, 5 in the paper. The optimizer restarts.
+    10 is the number in the code of the tables, 5 that in the paper. The optimizer restarts.
     """
 
     name = "an_ls+linear_init"
@@ -75,7 +75,6 @@ class ANLSLinearInit(LinearInit):
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> AssumeNegativeSmoothed:
-        """Return the constant loss."""
         return AssumeNegativeSmoothed(self.positive, self.negative, self.form, self.eps)
 
 
@@ -110,6 +109,6 @@ class ROLELinearInit(LinearInit, ROLE):
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int) -> None:
-        """Clamp the estimates as stage 2 starts."""
+        """Clamp the label estimates when stage 2 starts."""
         if self.restarts_optimizer(epoch):
             self.phi.copy_(inverse_sigmoid(torch.sigmoid(self.phi)))

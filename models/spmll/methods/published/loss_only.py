@@ -1,7 +1,4 @@
-"""Methods that are only a loss on assumed negatives, one assignment each.
-
-Constants are explained at the losses.
-"""
+"""Methods that are only a loss on assumed negatives, one assignment each. Constants are explained at the losses."""
 
 import inspect
 from typing import Any, cast

@@ -85,18 +85,18 @@ class OPMLSP(Method):
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> OPML:
-        """Return the plain OPML loss."""
+        """Return the OPML loss without soft targets and high-rank term."""
         return OPML(self.a, self.b)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start with reliability 0."""
+        """Start a training in which no class is reliable yet."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.reliability = self.targets.new_zeros(labels.shape[1])
         self.first = max(1, round(self.warm_up * epochs))
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the batch loss with soft targets and high-rank term."""
+        """Return the loss of a batch with soft targets and the high-rank term."""
         logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
         targets, mask = self.targets[rows], None if self.mask is None else self.mask[rows]
         if self.gamma:
@@ -110,7 +110,7 @@ class OPMLSP(Method):
         return loss
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Measure reliability and correct labels as scheduled, except after the last epoch."""
+        """Measure the reliability of each class and correct labels as scheduled, except after the last epoch."""
         if epoch >= self.total_epochs or not (self.gamma or self.rho):
             return
         probabilities = predict()
@@ -124,14 +124,16 @@ def smooth_targets(p: Tensor, reliability: Tensor, gamma: float, rule: str = "bo
 
     Args:
         p: (B, C) probabilities.
-        reliability: (C,) AP.
+        reliability: (C,), each class's average precision for marked cells.
+        gamma: Power of the smoothing.
+        rule: "both" or "ap", see `OPMLSP`.
     """
     soft = (reliability * p) ** gamma if rule == "both" else reliability**gamma * p
     return soft.clamp(max=1 - 1e-6)  # -1 would be a person's word
 
 
 def compute_observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return each class's average precision for marked cells, (C,), 0 without any.
+    """Return each class's average precision for marked cells, (C,), 0 for classes without marks.
 
     Args:
         probabilities: (N, C).
@@ -145,7 +147,7 @@ def compute_observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | No
 
 
 def compute_found_precision(scores: np.ndarray, positives: np.ndarray) -> float:
-    """Return the average precision of `positives` among `scores`, 0 without any.
+    """Return the average precision of a ranking by `scores`, given the scores of its positives (0 without any).
 
     Five times faster than metrics.average_precision.
     """

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def select_lowest(values: Tensor, counts: Tensor) -> Tensor:
-    """Return (N, C) bool, the `counts` lowest values per column, ties by row.
+    """Return (N, C) bool, True for the `counts` lowest values per column. Ties are chosen by row.
 
     Args:
         values: (N, C), +inf last.

@@ -43,9 +43,9 @@ class ROLE(Method):
         """Store the constants.
 
         Args:
-            k: Mean classes per image.
+            k: Expected number of present classes per image.
             strength: Weight of both penalties.
-            lr_scale: Relative learning rate of the estimates.
+            lr_scale: Learning rate of the label estimates, relative to the network's.
             form: "code" (published tables) divides the loss of marked cells by images x classes, "paper" by images.
             eps: Added inside logarithms.
         """
@@ -56,20 +56,20 @@ class ROLE(Method):
         self.eps = eps
 
     def criterion(self) -> AssumeNegative:
-        """Return a loss without estimates, unused by `loss`."""
+        """Return the assume-negative loss, which is unused: ROLE.loss computes its own."""
         return AssumeNegative(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start with initial estimates."""
+        """Start a training with initial label estimates."""
         super().begin(labels, mask, epochs, generator)
         self.phi = draw_initial_estimates(labels, generator).requires_grad_()
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return the estimates, a dense table whose rows all move by momentum."""
+        """Return the label estimates, which the optimizer trains as a dense table whose rows all move by momentum."""
         return [{"params": [self.phi], "lr_scale": self.lr_scale}]
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the joint loss of network and estimates."""
+        """Return the joint loss of network and label estimates for a batch."""
         return role_loss(
             logits,
             self.phi.index_select(0, rows),

@@ -80,11 +80,10 @@ class SMILE(Method):
         self.compatibility, self.width, self.lr_scale = compatibility, width, lr_scale
 
     def criterion(self) -> BinaryCrossEntropy:
-        """Return cross-entropy towards soft labels."""
         return BinaryCrossEntropy(eps=0.0)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, linking neighbors and building the inference model."""
+        """Start a training: link each image to its neighbors, and build the inference model."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
@@ -98,11 +97,11 @@ class SMILE(Method):
         self.inference = inference.to(labels.device)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return the parameters of graph network and decoder."""
+        """Return the parameters of the inference model (graph network and decoder)."""
         return [{"params": list(self.inference.parameters()), "lr_scale": self.lr_scale}]
 
     def begin_epoch(self, epoch: int) -> None:
-        """Infer soft labels of unseen cells, absent during warm-up."""
+        """Infer the soft labels of unseen cells for this epoch (absent during warm-up)."""
         unseen = self.given == UNSEEN
         if epoch <= self.warm_up * self.total_epochs:
             self.targets = torch.where(unseen, float(ABSENT), self.given)
@@ -113,7 +112,7 @@ class SMILE(Method):
         self.targets = torch.where(unseen, -torch.cat(means).clamp(EPSILON, 1 - EPSILON), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return cross-entropy plus enhancement loss of a batch."""
+        """Return the cross-entropy plus the enhancement loss of a batch."""
         alpha, beta = self._predict_densities(rows)
         soft, divergence = self._draw_soft_labels(alpha, beta), beta_divergence(alpha, beta, self.prior, 1 - self.prior)
         marks, linked = self.inference.predict_mark_logits(soft), (self.links[rows][:, :, None] == rows).any(1)
@@ -122,7 +121,7 @@ class SMILE(Method):
         return super().loss(logits, rows) + enhancement
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Relink images by predicted log odds, unless features are frozen."""
+        """Link images again by predicted log odds, unless features are frozen."""
         if not self.frozen:
             p = predict().clamp(EPSILON, 1 - EPSILON)
             self._link_neighbors(torch.log(p / (1 - p)))
@@ -132,7 +131,7 @@ class SMILE(Method):
         self.inputs = average_over_neighbors(features, torch.where(self.usable, self.given, UNSEEN), self.links)
 
     def _draw_soft_labels(self, alpha: Tensor, beta: Tensor) -> Tensor:
-        """Draw soft labels with gradients, in a fork of torch's global generators."""
+        """Draw soft labels from Beta densities with gradients, without changing torch's global generators."""
         with torch.random.fork_rng(devices=[alpha.device] if alpha.device.type == "cuda" else []):
             torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
             return Beta(alpha, beta, validate_args=False).rsample()

@@ -25,7 +25,7 @@ class SPLC(Method):
             tau: Probability above which an unseen cell counts as present.
             margin: Subtracted from logits of present cells.
             gamma: Focal exponent.
-            change_epoch: Epochs before corrections.
+            change_epoch: Number of epochs before corrections.
         """
         if not change_epoch >= 0:
             raise ValueError(f"change_epoch = {change_epoch} is a number of epochs; it must not be negative.")
@@ -36,7 +36,6 @@ class SPLC(Method):
     loss_function: SelfPacedCorrection
 
     def criterion(self) -> SelfPacedCorrection:
-        """Return the loss without correction."""
         return SelfPacedCorrection(self.tau, self.margin, self.gamma, correcting=False)
 
     def begin_epoch(self, epoch: int) -> None:

@@ -51,7 +51,7 @@ class VLPL(Method):
         Args:
             alpha: Weight of unseen cells.
             beta: Weight of pseudo-labels.
-            sure: Minimum score of a pseudo-label.
+            sure: Lowest text-image score that becomes a pseudo-label.
             softness: Probability of absence that a pseudo-label keeps.
             eps: Added inside logarithms.
         """
@@ -61,11 +61,10 @@ class VLPL(Method):
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """Return the loss, whose soft labels are pseudo-labels."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start, writing pseudo-labels where scores are not nan."""
+        """Start a training, and write pseudo-labels into unseen cells with a text-image score."""
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return

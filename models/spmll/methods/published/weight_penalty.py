@@ -12,7 +12,7 @@ from spmll.methods.training_recipes import shared_protocol
 
 
 class WeightPenalty(Method):
-    """Assume negative with a weight penalty, defined by subclasses."""
+    """Base of methods that assume negatives and add a weight penalty, which subclasses define."""
 
     paper = "Zhou et al., Acknowledging the Unknown for Multi-label Learning with Single Positive Labels, ECCV"
     year = 2022
@@ -28,7 +28,6 @@ class WeightPenalty(Method):
     strength: float
 
     def criterion(self) -> AssumeNegative:
-        """Return the assume-negative loss, without the penalty."""
         return AssumeNegative()
 
 
@@ -39,7 +38,7 @@ class L1R(WeightPenalty):
     title = "Assume negative, L1 regularization"
 
     def __init__(self, strength: float = 1e-6):
-        """Store the strength. Raise ValueError if it is negative."""
+        """Store the strength of the penalty. Raises ValueError if it is negative."""
         check_non_negative(strength=strength)
         self.strength = strength
 
@@ -55,7 +54,7 @@ class L2R(WeightPenalty):
     title = "Assume negative, L2 regularization"
 
     def __init__(self, strength: float = 1e-4):
-        """Store the strength. Raise ValueError if it is negative."""
+        """Store the strength of the penalty. Raises ValueError if it is negative."""
         check_non_negative(strength=strength)
         self.strength = strength
 
