@@ -1,4 +1,4 @@
-"""`annotator ...` and `python -P -m annotator ...`: run the command line; our own errors are shown without a traceback.
+"""`annotator ...` and `python -P -m annotator ...`: run the command line, and print our own errors without a traceback.
 
 Without -P Python searches the working folder for modules first, which may be a data set from elsewhere.
 """
@@ -10,8 +10,8 @@ import sys
 def main() -> None:
     """Run the command line.
 
-    The exit status is 0 when done, 1 for an AnnotatorError or what the system refuses (both told on stderr), and 2 for
-    wrong usage.
+    The exit status is 0 on success, 1 for an AnnotatorError or a system error (both printed to stderr), and 2 for wrong
+    usage.
     """
     os.environ["PYTHONSAFEPATH"] = "1"  # as -P does, for every Python process that anything here starts
     from annotator.cli import app

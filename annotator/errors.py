@@ -21,7 +21,7 @@ class UnsupportedVersion(AnnotatorError):
 
 
 class Forbidden(AnnotatorError):
-    """A person lacks the required right."""
+    """An annotator lacks the right for an action."""
 
 
 class NothingToLearn(AnnotatorError):

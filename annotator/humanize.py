@@ -11,7 +11,7 @@ _AMOUNT_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s|)")
 
 
 def format_percent(part: float, total: float = 1, digits: int = 0) -> str:
-    """Format a share, rounded down: "99 %" for 199 of 200.
+    """Format a share in percent, rounded down: "99 %" for 199 of 200.
 
     Args:
         part: Completed amount.
@@ -19,7 +19,7 @@ def format_percent(part: float, total: float = 1, digits: int = 0) -> str:
         digits: Decimal places.
 
     Returns:
-        Never "100 %" or "0 %" for parts.
+        The text. "100 %" only if complete, "0 %" only for none.
     """
     if part <= 0 or total <= 0:
         return "0 %"

@@ -36,7 +36,7 @@ def find_positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None
 
 @dataclass(frozen=True, eq=False)
 class CellIndex:
-    """The image ids of an (N, C) array's rows and the class ids of its columns.
+    """The image ids of an (N, C) array's rows and the class ids of its columns. A cell is one image and one class.
 
     Attributes:
         image_ids: (N,) int64, ascending.

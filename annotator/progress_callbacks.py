@@ -1,6 +1,6 @@
 """The two types of progress callbacks for long work. An exception raised by one cancels the work.
 
-Both receive the completed and total amount in the same unit. A total of 0 is unknown.
+Both receive the completed and the total amount in the same unit. A total of 0 means unknown.
 """
 
 from collections.abc import Callable

@@ -145,7 +145,7 @@ class Project:
         *,
         annotator: str | None = None,
     ) -> int:
-        """Store labels of an annotator, all or nothing, as one step for `undo`.
+        """Store labels of an annotator in one step, all or nothing, which `undo` reverts.
 
         Their source is `script`. For a whole data set, use `import_`, which blocks others less.
 

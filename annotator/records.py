@@ -143,7 +143,7 @@ def list_sources(**properties: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Image:
-    """One image content, in any number of files.
+    """One image, identified by its content, in any number of files.
 
     Attributes:
         id: Database id.
@@ -237,7 +237,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Batch:
-    """Cells answered in one step, stored and undone all or nothing.
+    """Cells (one image and one class each) answered in one step, stored and undone all or nothing.
 
     Attributes:
         uuid: Its decisions are "<uuid>:0", "<uuid>:1", ...
@@ -257,7 +257,7 @@ class Batch:
 
 
 class Label(NamedTuple):
-    """The newest state of a cell, a NamedTuple for speed.
+    """The current label of one image and class, a NamedTuple for speed.
 
     Attributes:
         image_id: Image.
@@ -282,8 +282,8 @@ class SaveResult:
 
     Attributes:
         saved: Uuids of stored decisions.
-        refused: Uuid -> reason.
-        opinions: Uuids saved on disputed cells, which they do not resolve.
+        refused: Reason by uuid.
+        opinions: Uuids of saved decisions that do not resolve a disagreement of annotators.
     """
 
     saved: list[str]
@@ -292,13 +292,13 @@ class SaveResult:
 
 
 class AnnotatorAnswer(NamedTuple):
-    """One annotator's answer to a cell.
+    """One annotator's answer for one image and class.
 
     Attributes:
         person: Annotator.
         state: 1 present, -1 absent, 0 unsure.
         at: Unix seconds.
-        milliseconds: Cell's answer time, or None.
+        milliseconds: Time for this answer, or None.
     """
 
     person: str
@@ -396,7 +396,7 @@ class WantedGrids:
         passed: Finished cells.
         instead: Page id before a reload, or "".
         selection: Image selection. "" selects all images.
-        but: Excluded class, or None.
+        but: Excluded class (asked last in audits), or None.
         hide_predictions: For audits. Include answered cells, hide predictions and answers.
     """
 

@@ -74,7 +74,7 @@ class Paths:
 
     @property
     def thumbs(self) -> Path:
-        """Return the folder of browser image copies."""
+        """Return the folder of image copies for the browser."""
         return self.project / "thumbs"
 
     @property
@@ -84,12 +84,12 @@ class Paths:
 
     @property
     def runs(self) -> Path:
-        """Return the run array folder."""
+        """Return the folder of arrays of all trainings."""
         return self.project / "runs"
 
     @property
     def first_orders(self) -> Path:
-        """Return the folder of initial query orders."""
+        """Return the folder of image orders for use before the first training."""
         return self.project / "first_orders"
 
     @property
@@ -99,12 +99,12 @@ class Paths:
 
     @property
     def selections(self) -> Path:
-        """Return the selections folder."""
+        """Return the folder of image selections from the map."""
         return self.project / "selections"
 
     @property
     def tags(self) -> Path:
-        """Return the tagged exports folder."""
+        """Return the folder of the labels of tagged exports."""
         return self.project / "tags"
 
     @property
@@ -119,11 +119,11 @@ class Paths:
 
     @property
     def audits(self) -> Path:
-        """Return the audit population folder."""
+        """Return the folder of the cells that audits were drawn from."""
         return self.project / "audits"
 
     def predictions(self, source_id: int, version: int | None = None) -> Path:
-        """Return an external model's prediction folder (None for all versions)."""
+        """Return the folder of an external model's predictions, of one version or (None) of all."""
         folder = self.project / "predictions" / str(source_id)
         return folder if version is None else folder / str(version)
 
@@ -147,11 +147,11 @@ class Paths:
         return self.project / "worker.log"
 
     def features(self, backbone: str) -> Path:
-        """Return a backbone's embedding folder ("" for all)."""
+        """Return the folder of a backbone's embeddings, or of all backbones for ""."""
         return self.project / "features" / _to_folder_name(backbone)
 
     def adapted_network(self, name: str) -> Path:
-        """Return an adapted backbone's folder ("" for all)."""
+        """Return the folder of an adapted backbone, or of all for ""."""
         return self.project / "adapted" / _to_folder_name(name)
 
     @property
@@ -160,28 +160,28 @@ class Paths:
         return self.project / "adapting"
 
     def map(self, backbone: str) -> Path:
-        """Return a backbone's map folder ("" for all)."""
+        """Return the folder of a backbone's map of images, or of all maps for ""."""
         return self.project / "map" / _to_folder_name(backbone)
 
     def image_copy(self, image_id: int, kind: str) -> Path:
-        """Return a browser image copy."""
+        """Return the path of an image copy for the browser."""
         return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}-{DECODER_VERSION}.jpg"
 
     def old_image_copies(self, image_id: int, kind: str) -> list[Path]:
-        """Return copies by older decoders."""
+        """Return the paths of an image's browser copies that older program versions wrote."""
         copy = self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
         return [copy, self.thumbs / f"{image_id}.jpg"] if kind == "display" else [copy]
 
     def run(self, run_id: int, version: int = 0) -> Path:
-        """Return a run's folder (`version` 0) or an update's."""
+        """Return the folder of a training's arrays (`version` 0), or of a later update of them."""
         return self.runs / str(run_id) / f"v{version}" if version else self.runs / str(run_id)
 
     def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:
-        """Return a cell's heat map by one run."""
+        """Return the path of one training's heat map for an image and a class."""
         return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"
 
     def heatmap_findings(self, run_id: int, class_id: int) -> Path:
-        """Return the file of classes that a run's heat maps of a class may show instead."""
+        """Return the file that lists other classes that a class's heat maps of this run may show instead."""
         return self.heatmaps / str(run_id) / f"{class_id}.json"
 
 
@@ -199,7 +199,7 @@ def _to_folder_name(backbone: str) -> str:
 
 
 def get_login_name() -> str:
-    """Return the login name (or "somebody"), the default annotator."""
+    """Return the login name (or "somebody"), which is the default annotator."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

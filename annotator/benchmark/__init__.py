@@ -1,5 +1,5 @@
 """Reproducible measurements on own or public images, for `annotator bench`.
 
-Each `measure(...)` returns {"bench": name, "figures": {name: number}, "ratios": {name: number}}. Candidates
-and baseline alternate in one run, because other days or machines are not comparable.
+Each `measure(...)` returns {"bench": name, "figures": {name: number}, "ratios": {name: number}}. What is compared
+alternates in one run, because other days or machines are not comparable.
 """

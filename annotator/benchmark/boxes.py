@@ -13,14 +13,9 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels
 
 
 def read_boxes(path: Path, images: Sequence[str], classes: Sequence[str]) -> dict[tuple[int, int], list[Box]]:
-    """Read boxes by (row, column) from a CSV `image,class,left,top,right,bottom`.
+    """Read object boxes from a CSV `image,class,left,top,right,bottom`, by (row, column) in `images` and `classes`.
 
-    Args:
-        images: Allowed names, by row.
-        classes: Allowed names, by column.
-
-    Raises:
-        AnnotatorError: Listing all invalid lines.
+    Raises AnnotatorError that lists all invalid lines.
     """
     rows = {name: row for row, name in enumerate(images)}
     columns = {name: column for column, name in enumerate(classes)}

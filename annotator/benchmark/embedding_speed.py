@@ -1,7 +1,7 @@
 """Embedding speed of the worker's pipeline, compared with a bare forward pass and a plain loop.
 
-Candidates alternate, so that other load affects all. The forward pass uses random pixels in memory and the
-faster way of sharing cores. The plain loop is float32, one image at a time.
+The three alternate, so that other load affects all. The forward pass uses random pixels in memory and the faster way
+of sharing cores. The plain loop is float32, one image at a time.
 """
 
 import os
@@ -41,7 +41,7 @@ def measure(
     photos_a_round: int | None = None,
     large: int = 24,
 ) -> dict:
-    """Compare the pipeline with its rivals on photos and generated 12-megapixel JPEGs.
+    """Compare the pipeline with the forward pass and the loop, on photos and on generated 12-megapixel JPEGs.
 
     Args:
         images: Photo folder, repeated if too small. None selects the sample data.
@@ -49,7 +49,7 @@ def measure(
         large: 12-megapixel JPEGs per timing.
 
     Raises:
-        AnnotatorError: Without a readable image, or for an unaccepted license.
+        AnnotatorError: Without a readable image, or for a license that was not accepted.
     """
     check_license_accepted(backbone)
     network = load_backbone(backbone, None)
@@ -139,13 +139,13 @@ def _draw_pixels(network: Backbone, count: int) -> torch.Tensor:
 
 
 def _build_shared_pass(network: Backbone, count: int) -> Callable[[], object]:
-    """Return a forward pass with all cores on one batch."""
+    """Return a function for one forward pass of `count` images, in one batch that all cores share."""
     pixels = _draw_pixels(network, count)
     return lambda: network.features(pixels)
 
 
 def _build_pass_per_core(network: Backbone, count: int) -> Callable[[], None]:
-    """Return a forward pass that divides the images among threads, each with its own batch."""
+    """Return a function for one forward pass of `count` images, divided among threads with a batch each."""
     parts = _draw_pixels(network, count).split(network.chunk if network.on_gpu else 8)
 
     def run() -> None:
@@ -156,7 +156,6 @@ def _build_pass_per_core(network: Backbone, count: int) -> Callable[[], None]:
 
 
 def _build_plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
-    """Return a loop that embeds images one by one, without threads or reduced decoding."""
     interpolation = transforms.InterpolationMode(network.interpolation)
     prepare = transforms.Compose(
         [
@@ -193,7 +192,6 @@ def _list_readable_photos(folder: Path) -> list[Path]:
 
 
 def _write_large_photos(photos: Sequence[Path], folder: Path, count: int) -> list[Path]:
-    """Write 12-megapixel JPEGs: enlarged photos with sensor noise."""
     noise = np.random.default_rng(0)
     paths = []
     for number in range(count):

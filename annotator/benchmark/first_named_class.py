@@ -23,7 +23,7 @@ MAX_STRENGTH = 10.0  # e^10 times as salient for one standard deviation: beyond 
 
 @dataclass(frozen=True)
 class Naming:
-    """How annotators choose the one class that they name first.
+    """A click model: how annotators choose the one class that they name first on an image.
 
     `strength` is the exponent of the weights. 0 means random.
     """
@@ -33,7 +33,7 @@ class Naming:
 
     @property
     def label(self) -> str:
-        """Return the kind and strength for reports."""
+        """Return the kind and the strength as text for reports."""
         return self.kind if self.kind == "random" else f"{self.kind} {self.strength:g}"
 
 
@@ -41,7 +41,7 @@ RANDOM_NAMING = Naming()
 
 
 def draw_class_salience(classes: int, strength: float, chance: np.random.Generator) -> np.ndarray:
-    """Draw log-normal salience factors (C,). `strength` is the standard deviation of their log."""
+    """Draw log-normal salience factors of classes, (C,). `strength` is the standard deviation of their log."""
     return np.exp(strength * chance.normal(size=classes))
 
 
@@ -79,7 +79,7 @@ def choose_first_classes(truth: np.ndarray, uniform: np.ndarray, log_weights: np
 
 
 def compute_naming_rates(truth: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the share of clicked images with a class whose click names it, (C,), nan without images."""
+    """Return per class, (C,), the share of clicked images showing it whose click names it, nan without images."""
     clicked = (labels == 1).any(1)
     shown = truth[clicked].sum(0)
     return np.where(shown, (labels[clicked] == 1).sum(0) / np.maximum(shown, 1), np.nan)

@@ -70,7 +70,6 @@ def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, se
 
 
 def _measure_guesses(project: Path, shown: np.ndarray) -> dict[str, float | None]:
-    """Return the ranking figures of class name scores, from whole images and then also from patches."""
     worker, figures = Worker(project), {}
     try:
         if name_texts.build_wording(worker.db) is None:
@@ -99,7 +98,7 @@ def _measure_ranking(db: Database, shown: np.ndarray, name: str) -> dict[str, fl
 
 
 def _measure_after_clicks(project: Path, copy: Path, shown: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Train a copy with `labels`, and return average precision on unlabeled cells (pooled, class mean)."""
+    """Train on `labels` in a copy, and return average precision on unlabeled cells: over all, and class mean."""
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
     try:
         db = Database(copy)

@@ -1,4 +1,4 @@
-"""Plots of benchmark results, readable on white and on black pages."""
+"""Plots of benchmark results, readable on white and on black pages. A path's suffix selects the format."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,11 +28,7 @@ LegendPlace = Literal["outside right upper", "outside upper center", "outside lo
 
 
 def check_ending(path: Path) -> None:
-    """Check an image path before hours of training.
-
-    Raises:
-        AnnotatorError: If it could not be written.
-    """
+    """Check before hours of training that an image can be written to this path. Raises AnnotatorError if not."""
     if path.suffix.lower() not in PICTURE_SUFFIXES or not path.resolve().parent.is_dir():
         raise AnnotatorError(
             f"No picture can be drawn into {path}: its folder must exist and its ending be one of "
@@ -41,10 +37,7 @@ def check_ending(path: Path) -> None:
 
 
 def draw_comparison(result: dict, path: Path) -> None:
-    """Draw hidden AP (on unlabeled training cells) and test mAP per method, over shares or click models.
-
-    The suffix of `path` selects the format.
-    """
+    """Draw hidden AP (on unlabeled training cells) and test mAP per method, over labeled shares or click models."""
     rows = result["rows"]
     shares = sorted({row["share"] for row in rows})
     names = _sort_best_first(rows, shares)
@@ -69,10 +62,7 @@ def draw_comparison(result: dict, path: Path) -> None:
 
 
 def draw_leads(result: dict[str, Any], path: Path) -> None:
-    """Draw the lead of `auto` per collection and share, one panel per figure.
-
-    The suffix of `path` selects the format.
-    """
+    """Draw the lead of the method `auto` per collection and labeled share, one panel per figure."""
     names, shares = list(result["setting"]["collections"]), result["setting"]["shares"]
     which = "_left_out" if result["setting"]["searched"] else ""
     figure = _create_figure(1.2 + 0.33 * len(names))
@@ -97,10 +87,7 @@ def draw_leads(result: dict[str, Any], path: Path) -> None:
 
 
 def draw_curves(result: dict, path: Path) -> None:
-    """Draw recall and F1 against actions and hours, one line per policy and seed.
-
-    The suffix of `path` selects the format.
-    """
+    """Draw recall and F1 against actions and hours, one line per policy and seed."""
     figure = _create_figure(8)
     names = list(dict.fromkeys(curve["policy"] for curve in result["curves"]))
     for axes, (kind, score, cost, title) in zip(figure.subplots(2, 2).ravel(), CURVE_PANELS, strict=True):
@@ -127,7 +114,7 @@ def draw_curves(result: dict, path: Path) -> None:
 
 
 def draw_recall_curves(result: dict, path: Path) -> None:
-    """Draw recall against a person's time, one panel per set and person of the first seed.
+    """Draw recall against a person's time, one panel per set and simulated person of the first seed.
 
     A dot marks the time of a correct claim to be finished, a cross that of a premature one.
     """
@@ -160,7 +147,6 @@ def draw_recall_curves(result: dict, path: Path) -> None:
 
 
 def _create_figure(height: float) -> "Figure":
-    """Return an empty figure of PICTURE_WIDTH_INCHES and this height in inches, drawn without a window."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -174,7 +160,6 @@ def _save_figure(figure: "Figure", path: Path) -> None:
 
 
 def _add_legend(figure: "Figure", place: LegendPlace, columns: int = 1) -> None:
-    """Add the lines of the first panel as the legend of all panels, outside of them."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, labelcolor=INK_COLOR, fontsize=8)
 
@@ -189,7 +174,6 @@ def _style_axes(axes: "Axes") -> None:
 
 
 def _style_percent_axes(axes: "Axes") -> None:
-    """Style axes that show a percentage against its cost."""
     axes.set_ylim(0, 101)
     axes.tick_params(colors=INK_COLOR)
     axes.patch.set_alpha(0)
@@ -202,7 +186,6 @@ def _fade_frame(axes: "Axes") -> None:
 
 
 def _draw_clicks(rows: list[dict], names: list[str], shares: list[float], ways: list[str], path: Path) -> None:
-    """Draw one panel per figure and share, with one line per method over click models."""
     figure = _create_figure(max(3.2 * len(shares), 0.27 * len(names) + 1.0))
     by_cell = {(row["method"], row["share"], row["clicks"]): row for row in rows}
     grid = figure.subplots(len(shares), len(FIGURE_HEADINGS), squeeze=False)
@@ -225,7 +208,7 @@ def _make_line_style(number: int) -> dict[str, Any]:
 
 
 def _draw_points(axes: "Axes", rows: list[dict], names: list[str], key: str) -> None:
-    """Draw one point per method with deviation, because bars need an axis from 0."""
+    """Draw one point per method with standard deviation, because bars need an axis from 0."""
     by_name = {row["method"]: row for row in rows}
     for place, name in zip(range(len(names), 0, -1), names, strict=True):
         value, spread = 100 * by_name[name][key], 100 * by_name[name].get(f"{key}_std", 0.0)

@@ -16,12 +16,10 @@ CODE_PATTERN = re.compile("`([^`]+)`")
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table of cells, which are text.
+    """A table whose cells are text.
 
     Attributes:
-        headings: One per column.
-        rows: Cells; code stands in backticks, which a terminal does not show.
-        title: Empty for a table without a title.
+        rows: Text of the cells. Code is in backticks, which a terminal does not show.
     """
 
     headings: Sequence[str]
@@ -29,7 +27,6 @@ class ReportTable:
     title: str = ""
 
     def list_plain_rows(self) -> list[list[str]]:
-        """Return the rows without the backticks of code."""
         return [[CODE_PATTERN.sub(r"\1", cell) for cell in row] for row in self.rows]
 
 
@@ -38,10 +35,7 @@ class Report:
     """The result of a benchmark in words.
 
     Attributes:
-        description: Lines on what was measured.
-        tables: The figures.
         explanations: Paragraphs on how to read the tables: below them on a terminal, above them in Markdown.
-        remarks: Lines below everything else.
         summary: The totals of all tables: the last table on a terminal, the first one in Markdown.
         command: The command line, for Markdown.
         row_commands: Command lines that repeat single rows, for Markdown.
@@ -62,7 +56,6 @@ class Report:
 
 
 def format_markdown(report: Report) -> str:
-    """Return the report in Markdown, with the exact command."""
     tables = [report.summary, *report.tables] if report.summary else report.tables
     parts = [f"`{report.command}`", "\n".join(report.description), *report.explanations]
     parts += [format_markdown_table(table) for table in tables]
@@ -81,20 +74,14 @@ def format_markdown_table(table: ReportTable) -> str:
 
 
 def format_markdown_line(cells: Sequence[str]) -> str:
-    """Return one row of a table in Markdown."""
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def write_markdown(report: Report, path: Path) -> None:
-    """Write the report to a Markdown file."""
     path.write_text(format_markdown(report), encoding="utf-8")
 
 
 def check_folder(path: Path) -> None:
-    """Check before hours of work that the folder of a file to write exists.
-
-    Raises:
-        AnnotatorError: The folder does not exist.
-    """
+    """Check before hours of work that the folder of a file to write exists. Raises AnnotatorError if not."""
     if not path.resolve().parent.is_dir():
         raise AnnotatorError(f"{path} cannot be written: there is no folder {path.resolve().parent}.")

@@ -17,7 +17,7 @@ LOCK_FILE = ".in-use"
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield a temporary folder, first deleting those of this user's killed benchmarks."""
+    """Yield a temporary folder, after deleting those of this user's killed benchmarks."""
     _delete_leftover_folders(Path(tempfile.gettempdir()))
     folder, lock = _take_folder()
     try:

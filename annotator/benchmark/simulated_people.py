@@ -1,4 +1,4 @@
-"""Simulated annotators who know the truth: their answers and mistakes, what they name first, and how long they take.
+"""Simulated annotators who know the truth: their answers, mistakes, first named classes, and answer times.
 
 Perfect ones are always right. Noisy ones miss small things, press wrong keys, and name salient classes first.
 """
@@ -44,9 +44,9 @@ class Person:
         return cls(truth, noisy, chance, small, draw_class_salience(truth.shape[1], SALIENCE_SPREAD, chance))
 
     def answer(self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return the answers (n,) bool to cells shown together, and the number of presses without Enter.
+        """Return the answers (n,) bool to cells shown together, and the number of key presses without Enter.
 
-        `rows`, `columns` and the preset answers `start` are (n,).
+        `rows`, `columns` and the initial answers `start` are (n,).
         """
         seen = self.truth[rows, columns]
         if not self.noisy:
@@ -60,7 +60,7 @@ class Person:
         return start ^ pressed, int(pressed.sum())
 
     def name_one(self, row: int, open_: np.ndarray) -> int | None:
-        """Return the column of the class named first among `open_` ones, or None if the person sees none."""
+        """Return the column of the class that is named first among `open_`, or None if the person sees none."""
         seen = np.flatnonzero(self.truth[row] & open_)
         if self.noisy:
             seen = seen[~(self.small[row, seen] & (self.chance.random(len(seen)) < MISSED_SHARE))]
@@ -91,7 +91,7 @@ def draw_answer_log(
     spread: float = 0.5,
     paused: float = 0.03,
 ) -> list[TimedAnswer]:
-    """Draw timed answers of this person: grids, whole images and clicks, a third each.
+    """Draw timed answers of a person with these times: grids, whole images and clicks, a third each.
 
     Args:
         spread: Standard deviation of log seconds.
@@ -112,7 +112,7 @@ def draw_answer_log(
 def draw_speed_test(
     rng: np.random.Generator, times: TimeModel, *, classes: int = 12, spread: float = 0.5, paused: float = 0.03
 ) -> list[TimedAnswer]:
-    """Draw one speed test of this person."""
+    """Draw one speed test of a person with these times."""
     asked = [(kind, min(size, classes) if kind == "image" else size, changes) for kind, size, changes in TASK_PLAN]
     return [
         _draw_answer(
@@ -140,7 +140,7 @@ def _draw_answer(
 
 
 def draw_seconds(rng: np.random.Generator, mean: float, spread: float = 0.5, paused: float = 0.03) -> float:
-    """Draw the seconds of one answer, with mean `mean` plus occasional pauses.
+    """Draw the seconds of one answer around `mean`, with pauses in the share `paused`.
 
     `spread` is the standard deviation of log seconds.
     """

@@ -1,4 +1,4 @@
-"""The true labels of an image folder, read from a checked table."""
+"""The true labels of an image folder, read from a table and checked."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from annotator.store.classes.classes import find_name_problem
 
 @dataclass(frozen=True)
 class TrueLabel:
-    """One label of the table, with its line number."""
+    """One label of the truth table, with its line number."""
 
     line: int | str
     image: str
@@ -22,12 +22,9 @@ class TrueLabel:
 
 
 def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
-    """Read all labels of a table in any layout of label_table.py.
+    """Read all labels of a table in any layout of label_table.py. Classes that an exhaustive row omits are absent.
 
-    Unlisted classes are absent if the row lists all labels.
-
-    Raises:
-        AnnotatorError: Listing every problem with its line.
+    Raises AnnotatorError that lists every problem with its line.
     """
     problems = Problems()
     contents = read_table(path, problems, ReadingOptions())
@@ -53,7 +50,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
 
 
 def find_content_conflicts(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
-    """Return a sentence per conflict between labels of duplicate images. `ids` are image ids by name."""
+    """Return a sentence per conflict between the labels of duplicate images. `ids` are image ids by name."""
     first: dict[tuple[int, str], TrueLabel] = {}
     problems: list[str] = []
     for label in labels:

@@ -1,7 +1,7 @@
 """The command line: parse, call one function, print. Each file holds one kind of command.
 
-options.py and printing.py hold what commands share. Only commands that train, measure, or show a method in
-full load torch. Start with project.py.
+Commands share options.py and printing.py. Only those that train, measure or describe a method load torch. Start
+with project.py.
 """
 
 from typing import Annotated

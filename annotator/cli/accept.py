@@ -57,10 +57,10 @@ def accept(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Auto-accept confident labels, where an audit shows that enough of them are right.
+    """Auto-accept confident labels of classes for which an audit shows that enough of them are right.
 
     Off until you run this. From then on every training checks the guarantee again. Answers of people are never changed.
-    With --rule-out you decide that a class without an example is absent; audits still ask about it.
+    With --rule-out you mark a class without an example absent everywhere. Audits still ask about it.
     """
     from annotator.quality import auto_accept, auto_accept_sample, guarantee
     from annotator.quality.guarantee import Guarantee
@@ -97,7 +97,6 @@ def accept(
 
 
 def _rule_out_class(db, name: str, by: str | None, as_json: bool) -> None:
-    """Mark a class absent on all its unanswered images, and print the result."""
     from annotator.quality import rule_out
     from annotator.store.classes import classes
 
@@ -114,7 +113,7 @@ def _rule_out_class(db, name: str, by: str | None, as_json: bool) -> None:
 
 
 def build_auto_accept_status(db, outcomes: list) -> dict:
-    """Return guarantee, counts, this check's outcomes and all acceptances, newest first, as JSON values."""
+    """Return the state of auto-accept as JSON values: guarantee, counts, `outcomes` of this check, acceptances."""
     from annotator.quality import guarantee
     from annotator.store.classes import classes
     from annotator.store.labels import auto_accepted

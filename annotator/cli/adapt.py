@@ -1,4 +1,4 @@
-"""The commands that adapt a backbone to a project's answers, and list, copy and measure the results."""
+"""The commands that adapt a backbone to a project's labels, and list, copy and measure the results."""
 
 import sys
 from dataclasses import asdict
@@ -41,10 +41,11 @@ def adapt(
     as_json: AsJson = False,
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
 ) -> None:
-    """Let the last stages of the network learn from the answers of the project, and use it if that is better.
+    """Train the last stages of the backbone on the project's labels, and use the result if it is better.
 
-    Better on unbiased answers of images that were held out, by more than chance. Then all images are analyzed with it
-    while people go on, and it is used once that is done. Ctrl+C stops; the same command goes on from the last epoch.
+    It must be better on unbiased answers of images withheld from training, by more than chance. Then all images are
+    analyzed with it in the background, and it is used once that is done. Ctrl+C stops, and the same command resumes
+    after the last epoch.
     """
     refuse_combined_options(context, "estimate", "anew")
     if watched:  # before torch is loaded, which takes seconds
@@ -121,7 +122,7 @@ def adapted(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the adapted networks of a project; take one home, or use one that was not found to be better."""
+    """List the adapted backbones of a project, copy one to a folder, or use one that was not found better."""
     from annotator.store.database.database import Database
     from annotator.store.networks import adaptation, adapted_networks, configuration
 

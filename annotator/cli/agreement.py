@@ -28,7 +28,7 @@ def agreement(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how often people who answered the same question gave the same answer, with 95 % intervals."""
+    """Show how often annotators gave the same answer to the same question, with 95% intervals."""
     from annotator.exchange.files.csv_cells import format_csv
     from annotator.exchange.files.text_output import open_text_output
     from annotator.quality.annotator_agreement import as_rows, compute_agreement

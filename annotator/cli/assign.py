@@ -25,7 +25,7 @@ commands = typer.Typer(
 
 @commands.command("list", epilog=format_examples("annotator assign list birds", "annotator assign birds --json"))
 def list_assignments(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """Show what belongs to whom, what several people answer, and how people did on known answers."""
+    """Show the assignments, the images that several people answer, and how people did on reference images."""
     from annotator.store.database.database import Database
     from annotator.store.labels import image_overlap
     from annotator.store.people import assignment, reference_answers
@@ -89,7 +89,7 @@ def folder(
     person: Person,
     folder: Annotated[str, typer.Argument(help="Folder below the one that was added.", show_default=False)],
 ) -> None:
-    """Make a folder of the images somebody's share, also what is added to it later."""
+    """Assign the images of a folder to a person, including images added to it later."""
     from annotator.store.database.database import Database
     from annotator.store.people import assignment
 
@@ -99,7 +99,7 @@ def folder(
 
 @commands.command(epilog=format_examples("annotator assign images birds Ann hard.txt"))
 def images(project: ProjectArgument, person: Person, file: ImageListFile) -> None:
-    """Make a list of images somebody's share."""
+    """Assign a list of images to a person."""
     from annotator.store.database.database import Database
     from annotator.store.people import assignment
 
@@ -113,7 +113,7 @@ def class_(
     person: Person,
     name: Annotated[str, typer.Argument(help="Name of the class.", show_default=False)],
 ) -> None:
-    """Make a class somebody's share: they are asked about their classes only, one at a time."""
+    """Assign a class to a person, who is then asked only about assigned classes, one at a time."""
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
     from annotator.store.people import assignment
@@ -126,7 +126,7 @@ def class_(
 def end(
     project: ProjectArgument, share: Annotated[int, typer.Argument(help="Its number.", show_default=False)]
 ) -> None:
-    """End a share. Its images or its class belong to everybody again."""
+    """End an assignment. Its images or its class are open to all annotators again."""
     from annotator.store.database.database import Database
     from annotator.store.people import assignment
 
@@ -144,7 +144,7 @@ def overlap(
     people: Annotated[int, typer.Option(help="People who answer each of these images; 1: no overlap.")] = 2,
     share: Annotated[float, typer.Option(help="Percent of the images, chosen at random.")] = 10.0,
 ) -> None:
-    """Have a share of the images answered by several people, blind to each other."""
+    """Have a random percentage of the images answered by several people, blind to each other."""
     from annotator.store.database.database import Database
     from annotator.store.labels import image_overlap
 
@@ -174,7 +174,7 @@ def known(
     ] = None,
     share: Annotated[float, typer.Option(help="Percent of each person's actions; 0: none.")] = 5.0,
 ) -> None:
-    """Mix in images whose answers are known, to see how well people answer."""
+    """Mix in reference images, whose answers are known, to measure how well people answer."""
     from annotator.store.database.database import Database
     from annotator.store.people import reference_answers
 

@@ -1,4 +1,4 @@
-"""The commands that list, download and measure backbones, and compare them on a project's answers."""
+"""The commands that list, download and measure backbones, and compare them on a project's labels."""
 
 import sys
 from collections.abc import Callable
@@ -52,10 +52,10 @@ def backbones(
     accept_licence: AcceptLicense = False,
     as_json: AsJson = False,
 ) -> None:
-    """List networks: for whom, licence, size, speed on this machine, and whether they need a download.
+    """List backbones: purpose, license, size, speed on this machine, and whether they need a download.
 
-    Any other network of timm, torchvision or open_clip can be named, too, hf-hub:REPOSITORY and local-dir:FOLDER, and
-    several joined by +. docs/backbones.md says which is right for whom.
+    You can also name any other network of timm, torchvision or open_clip, hf-hub:REPOSITORY, local-dir:FOLDER, or
+    several joined by +. docs/backbones.md helps to choose.
     """
     from annotator.snapshot.network_table import load_network_table
     from annotator.store.database.database import Database
@@ -118,10 +118,10 @@ def backbone(
     accept_licence: AcceptLicense = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare networks on the answers of a project, and change to a better one while people go on.
+    """Compare backbones on the answers of a project, and change to a better one without interrupting work.
 
-    Their features are computed beside those in use; then linear heads on either are cross-validated on unbiased
-    answers. Nothing of the old network is deleted until --remove.
+    New features are computed next to those in use. Then linear heads on either are cross-validated on unbiased answers.
+    Features of the old network are only deleted by --remove.
     """
     from annotator.store.database.database import Database
     from annotator.store.disk.file_permissions import set_private_umask

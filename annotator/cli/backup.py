@@ -27,7 +27,7 @@ def backup(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Back a project up while everybody works: decisions, and all files that nothing can compute again."""
+    """Back up a project while people work: decisions, and all files that cannot be computed again."""
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.upkeep.backup import create_backup, prune
 
@@ -68,7 +68,7 @@ def restore(
     project: Annotated[Path, typer.Argument(help="Folder of the new project.", show_default=False)],
     name: Annotated[str, typer.Option("--backup", metavar="NAME", help="Which one [default: the newest].")] = "",
 ) -> None:
-    """Bring a backup back as a new project, which appears whole or not at all."""
+    """Restore a backup as a new project, all or nothing."""
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.upkeep.restoring import restore as run
 

@@ -1,4 +1,4 @@
-"""The commands that measure label quality: the quality report and its audits of random samples."""
+"""The commands that measure label quality: the quality report, and audits (random samples answered blind)."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,7 +148,7 @@ def audit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start an audit: a random sample that people answer with predictions hidden. The certificate rests on it."""
+    """Start an audit: a random sample that people answer without predictions, on which the quality report rests."""
     from annotator.quality.audit_sampling import draw_audit
     from annotator.store.database.database import Database
 
@@ -163,5 +163,5 @@ def audit(
 
 
 def shorten_figure(figure: str) -> str:
-    """Return a figure for the table, without the reason why it was not measured (printed below)."""
+    """Return a figure for a table cell, without the reason why it was not measured (printed below the table)."""
     return figure.partition(" (")[0] if figure.startswith("not measured") else figure

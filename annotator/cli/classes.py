@@ -1,4 +1,4 @@
-"""The commands that list and change classes; every change is kept with its author and can be undone."""
+"""The commands that list and change classes. Every change is recorded with its author and can be undone."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -45,7 +45,7 @@ commands = typer.Typer(
     epilog=format_examples("annotator classes birds", "annotator classes birds --json"),
 )
 def list_classes(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """List the classes: keys, counts of answers, headings, synonyms. They stand in the order of the pages."""
+    """List the classes in page order: keys, label counts, headings, synonyms."""
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
     from annotator.store.labels import project_counts
@@ -82,7 +82,7 @@ def rename(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the former name as a synonym.")] = False,
     by: AnnotatorOption = None,
 ) -> None:
-    """Give a class another name. All its answers stay."""
+    """Rename a class. All its labels stay."""
     db, class_ = _open_class(project, name)
     synonyms = {*class_.synonyms, *([class_.name] if keep else [])} - {to.strip()}
     _edit_classes(db, by, {class_.id: {"name": to, "synonyms": sorted(synonyms)}})
@@ -109,8 +109,8 @@ def merge(
 ) -> None:
     """Merge classes into another one, which stays. They are archived, and their names become its synonyms.
 
-    Where one of them is present, the class that stays becomes present, even if it was labeled absent there. Where it
-    has no answer yet, it gets their absent (not with --kinds) or unsure. How many images change is printed first.
+    Where a merged class is present, the class that stays becomes present, even if it was labeled absent. Where it has
+    no answer, it takes their absent (not with --kinds) or unsure. The number of changed images is printed first.
     """
     from annotator.store.classes import class_changes
 
@@ -137,7 +137,7 @@ def split(
     commas: CommasOption = None,
     by: AnnotatorOption = None,
 ) -> None:
-    """Split a new class off another one. Prints the address of a grid of the images with the other one."""
+    """Split a new class off another one. Prints the URL of a grid with the images of the other class."""
     from annotator.store.classes import class_changes, classes, name_lists
 
     db, class_ = _open_class(project, name)
@@ -154,7 +154,7 @@ def split(
 
 @commands.command(epilog=format_examples("annotator classes archive birds duck"))
 def archive(project: ProjectArgument, names: ClassNames, by: AnnotatorOption = None) -> None:
-    """Archive classes. Nobody is asked about them, exports and trainings leave them out; their answers are kept."""
+    """Archive classes: no more questions, exports or trainings include them. Their labels are kept."""
     from annotator.store.classes import class_changes
     from annotator.store.database.database import Database
 
@@ -170,7 +170,7 @@ def restore(
     names: Annotated[list[str], typer.Argument(metavar="CLASS", help="Their names.", show_default=False)],
     by: AnnotatorOption = None,
 ) -> None:
-    """Bring archived or merged classes back, with all their answers."""
+    """Restore archived or merged classes with all their labels."""
     from annotator.store.classes import class_changes, classes
     from annotator.store.database.database import Database
 
@@ -192,7 +192,7 @@ def note(
     text: Annotated[str, typer.Argument(help='What the class means; "" for nothing.', show_default=False)],
     by: AnnotatorOption = None,
 ) -> None:
-    """Describe what a class means; its card shows the text."""
+    """Describe what a class means, as shown on its card."""
     db, class_ = _open_class(project, name)
     _edit_classes(db, by, {class_.id: {"description": text}})
 
@@ -209,7 +209,7 @@ def synonym(
     remove: Annotated[bool, typer.Option("--remove", help="Remove them instead.")] = False,
     by: AnnotatorOption = None,
 ) -> None:
-    """Add other names by which people find a class."""
+    """Add other names under which a class is found by search."""
     db, class_ = _open_class(project, name)
     if remove and (unknown := [repr(text) for text in synonyms if text not in class_.synonyms]):
         has = ", ".join(map(repr, class_.synonyms)) or "none"
@@ -250,7 +250,7 @@ def undo(
     ] = None,
     by: AnnotatorOption = None,
 ) -> None:
-    """Undo a change of classes as a whole, whoever made it."""
+    """Undo a change of classes in one step, also another person's."""
     from annotator.store.classes import change_descriptions, class_history
     from annotator.store.database.database import Database
 
@@ -262,7 +262,7 @@ def undo(
 
 @commands.command(epilog=format_examples("annotator classes history birds", "annotator classes history birds --json"))
 def history(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """Show who changed what about the classes, newest first."""
+    """Show the changes of classes with their authors, newest first."""
     from annotator.store.classes import change_descriptions
     from annotator.store.database.database import Database
 

@@ -1,4 +1,4 @@
-"""The commands that export a classifier, and run one on a folder of images."""
+"""The commands that export a classifier, and run it on a folder of images."""
 
 import sys
 from contextlib import nullcontext
@@ -32,9 +32,9 @@ def classifier(
     as_json: AsJson = False,
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
 ) -> None:
-    """Write a classifier of the current run, to be used without the project: the network, its head and thresholds.
+    """Export the current model as a classifier that needs no project: backbone, head and thresholds in one file.
 
-    Beside it comes a card (.md): what it was trained on, how good it is by audits, and the licence of the network.
+    A card (.md) next to it describes its training data, its quality by audits, and the license of the backbone.
     """
     if watched:  # before torch is loaded, which takes seconds
         watch_parent(send_stop_signal, 0)
@@ -70,9 +70,9 @@ def classify(
     to: Annotated[Path | None, typer.Option(help="The new file to write [default: the output].")] = None,
     threads: Annotated[int, typer.Option(help="Threads that compute [default: one a core].", min=0)] = 0,
 ) -> None:
-    """Run a classifier on a folder of images, without a project and without torch.
+    """Run an exported classifier on a folder of images, without a project and without torch.
 
-    Each image gets the probability of every class, and the names of those above their thresholds.
+    The output has the probability of every class per image, and the names of classes above their thresholds.
     """
     from annotator.exchange.classifier.folder_classification import (
         check_output_format,

@@ -26,7 +26,7 @@ def doctor(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Examine a project: database, labels against decisions, files, arrays, disk. Exit status 1: something is wrong."""
+    """Check a project: database, labels against decisions, files, arrays, disk. Exit status 1 if something is wrong."""
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.store.upkeep.health import examine
 

@@ -49,9 +49,9 @@ def events(
     by: AnnotatorOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the images that belong together by time and place, and show how many events there are.
+    """Group images into events by time and place, and show how many events there are.
 
-    What people split, merge or shift stays when events are found anew. Each change is undone as one.
+    Splits, merges and clock shifts stay when events are computed again. Each change is undone in one step.
     """
     from annotator.store.database.database import Database
     from annotator.store.events.event_summary import summarize_events
@@ -73,7 +73,6 @@ def events(
 
 
 def _apply_change(db: Any, wanted: dict[str, Any], by: str | None) -> tuple[Any, list[str]]:
-    """Apply the requested change, at most one, and return the new events and a description."""
     from annotator.store.events import project_events
     from annotator.store.images import images
 

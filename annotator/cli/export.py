@@ -20,7 +20,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 def add_export_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the **values parameter of a command by one parameter per row of OPTIONS, after --format."""
+    """Replace the `**values` parameter of a command by one parameter per row of OPTIONS, after --format."""
     own = signature(command)
     *names, _ = own.parameters.values()
     place = list(own.parameters).index("kind") + 1
@@ -64,11 +64,11 @@ def export(
     ] = False,
     **values: Any,
 ) -> None:
-    """Write the data set, the source of each label, and a data card, all of one moment.
+    """Export the data set with the source of each label and a data card, all from one moment.
 
-    Unanswered image-class pairs stay empty unless you choose otherwise. What the model fills in, and how much of it is
-    expected to be wrong, is printed first; so is what the format cannot hold. Where a format has no room for the source
-    of each label, flags and comments, they stand in files beside it. Only what an export wrote is replaced.
+    Unanswered labels stay empty unless you choose otherwise. The command first prints what the model fills in, how much
+    of it is expected to be wrong, and what the format cannot hold. Formats without room for label sources, flags and
+    comments get them in extra files. Only files that an export wrote are replaced.
     """
     from annotator.exchange.exports.choices import build_choices
     from annotator.exchange.exports.export_writer import ExportJob, ExportTag, prepare_export, write_export
@@ -122,7 +122,7 @@ def _read_option_values(given: Mapping[str, Any]) -> dict[str, Any]:
 
 @commands.command(epilog=format_examples("annotator tags birds", "annotator tags birds --json"))
 def tags(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """List the exports that got a name (annotator export --tag), the oldest first."""
+    """List the tagged exports (annotator export --tag), oldest first."""
     from annotator.store.database.database import Database
     from annotator.store.labels.tagged_exports import load_tags
 
@@ -159,7 +159,7 @@ def diff(
     csv: Annotated[Path | None, typer.Option(help="Write all changed pairs to this new file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed between two tagged exports: images, classes, and each class's pairs by old and new state."""
+    """Show what changed between two tagged exports: images, classes, and labels per class by old and new state."""
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.diff import compare_exports
     from annotator.exchange.exports.tagged_cells import open_current_cells, open_tagged_cells

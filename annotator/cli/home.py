@@ -64,11 +64,11 @@ def home(
     tagger_url: TaggerUrls = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
 ) -> None:
-    """Serve several projects: a start page, and each project below it, /birds/, in a process of its own.
+    """Serve several projects: a start page, and each project in its own process under a path such as /birds/.
 
-    New projects are made on the start page, in the first FOLDER. With --auth invitation or oidc a reverse proxy stands
-    in front (--caddyfile); a visitor sees the projects in which they have a role. Projects are looked for when it
-    starts.
+    New projects are created on the start page, in the first FOLDER. --auth invitation or oidc needs a reverse proxy
+    (--caddyfile), and a visitor sees only projects in which they have a role. Projects are searched for once, at the
+    start.
     """
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.ui.access.serving_modes import parse_access
@@ -114,10 +114,10 @@ def demo(
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
 ) -> None:
-    """Try it with the drawn sample images; run it again to continue.
+    """Try the app with the sample images. Run it again to continue.
 
-    Without FOLDER, New project is filled in with them on the start page, as annotator home opens it: look at what
-    making a project is, and press Create.
+    Without FOLDER, the start page opens with New project filled in for the sample images. Look at it, then click
+    Create.
     """
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.ui.access.serving_modes import build_local_access
@@ -153,7 +153,7 @@ def demo(
 
 
 def _choose_folders(paths: list[Path] | None) -> list[Path]:
-    """Return the named folders and remember them, or else those opened last."""
+    """Return the given folders and store them as the last opened ones, or else return those opened last."""
     from annotator.store.networks import machine_settings
 
     if paths:
@@ -168,7 +168,7 @@ def _choose_folders(paths: list[Path] | None) -> list[Path]:
 
 
 def _parse_roots(text: str) -> list[Path]:
-    """Return the folders in which users may browse for images. Raises AnnotatorError for missing ones."""
+    """Return the folders in which users may browse for images, from comma-separated text. Raises AnnotatorError."""
     roots = [Path(part.strip()).expanduser() for part in text.split(",") if part.strip()]
     if missing := [str(root) for root in roots if not root.is_dir()]:
         raise AnnotatorError(f"--roots: {', '.join(missing)} is no folder. Is the path spelled right?")

@@ -65,7 +65,7 @@ MAX_CLASSES_SHOWN = 12  # classes that are not named alike
 
 
 class Conflicts(StrEnum):
-    """Values of --conflicts: keep or replace answers that differ from the source."""
+    """Values of --conflicts: keep or replace project labels that differ from the imported ones."""
 
     KEEP = "keep"
     REPLACE = "replace"
@@ -134,7 +134,7 @@ def import_(
     as_json: AsJson = False,
     by: AnnotatorOption = None,
 ) -> None:
-    """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
+    """Import images and labels from another tool or data set. A preview comes first, and all or nothing is stored."""
     from annotator.exchange.imports.import_messages import describe_unapplied_plan
     from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
     from annotator.exchange.imports.label_files import find_predictor
@@ -200,7 +200,6 @@ def import_(
 def _add_scores(
     db: "Database", source: "Address | Path", name: str, choices: "ImportOptions", by: str, dry_run: bool
 ) -> None:
-    """Add the scores of a source as predictions, once its labels are stored."""
     from annotator.exchange.imports.class_map import read_class_map
     from annotator.exchange.predictions import prediction_import
 
@@ -217,7 +216,7 @@ def _add_scores(
 
 
 def _register_in_place(project: Path, source: "Address | Path", as_json: bool) -> None:
-    """Add the images at a URL or path without copying them, preview or questions."""
+    """Add the images at a URL or path without copying them, without a preview or questions."""
     from annotator.exchange.imports.import_messages import describe_registration
     from annotator.exchange.project_setup import set_up_project
 
@@ -241,7 +240,7 @@ def _build_interrupted_error(project: Path, plan: "ImportPlan | None") -> Annota
 
 
 def _ask_about_doubts(plan: "ImportPlan", choices: "ImportOptions") -> "ImportOptions":
-    """Ask the user each open question about the source's meaning, and return the completed choices."""
+    """Ask the user each open question about the source's meaning, and return `choices` with the answers added."""
     from dataclasses import replace
 
     from annotator.exchange.reading.interpretation_messages import format_value
@@ -277,7 +276,7 @@ def _confirm_import() -> bool:
 
 @imports.command("list", epilog=format_examples("annotator imports list birds", "annotator imports birds --json"))
 def list_imports(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """Show what was imported, the newest first."""
+    """List the imports, newest first."""
     from annotator.store.database.database import Database
     from annotator.store.imports.past_imports import load_imports
 
@@ -309,7 +308,7 @@ def undo(
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     by: AnnotatorOption = None,
 ) -> None:
-    """Take an import back as a whole. Importing the same again brings it back."""
+    """Undo an import in one step. Importing the same source again restores it."""
     from annotator.exchange.imports.import_messages import describe_undone_import
     from annotator.store.database.database import Database
     from annotator.store.imports import past_imports

@@ -1,4 +1,4 @@
-"""The commands for the members of a project that several people label: roles, invitation links, the log."""
+"""The commands for the members of a shared project: roles, invitation links, the log of changes."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +24,7 @@ commands = typer.Typer(
 
 @commands.command("list", epilog=format_examples("annotator members list birds", "annotator members birds --json"))
 def list_members(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """Show the members, their roles, and when they signed in last."""
+    """List the members, their roles, and their last sign-in."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
@@ -62,7 +62,7 @@ def add(
     email: Annotated[str, typer.Option(help="Address by which the login provider knows them.")] = "",
     by: AnnotatorOption = None,
 ) -> None:
-    """Add a person. For an invitation link: annotator members link PROJECT NAME."""
+    """Add a member. For an invitation link: annotator members link PROJECT NAME."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
@@ -79,7 +79,7 @@ def role(
     role: Annotated[Role, typer.Argument(help="What they may do; none ends their sessions.", show_default=False)],
     by: AnnotatorOption = None,
 ) -> None:
-    """Give a member another role, at once."""
+    """Change the role of a member, effective at once."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
@@ -94,7 +94,7 @@ def rename(
     new: Annotated[str, typer.Argument(help="Their new name.", show_default=False)],
     by: AnnotatorOption = None,
 ) -> None:
-    """Rename a member. Their answers stay theirs; logs and earlier exports keep the old name."""
+    """Rename a member. Labels stay with the member. Logs and earlier exports keep the old name."""
     from annotator.store.database.database import Database
     from annotator.store.people import renaming
 
@@ -104,7 +104,7 @@ def rename(
 
 @commands.command(epilog=format_examples("annotator members link birds Ann"))
 def link(project: ProjectArgument, name: MemberName, by: AnnotatorOption = None) -> None:
-    """Print a new invitation link of a member; an earlier one is not accepted any more."""
+    """Print a new invitation link of a member, which replaces the earlier one."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
     from annotator.ui.access.access_keys import build_invitation_url
@@ -116,7 +116,7 @@ def link(project: ProjectArgument, name: MemberName, by: AnnotatorOption = None)
 
 @commands.command(epilog=format_examples("annotator members sign-out birds Ann"))
 def sign_out(project: ProjectArgument, name: MemberName, by: AnnotatorOption = None) -> None:
-    """End all sessions of a member, and make their link useless."""
+    """End all sessions of a member, and disable their invitation link."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
@@ -130,7 +130,7 @@ def newcomers(
     role: Annotated[Role, typer.Argument(help="What they may do; none: they wait.", show_default=False)],
     by: AnnotatorOption = None,
 ) -> None:
-    """Choose the role of whoever signs in at the login provider and is no member yet."""
+    """Set the role of people who sign in with the login provider and are not members yet."""
     from annotator.store.database.database import Database
     from annotator.store.people import members
 
@@ -144,7 +144,7 @@ def log(
     to: Annotated[Path | None, typer.Option("--csv", help="Write all of it to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show who signed in, and who changed what about whom, newest first."""
+    """Show sign-ins and changes of members with their authors, newest first."""
     from annotator.exchange.files.csv_cells import CsvWriter
     from annotator.exchange.files.text_output import open_text_output
     from annotator.store.database.database import Database

@@ -1,4 +1,4 @@
-"""The commands for predictions from class names: on or off, class texts, and their measured gain."""
+"""The commands for predictions from class names: on or off, texts of the classes, and measured gain."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -39,10 +39,10 @@ def names(
     now: Annotated[bool, typer.Option("--now", help="Guess now, without the app.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Guess from the names of classes which images show them, before any answer, with a network that knows texts.
+    """Predict from the class names alone which images show a class, with a network that understands text.
 
-    The guesses are a source of predictions called 'class names': `annotator predictions` shows how much weight answers
-    have given it. annotator backbones lists networks that know texts.
+    The predictions form a source called 'class names'. `annotator predictions` shows the weight that it has earned by
+    its agreement with answers. `annotator backbones` lists networks that understand text.
     """
     from annotator.store.classes import name_texts
     from annotator.store.database.database import Database
@@ -90,10 +90,10 @@ def bench_names(
     seed: Annotated[int, typer.Option(help="Random seed of the clicks.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what class names bring: average precision of hidden labels, and human effort, with and without them.
+    """Measure the gain from class names: average precision on unlabeled images and human effort, with and without them.
 
-    Before any answer, from whole images and from patches, too; then with one label an image; then the actions of a
-    simulated person until 95 % of the labels are found.
+    Measured before any answer, from whole images and also from patches, then with one label per image, then over the
+    actions of a simulated person until 95% of the labels are found.
     """
     from annotator.benchmark.name_guess_gain import measure
 
@@ -121,7 +121,6 @@ def _parse_texts(db: Any, words: list[str]) -> dict[int, list[str]]:
 
 
 def _build_facts(db: Any) -> dict[str, Any]:
-    """Return the settings of class name predictions, and texts and weight per class, as JSON values."""
     from annotator.exchange.predictions.known_sources import load_known_sources
     from annotator.store.classes import classes, name_texts
     from annotator.store.runs.prediction_sources import CLASS_NAMES_SOURCE

@@ -33,7 +33,7 @@ MethodName = Annotated[
 
 
 class Commas(StrEnum):
-    """Values of --commas: split a name with commas into several classes, or keep it as one."""
+    """Values of --commas: split a class name with commas into several classes, or keep it as one."""
 
     SPLIT = "split"
     KEEP = "keep"
@@ -94,7 +94,7 @@ def _get_flag(parameter: Any, context: typer.Context) -> str:
 
 
 def format_examples(*lines: str) -> str:
-    """Return the end of a help text with these examples, each on a line of its own."""
+    """Return the end of a help text: the example commands, one per line."""
     return "Examples:\n\n\b\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -135,13 +135,9 @@ SaveReading = Annotated[Path | None, _build_option("Write how the source is read
 
 
 def build_reading(options: Mapping[str, Any]) -> "ReadingOptions":
-    """Return how to interpret a source, from command options, or else from the file named by --reading.
+    """Return how to interpret a source, from command options (arguments by name), else from the --reading file.
 
-    Args:
-        options: The arguments of the command by name.
-
-    Raises:
-        AnnotatorError: An unreadable file or invalid options, all listed.
+    Raises AnnotatorError for an unreadable file, or with a list of all invalid options.
     """
     from annotator.exchange.reading.reading_file import check_reading, load_reading, parse_option
     from annotator.exchange.reading.reading_options import ReadingOptions

@@ -26,9 +26,9 @@ def people(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show each person's answers, pace, agreement, and what others changed, by class and by week, with 95 % intervals.
+    """Show each person's answers, pace, agreement, and labels changed by others, with 95% intervals.
 
-    By class it also estimates how often they err.
+    All figures are by class and by week. By class it also estimates how often they err.
     """
     from annotator.exchange.files.csv_cells import format_csv
     from annotator.exchange.files.text_output import open_text_output
@@ -101,7 +101,7 @@ def _print_by_class(measured: "list[AnnotatorFigures]") -> None:
 
 
 def _format_figures(figures: "AnswerFigures") -> tuple[str, str, str]:
-    """Return table cells: seconds per answer, agreement with others, and answers changed by others."""
+    """Return three table cells: seconds per answer, agreement with others, and answers changed by others."""
     seconds = "too few answers" if math.isnan(figures.seconds.low) else _format_number(figures.seconds)
     return (
         seconds if figures.timed else "-",
@@ -128,7 +128,7 @@ def pace(
     annotator: Annotated[str | None, typer.Option(help="Whose times [default: your login name].")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how many seconds each part of the work takes a person, with 95 % intervals. Autopilot plans with them."""
+    """Show the seconds that a person takes for each part of the work, with 95% intervals. Autopilot plans with them."""
     from annotator.settings import get_login_name
     from annotator.snapshot.time_report import load_time_report
     from annotator.store.database.database import Database

@@ -1,4 +1,4 @@
-"""The commands for predictions of other models, and for the access tokens of programs that send them."""
+"""The commands for predictions of other models, and for access tokens of programs that send predictions."""
 
 import json
 from dataclasses import asdict
@@ -95,7 +95,7 @@ def predictions(
     as_json: AsJson = False,
     by: AnnotatorOption = None,
 ) -> None:
-    """Add predictions of another model, list them with the weight that each has earned, or remove them."""
+    """Add predictions of another model, list models with their learned weights, or remove one."""
     from annotator.exchange.imports.class_map import read_class_map
     from annotator.exchange.predictions.prediction_import import PredictionOptions
     from annotator.store.database.database import Database
@@ -191,7 +191,6 @@ def _print_stored(source: Any) -> None:
 
 
 def _print_sources(db: Any, as_json: bool) -> None:
-    """Print each prediction source with its project coverage and its weight in the current run."""
     from annotator.exchange.predictions.known_sources import load_known_sources
 
     known = load_known_sources(db)
@@ -217,7 +216,7 @@ def _print_sources(db: Any, as_json: bool) -> None:
 
 @tokens.command("list", epilog=format_examples("annotator tokens list birds", "annotator tokens birds --json"))
 def list_tokens(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """Show the tokens; their secrets are not kept."""
+    """List the access tokens. Their secrets are not stored."""
     from annotator.store.database.database import Database
     from annotator.store.people import access_tokens
 
@@ -254,7 +253,7 @@ def make(
     right: Annotated[TokenRight, typer.Option("--for", help="What it may do.")] = TokenRight.PREDICTIONS,
     by: AnnotatorOption = None,
 ) -> None:
-    """Make a token and print its secret, once."""
+    """Create an access token and print its secret, once."""
     from annotator.store.database.database import Database
     from annotator.store.people import access_tokens
 
@@ -273,7 +272,7 @@ def revoke(
     name: Annotated[str, typer.Argument(help="Of the token.", show_default=False)],
     by: AnnotatorOption = None,
 ) -> None:
-    """Make a token useless, at once."""
+    """Revoke an access token at once."""
     from annotator.store.database.database import Database
     from annotator.store.people import access_tokens
 

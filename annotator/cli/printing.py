@@ -1,7 +1,7 @@
-"""Output of results on a terminal, or through a pipe.
+"""Output of results to a terminal or a pipe.
 
-Tables and progress bars are drawn by rich, from text and never markup. Through a pipe there are no colors or
-progress bars, and lines are not wrapped.
+rich draws tables and progress bars, from plain text and never markup. A pipe gets no colors, progress bars or
+wrapped lines.
 """
 
 import json
@@ -39,11 +39,8 @@ MAX_REASONS, MAX_EXAMPLES = 20, 5  # groups of kept-out files that are printed, 
 def escape_unprintable(text: str, keep: str = "") -> str:
     r"""Escape characters that could control a terminal or are unprintable, such as \x1b, \u202e and \udce9.
 
-    Such a character may move the cursor, color the line, hide characters or break the output.
-
-    Args:
-        text: The text.
-        keep: Characters that stay as they are, such as line ends in a text of several lines.
+    Such a character may move the cursor, color the line, hide characters or break the output. Those in `keep` stay,
+    such as line ends.
     """
     return _NOT_PLAIN_PATTERN.sub(lambda match: _escape_letter(match[0]) if match[0] not in keep else match[0], text)
 
@@ -56,22 +53,18 @@ def _escape_letter(letter: str) -> str:
 
 
 class EscapingStream:
-    """A text stream that applies `escape_unprintable` to everything written to it.
-
-    Attributes:
-        stream: The stream below. Only rich, which receives escaped text, may write to it directly.
-    """
+    """A text stream that applies `escape_unprintable` to what is written to it. Only rich writes to `stream` itself."""
 
     def __init__(self, stream: TextIO, keep: str):
         self.stream, self._keep = stream, keep
 
     def write(self, text: str) -> int:
-        """Write the text, escaped; return the number of its characters."""
+        """Write the escaped text, and return the number of characters in `text`."""
         self.stream.write(self.escape(text))
         return len(text)
 
     def escape(self, text: str) -> str:
-        """Return the text as the stream can show it."""
+        """Return the escaped text, with backslash escapes for characters that the stream's encoding lacks."""
         encoding = self.stream.encoding or "utf-8"
         return escape_unprintable(text, self._keep).encode(encoding, "backslashreplace").decode(encoding)
 
@@ -101,7 +94,7 @@ def install_notice_printer() -> None:
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows of cells in columns, the first aligned left and the others right.
 
-    On a terminal that is too narrow, cells are wrapped. Without any title there is no line of titles.
+    Cells are wrapped on a narrow terminal. No line of titles is printed if all are empty.
     """
     escaped = sys.stdout.escape if isinstance(sys.stdout, EscapingStream) else escape_unprintable
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
@@ -122,7 +115,7 @@ def _unwrap_stream(stream: TextIO | EscapingStream) -> TextIO:
 
 
 def print_by_reason(bad: Iterable[BadFile], description: str) -> None:
-    """Print the number of files per reason and a few names. `description` is a word such as "skipped"."""
+    """Print the number of bad files per reason, with a few names. `description` is a word such as "skipped"."""
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {}
     for file in bad:
@@ -140,7 +133,7 @@ def print_by_reason(bad: Iterable[BadFile], description: str) -> None:
 
 @contextmanager
 def show_progress(title: str) -> Iterator[Callable[..., None]]:
-    """Show a progress bar with the remaining time during the block, on a terminal only.
+    """Show a progress bar with the remaining time during the `with` block, on a terminal only.
 
     Yields the function that updates it: (done, of, title). `of` is 0 if unknown, `title` is optional.
     """
@@ -167,11 +160,7 @@ def show_progress(title: str) -> Iterator[Callable[..., None]]:
 
 
 def make_step_callback(show: Callable[..., None]) -> StepCallback:
-    """Return a function (step, done, of) that shows the steps of one job on a single progress bar.
-
-    Args:
-        show: Updates the bar, as yielded by `show_progress`.
-    """
+    """Return a callback (step, done, of) that shows all steps of a job on one bar, by calling `show`."""
     return lambda what, done, of: show(done, of, what)
 
 
@@ -196,7 +185,7 @@ def print_json(value: dict, **lists: Iterable[object]) -> None:
 
 
 def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[BadFile]) -> None:
-    """Print a project's state (snapshot/project_status.py), its rejected files and missing images."""
+    """Print a project's state (from snapshot/project_status.py), its rejected files and missing images."""
 
     def format_counts(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
@@ -257,7 +246,7 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
 
 
 def print_history(events: Sequence[DecisionRecord]) -> None:
-    """Print the history of an image, one line a decision."""
+    """Print the decisions about one image, one per line."""
     for event in events:
         when = format_local_minute(event.at)
         undone = f" (undone by {event.undone_by})" if event.undone_by is not None else ""
@@ -271,7 +260,7 @@ def _describe_source(source: str) -> str:
 
 
 def _describe_origin(event: DecisionRecord) -> str:
-    """Describe who gave an imported answer in its source, or return "" for answers given here."""
+    """Describe who gave an imported answer before the import, or return "" for other answers."""
     if event.origin is None:
         return ""
     who, how, at = event.origin
@@ -303,12 +292,12 @@ def _describe_event(event: DecisionRecord) -> str:
 
 
 def format_parameters(parameters: dict) -> str:
-    """Return the parameters that differ from the method's defaults, in brackets, to follow its name; "" for none."""
+    """Return a method's parameters that differ from its defaults, in brackets to print after its name, or ""."""
     return f" ({', '.join(f'{key}={format_value(value)}' for key, value in parameters.items())})" if parameters else ""
 
 
 def print_methods(methods: list[dict], default: str) -> None:
-    """Print all methods: what each assumes about unanswered cells, its parameters and its source."""
+    """Print all methods: their assumption about unanswered labels, their parameters and their source."""
     width = max(len(method["name"]) for method in methods)
     indent = " " * (width + 2)
     page = min(LINE_CHARACTERS, max(shutil.get_terminal_size((LINE_CHARACTERS, 24)).columns - 1, width + 42))
@@ -326,7 +315,7 @@ def print_methods(methods: list[dict], default: str) -> None:
 
 
 def print_method(method: dict) -> None:
-    """Print one method in full, as built by `show.build_method_details`."""
+    """Print one method in full, from the result of `show.build_method_details`."""
     print(f"{method['name']}: {method['title']}")
     print(f"  {describe_method_source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")
@@ -364,7 +353,6 @@ def print_method(method: dict) -> None:
 
 
 def print_bench(result: dict, as_json: bool) -> None:
-    """Print the figures and ratios of a benchmark."""
 
     def text() -> None:
         print(f"bench {result['bench']}")

@@ -16,14 +16,14 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 class LogFormat(StrEnum):
-    """Values of --log-format."""
+    """Values of --log-format: how servers log."""
 
     text = "text"
     json = "json"
 
 
 class AuthMode(StrEnum):
-    """Values of --auth."""
+    """Values of --auth: how users sign in."""
 
     local = "local"
     invitation = "invitation"
@@ -135,10 +135,10 @@ def bands(
         int | None, typer.Option("--of", help="Only for images of exactly so many bands, whatever they say themselves.")
     ] = None,
 ) -> None:
-    """Show which bands of images of many bands are displayed, or choose them, for people and the network alike.
+    """Show or choose the bands of multi-band images that people and the backbone see.
 
-    Images that name red, green and blue themselves need no choice. Images that waited for one are added; those that
-    were shown by other bands are analyzed again. Labels stay.
+    Images that declare red, green and blue themselves need no choice. Images that waited for a choice are added, and
+    images shown by other bands before are analyzed again. Labels stay.
     """
     from annotator.exchange.band_selection import choose_bands, describe_band_choice
     from annotator.store.database.database import Database
@@ -185,7 +185,7 @@ def serve(
     tagger_url: TaggerUrls = None,
     log: Annotated[LogFormat, typer.Option(help="How the server logs; json: one object a line.")] = LogFormat.text,
 ) -> None:
-    """Start the app and its worker on this machine. Ctrl+C stops both; nothing is lost.
+    """Start the app and its worker on this machine. Ctrl+C stops both, and nothing is lost.
 
     With --auth invitation or oidc the members of the project label together, each with a role (annotator members).
     """
@@ -205,7 +205,7 @@ def link(
         str | None, typer.Option(help="Whom it signs in, where there are members [default: the first owner].")
     ] = None,
 ) -> None:
-    """Print a one-time link that signs in one more browser within ten minutes, while the project is being served."""
+    """Print a one-time link, valid for ten minutes, that signs in another browser while the project is being served."""
     from annotator.ui.access.access_keys import create_access_link
 
     print(create_access_link(project, member))

@@ -66,10 +66,10 @@ def relations(
     by: AnnotatorOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Declare how classes have to do with each other; answers then imply others.
+    """Declare relations between classes, by which one label implies others.
 
-    "spaniel" implies "dog", "no dog" implies "no spaniel", "day" implies "not night". What is implied is nobody's
-    answer: it is taken back with the answer, gives way to a person's own, and an export calls its source "implied".
+    "spaniel" implies "dog", "no dog" implies "no spaniel", "day" implies "not night". Implied labels are not answers:
+    they disappear with the answer, give way to a person's own, and have the source "implied" in exports.
     """
     from annotator.exchange.files.hierarchy import read_hierarchy
     from annotator.quality import suggested_relations
@@ -168,7 +168,7 @@ def relations(
 
 
 def _ensure_classes(db: Any, pairs: list[tuple[str, str]], add: bool, by: str | None) -> None:
-    """Add the classes of these pairs that the project lacks if `add`, else raise AnnotatorError."""
+    """Add the classes of these (child, parent) pairs that are missing if `add`, else raise AnnotatorError."""
     from annotator.store.classes import classes
 
     known = classes.load_classes_by_name(db)

@@ -24,7 +24,7 @@ def suggest(
     limit: Annotated[int, typer.Option(help="Show at most so many.", min=1)] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the labels that are probably missing, likeliest first."""
+    """List the labels that are probably missing, most probable first."""
     from annotator.snapshot.suggestions import find_missing_positives
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
@@ -60,7 +60,7 @@ def suggest(
 
 @commands.command(epilog=format_examples("annotator status birds", "annotator status birds --json"))
 def status(project: ProjectArgument, as_json: AsJson = False) -> None:
-    """Show the progress, what the worker does, and all problems."""
+    """Show the progress, the worker's state, and all problems."""
     from annotator.snapshot.project_status import collect_status
     from annotator.store.database.database import Database
     from annotator.store.images import images
@@ -89,7 +89,7 @@ def history(
     image: Annotated[str, typer.Argument(help="The image, by name or path.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Show who decided what about an image and when, what was undone by whom, its flags and comments."""
+    """Show an image's labels, flags and comments with authors and times, and what was undone."""
     from annotator.store.database.database import Database
     from annotator.store.gallery.image_history import load_image_history
     from annotator.store.images.images import find_image
@@ -104,10 +104,10 @@ def methods(
     name: Annotated[str | None, typer.Argument(help="Show this method in detail.", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the training methods: paper, what each assumes about unanswered labels, what it needs, its parameters.
+    """List the training methods: paper, assumption about unanswered labels, requirements, parameters.
 
-    Of each it says whether the figures of its paper were reproduced with this program; with NAME, also why not, and
-    what the paper leaves open.
+    The list shows whether the figures of a method's paper were reproduced with this program. With NAME it also shows
+    why not, and what the paper leaves open.
     """
     from annotator.store.networks import configuration
 
@@ -123,7 +123,7 @@ def methods(
 
 @commands.command(epilog=format_examples("annotator formats", "annotator formats --json"))
 def formats(as_json: AsJson = False) -> None:
-    """List the formats that are read and written, those of plug-ins too."""
+    """List the import and export formats, including those of plug-ins."""
     from annotator.exchange.formats import all_formats
 
     rows = [
@@ -151,7 +151,7 @@ def build_method_json(entry: MethodEntry) -> dict:
 
 
 def build_method_details(entry: MethodEntry) -> dict:
-    """Return a method's table entry and everything that its class declares, as JSON values. Loads torch."""
+    """Return a method's table entry and all declarations of its class, as JSON values. Loads torch."""
     from spmll.methods import METHODS
 
     method = METHODS[entry.name]
@@ -169,7 +169,7 @@ def build_method_details(entry: MethodEntry) -> dict:
 
 
 def read_parameter_docs(method: type) -> str:
-    """Return the docstring that describes a method's parameters: of `__init__`, or of its base dataclass."""
+    """Return the docstring that describes a method's parameters: that of `__init__`, or of its base dataclass."""
     if "__dataclass_fields__" not in dir(method):
         return inspect.getdoc(method.__init__) or ""
     declares = next(base for base in method.__mro__ if "__dataclass_fields__" in vars(base))

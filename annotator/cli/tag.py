@@ -54,10 +54,10 @@ def tag(
     as_json: AsJson = False,
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
 ) -> None:
-    """Ask a vision-language model which classes each image shows; what it says is predictions, never answers.
+    """Ask a vision-language model which classes each image shows. Its answers become predictions, never labels.
 
-    Any server that speaks the OpenAI chat format with images: Ollama, vLLM, llama.cpp, LM Studio, or a hosted one. What
-    it says is stored every few seconds; Ctrl+C stops, and the same command goes on.
+    Works with any server for the OpenAI chat format with images: Ollama, vLLM, llama.cpp, LM Studio, or a hosted one.
+    Answers are stored every few seconds. Ctrl+C stops, and the same command resumes.
     """
     from annotator.exchange.tagging.chat_server import ChatServer
     from annotator.exchange.tagging.tagging_run import TaggingOptions, tag_images
@@ -134,7 +134,6 @@ def _find_requester(db: "Database", watched: bool) -> str:
 
 
 def _confirm_sending(url: str, watched: bool) -> bool:
-    """Ask on a terminal whether images may leave this machine. Returns False without a terminal."""
     if watched or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     host = urlsplit(url).hostname or url

@@ -1,4 +1,4 @@
-"""The commands that script the work of annotators and the worker: embed, train, decide, undo."""
+"""The commands that script the work of annotators and of the worker: embed, train, decide, undo."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 class StateName(StrEnum):
-    """The states that a person can give on the command line."""
+    """The states that `annotator decide` can set."""
 
     present = "present"
     absent = "absent"
@@ -73,9 +73,9 @@ def train(
 ) -> None:
     """Train now, and set the method and its parameters for this and later trainings.
 
-    --method resets the parameters to the method's defaults; --set alone changes the current method. With --on ray the
-    training happens here, and the machines of a Ray cluster score the images: that one which RAY_ADDRESS names, else
-    one that is started here (docs/scale.md).
+    --method resets the parameters to the method's defaults, while --set alone changes the current method. With --on ray
+    the training runs here, and a Ray cluster scores the images: the one in RAY_ADDRESS, else one that is started here
+    (docs/scale.md).
     """
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.worker.train_now import train_now
@@ -104,10 +104,10 @@ def embed(
     ] = "local",
     as_json: AsJson = False,
 ) -> None:
-    """Analyze the images that were not analyzed yet, on this machine or on a Ray cluster.
+    """Compute embeddings of all images that lack one, on this machine or on a Ray cluster.
 
-    The worker does the same by itself, on this machine; it leaves the images alone while this command runs. Ctrl+C
-    stops, and the same command goes on later.
+    The worker does the same on this machine, and pauses it while this command runs. Ctrl+C stops, and the same command
+    resumes.
     """
     from annotator.store.disk.file_permissions import set_private_umask
     from annotator.worker.embedding.embed_now import embed_now
@@ -164,7 +164,7 @@ def decide(
     state: Annotated[StateName, typer.Argument(help="The answer.")],
     annotator: Annotated[str | None, typer.Option(help="Name of the annotator [default: your login name].")] = None,
 ) -> None:
-    """Answer one class of one image."""
+    """Label one class of one image."""
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
     from annotator.store.images import images
@@ -195,7 +195,7 @@ def undo(
     annotator: Annotated[str | None, typer.Option(help="Name of the annotator [default: your login name].")] = None,
     anyone: Annotated[bool, typer.Option("--anyone", help="Also undo decisions of other people.")] = False,
 ) -> None:
-    """Undo your newest decision (a whole grid at once). Repeat for earlier ones."""
+    """Undo your newest decision (a grid in one step). Repeat for earlier ones."""
     from annotator.store.database.database import Database
     from annotator.store.labels import decisions
 

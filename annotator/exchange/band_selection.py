@@ -1,4 +1,4 @@
-"""Selection of the three bands that are displayed of multi-band images."""
+"""Selection of the three bands by which multi-band images are displayed."""
 
 import time
 from collections.abc import Sequence
@@ -31,7 +31,6 @@ class BandChoiceResult:
 
     Attributes:
         changed: Number of registered images whose displayed bands changed.
-        added: Number of new images.
         bad: Files still not registered.
         seconds: Estimated analysis time.
     """
@@ -52,7 +51,7 @@ def choose_bands(
 
     Args:
         three: Red, green and blue band, from 1.
-        count: Only images with this many bands. None selects images without named colors.
+        count: Only images with this many bands. None selects all images that declare no red, green and blue.
 
     Raises:
         AnnotatorError: An image lacks these bands, or `annotator embed` is running.
@@ -76,7 +75,7 @@ def choose_bands(
 
 
 def change_bands(db: Database, three: BandTriple, count: int | None = None) -> list[int]:
-    """Set the shown bands, and return the images to reanalyze."""
+    """Set the displayed bands, and return the ids of the images to analyze again."""
     db.check_writable()
     if embedding_claim.get_running(db) is not None:
         raise AnnotatorError(
@@ -88,7 +87,6 @@ def change_bands(db: Database, three: BandTriple, count: int | None = None) -> l
 
 
 def _estimate_seconds_per_image(db: Database, image_ids: Sequence[int]) -> float:
-    """Estimate the seconds per image: reading the file plus one forward pass."""
     speed = machine_settings.load_speeds().get(configuration.get_backbone(db))
     network = 1 / speed.images_a_second if speed and speed.images_a_second > 0 else 0.0
     bands, times = get_shown_bands(db), list[float]()
@@ -110,7 +108,6 @@ def describe_analysis_time(db: Database, image_ids: Sequence[int]) -> str:
 
 
 def describe_band_choice(chosen: BandChoiceResult, three: BandTriple, count: int | None) -> list[str]:
-    """Describe a completed band selection in sentences."""
     of = "images that do not name red, green and blue" if count is None else f"images of {count} bands"
     said = [f"Bands {format_bands(three)} are shown of {of}.", *chosen.sentences]
     if chosen.added:

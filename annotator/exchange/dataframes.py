@@ -25,11 +25,7 @@ IMAGES_PER_BATCH = 10_000  # images
 
 
 def load_labels(db: Database, choices: Choices | None = None, *, unknown: bool = False) -> "pd.DataFrame":
-    """Return a table of labels, one row per cell, ordered by image and then class.
-
-    Args:
-        unknown: Include unanswered cells.
-    """
+    """Return a table of labels, one row per image and class, in this order. `unknown` includes unanswered ones."""
     import pandas as pd
 
     with open_data_set(db, choices) as data:
@@ -118,12 +114,9 @@ def load_images(db: Database) -> "pd.DataFrame":
 
 
 def load_suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
-    """Return the `n` unanswered cells most likely to be present, by descending probability.
+    """Return the `n` unanswered labels most likely to be present, most probable first, of one class or (None) all.
 
     The table is empty before the first training.
-
-    Args:
-        class_: Name of the class to restrict to, or None for all.
     """
     import pandas as pd
 

@@ -47,8 +47,8 @@ class SetupResult:
     """The result of `set_up_project`.
 
     Attributes:
-        labels_known: Labels already answered in the project.
-        labels_skipped: Labels of skipped images.
+        labels_known: Number of labels already answered in the project.
+        labels_skipped: Number of labels for skipped images.
     """
 
     registered: RegistrationResult
@@ -212,7 +212,7 @@ def _plan_label_import(
     reading: ReadingOptions,
     root: Path | None,
 ) -> Generator[ImportPlan]:
-    """Yield a label import to apply. Unknown images or classes and open questions raise AnnotatorError."""
+    """Yield a label import to apply. Raises AnnotatorError for unknown images or classes and for open questions."""
     with Staging(db.paths.project, print) as staging:
         origin = LocatedSource(str(label_file.resolve()), label_file, *choose_format(label_file, None))
         rules = NameRules({}, strict=True, listed=[*dict(listed)], origin=name_matching.NameOrigin(root=root))
@@ -230,7 +230,7 @@ def add_folder(
 ) -> RegistrationResult:
     """Add or update the images of a folder in an open project. The call is idempotent.
 
-    An unreadable or empty new folder raises AnnotatorError before any write.
+    Raises AnnotatorError before any write if the folder is unreadable, or new and empty.
 
     Args:
         progress: Receives (files checked, all files). An exception cancels, and committed images stay.

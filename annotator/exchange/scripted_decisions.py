@@ -30,7 +30,7 @@ MAX_NAMES_LOOKED_UP = 20  # of so many unknown names is looked up which ones wer
 def store_decisions(
     db: Database, image: "str | int | Iterable[str | int] | pd.DataFrame", class_: Any, state: Any, annotator: str
 ) -> int:
-    """Store answers in one step and return their number, or raise AnnotatorError with all problems.
+    """Store answers in one step and return their number. Raises AnnotatorError that lists all problems.
 
     Args:
         image: Names or ids, or a table with columns image, class, state.

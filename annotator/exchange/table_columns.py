@@ -13,10 +13,10 @@ _COLUMN = re.compile(r"((?:\\[\\=]|[^=])*)(=?)(.*)", re.DOTALL)  # of --columns:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The options for the columns of an exported table.
+    """Options for the columns of an exported table.
 
     Attributes:
-        long: One row per cell (image and class) instead of per image.
+        long: One row per image and class, instead of per image.
         chosen: (column, name in the file) in order. Empty selects the format's default columns.
         seconds: Also write the seconds per answer.
     """
@@ -46,7 +46,7 @@ def parse_columns(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def format_columns(chosen: Sequence[tuple[str, str]]) -> str:
-    """Return the chosen columns in the text form that `parse_columns` reads."""
+    """Return columns in the text form that `parse_columns` reads."""
     if not chosen:
         return ""
     text = io.StringIO()

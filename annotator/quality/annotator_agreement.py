@@ -1,4 +1,4 @@
-"""Agreement between annotators who labeled the same cells, by class, pair and week.
+"""Agreement between annotators who labeled the same cells (image and class), by class, pair of annotators and week.
 
 Only independent first answers count. Agreeing with a visible answer stores nothing, so counting changes
 would overstate disagreement.
@@ -51,9 +51,9 @@ class ClassAgreement:
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """The agreement of two annotators over all classes, or in the class `name`.
+    """The agreement of two annotators, over all classes or in the class `name`.
 
-    Cohen's `kappa` of one class needs MIN_CELLS_FOR_KAPPA cells.
+    Cohen's `kappa` for one class needs at least MIN_CELLS_FOR_KAPPA cells.
     """
 
     first: str
@@ -67,10 +67,7 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class WeekAgreement:
-    """The agreement in the week that starts on `monday` (YYYY-MM-DD, UTC).
-
-    A cell counts in the week of its second answer.
-    """
+    """The agreement in the week from `monday` (YYYY-MM-DD, UTC). A cell counts in the week of its second answer."""
 
     monday: str
     cells: int
@@ -81,10 +78,7 @@ class WeekAgreement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of all annotators: overall, by class, by pair and by week.
-
-    Pairs are sorted by common cells, descending.
-    """
+    """The agreement of all annotators: overall, by class, by pair (most common cells first) and by week."""
 
     overall: ClassAgreement
     classes: list[ClassAgreement]
@@ -149,7 +143,7 @@ def compute_agreement(db: Database, on_progress: ProgressCallback = ignore_progr
 
 
 def get_monday(at: float) -> str:
-    """Return the Monday (YYYY-MM-DD, UTC) before a unix time."""
+    """Return the Monday (YYYY-MM-DD, UTC) of the week that contains a Unix time."""
     day = datetime.fromtimestamp(at, UTC).date()
     return (day - timedelta(days=day.weekday())).isoformat()
 
@@ -179,7 +173,7 @@ def _build_pair(first: str, second: str, found: Counter[tuple[int, int]], name: 
 
 
 def as_rows(measured: Agreement) -> Iterator[list[object]]:
-    """Yield the table rows, headings first, with "" for unmeasured figures."""
+    """Yield the rows of a table of all figures, headings first, with "" for unmeasured figures."""
     ends = [f"{figure}{end}" for figure in ("same", "alpha", "kappa") for end in ("", "_low", "_high")]
     yield ["by", "class", "person", "other", "week", "answered_twice", "differ", *ends]
     for row in (*measured.classes, measured.overall):
@@ -216,7 +210,6 @@ def _format_estimates(*figures: Estimate) -> list[object]:
 
 
 def nan_to_none(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace nan by None, also in nested dicts."""
     return {
         key: nan_to_none(value) if isinstance(value, dict) else None if value != value else value  # nan
         for key, value in values.items()

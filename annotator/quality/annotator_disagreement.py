@@ -1,4 +1,4 @@
-"""The Review queue of cells with opposite answers, optionally ordered by model confidence."""
+"""A queue of the Review page: cells (image and class) for which annotators gave opposite answers."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ MAX_RANKED_CELLS = 10_000  # cells that are ranked; older ones come when these h
 
 
 class AnnotatorDisagreements:
-    """A queue of unresolved disagreements, ordered by model confidence, then newest first."""
+    """A queue of unresolved disagreements between annotators, ordered by model confidence, then newest first."""
 
     def __init__(
         self, db: Database, predictions: Predictions | None, filter_: SuggestionFilter, min_probability: float
@@ -21,7 +21,7 @@ class AnnotatorDisagreements:
         self.db, self.predictions, self.filter, self.min_probability = db, predictions, filter_, min_probability
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield arrays of image ids with a disagreement that the page's filter selects, possibly repeated."""
+        """Yield arrays of image ids with a disagreement that the page's filter selects. Ids may repeat."""
         cells = disagreed_cells.load_newest_cells(self.db, MAX_RANKED_CELLS)
         probabilities = self._get_probabilities(cells)
         keep = np.ones(len(cells), bool)
@@ -38,7 +38,6 @@ class AnnotatorDisagreements:
         return [image_id for image_id in image_ids if chips[image_id]]
 
     def load_suggestions(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """Return the current suggestions per image id."""
         chips: dict[int, list[Suggestion]] = {}
         for image_id, answers_of in disagreed_cells.load_answers_by_cell(self.db, image_ids).items():
             cells = np.array([(image_id, class_id) for class_id in answers_of], np.int64).reshape(-1, 2)
@@ -69,7 +68,7 @@ class AnnotatorDisagreements:
         return Suggestion(image_id, class_id, round(probability, 4), self.predictions.run.id, newest, voices)
 
     def _get_probabilities(self, cells: np.ndarray) -> np.ndarray:
-        """Return the probabilities of cells (n, 2) as (n,) float64, nan where unknown."""
+        """Return the probabilities (n,) float64 of `cells` (n, 2), image and class ids. Unknown ones are nan."""
         probabilities = np.full(len(cells), np.nan)
         if self.predictions is not None:
             rows, columns, known = self.predictions.find_cells(*cells.T)

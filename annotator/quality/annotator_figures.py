@@ -1,4 +1,4 @@
-"""Figures of each annotator's answers, compared with other annotators' independent answers.
+"""Speed and agreement of each annotator, compared with other annotators' independent answers.
 
 Shares have Wilson intervals that treat other answers as fixed, slightly too narrow for cells with more
 answers.
@@ -31,13 +31,14 @@ class AnswerFigures:
     """The figures of one annotator's first answers: overall, in one class or in one week.
 
     Attributes:
-        compared: Pairs of own and other first answers.
-        same: Share of pairs with equal answers.
+        compared: Pairs of an own and another annotator's first answer.
+        same: Share of these pairs with equal answers.
         shared: Cells that others answered independently.
         changed: Cells relabeled to the opposite by others who saw this answer.
-        changed_share: `changed_shared` / `shared`. Other cells are left out, because agreeing stores nothing.
-        timed: Number of measured times.
-        seconds: Median per click, or per grid cell for figures of a class.
+        changed_share: Share of the `shared` cells that others changed. Other cells would bias it, because agreeing
+            stores nothing.
+        timed: Number of measured answer times.
+        seconds: Median time per click, or per grid cell for figures of a class.
     """
 
     compared: int
@@ -63,8 +64,8 @@ class ClassFigures(AnswerFigures):
     """The figures of one annotator in one class.
 
     Attributes:
-        present, absent: Expected cells of each true state.
-        sensitivity, specificity: nan below MIN_EXPECTED_CELLS such cells.
+        present, absent: Expected number of truly present and truly absent cells answered.
+        sensitivity, specificity: Shares of these answered correctly, nan below MIN_EXPECTED_CELLS cells.
     """
 
     name: str
@@ -83,10 +84,7 @@ class WeekFigures(AnswerFigures):
 
 @dataclass(frozen=True)
 class AnnotatorFigures(AnswerFigures):
-    """The figures of one annotator, overall, by class and by week.
-
-    `answers` includes undone decisions.
-    """
+    """The figures of one annotator, overall, by class and by week. `answers` includes undone decisions."""
 
     name: str
     answers: int
@@ -114,7 +112,6 @@ class AnswerSums:
     seconds: list[float] = field(default_factory=list)
 
     def to_figures(self) -> dict[str, Any]:
-        """Return the arguments of `AnswerFigures`."""
         return {
             "compared": self.compared,
             "same": intervals.estimate_share(self.same, self.compared),
@@ -128,7 +125,7 @@ class AnswerSums:
 
 
 class AnswerTally:
-    """The accumulator of all first answers, by annotator and week (Monday) and by annotator and class."""
+    """The accumulator of all first answers: counts per annotator and week (Monday), and per annotator and class."""
 
     def __init__(self, names: list[str], class_ids: list[int]):
         self.number = {name: index for index, name in enumerate(names)}
@@ -165,7 +162,7 @@ class AnswerTally:
             self.patterns[pattern] += 1
 
     def add_time(self, name: str, answer: answer_times.TimedAnswer) -> None:
-        """Count the time of one answer: a click for its week, a one-class grid for its class."""
+        """Count the time of one answer: a click for its week, a grid of one class for that class."""
         if answer.kind == "click":
             self.weeks[name][get_monday(answer.at)].seconds.append(answer.seconds)
         elif answer.kind == "grid" and answer.class_id is not None:
@@ -173,7 +170,7 @@ class AnswerTally:
 
 
 def tally_answers(db: Database, on_progress: ProgressCallback = ignore_progress) -> AnswerTally:
-    """Compare the first answers of all annotators, reporting progress in images."""
+    """Compare the first answers of all annotators, reporting progress in images, and return the counts."""
     names = list(disagreed_cells.count_answers_by_annotator(db))
     found = AnswerTally(names, [class_.id for class_ in classes.load_active_classes(db)])
     image_ids = disagreed_cells.find_multi_annotator_images(db)
@@ -240,7 +237,7 @@ def _build_class_figures(name: str, sums: AnswerSums, rates: ErrorRates, person:
 
 
 def as_rows(measured: list[AnnotatorFigures]) -> Iterator[list[object]]:
-    """Yield the table rows, headings first: per annotator overall, by class and by week."""
+    """Yield the rows of a table of all figures, headings first: per annotator overall, by class and by week."""
     shares = ("same", "changed_share", "sensitivity", "specificity")
     of_shares = [f"{name}{end}" for name in shares for end in ("", "_low", "_high")]
     counts = ("compared", "shared", "changed", "changed_shared", "present", "absent", "timed")

@@ -1,4 +1,4 @@
-"""Audits: blind random samples of cells that measure recall and precision of all labels.
+"""Audits: random samples of cells (image and class), answered blind, that measure recall and precision of all labels.
 
 Second answers to labeled cells are called relabels.
 """
@@ -40,7 +40,7 @@ MAX_PEOPLE_PER_CELL = 9  # people who may answer the same cell
 
 @dataclass(frozen=True)
 class OpenAuditCell:
-    """An unanswered audit cell.
+    """A cell (image and class) of an audit that is still to be answered.
 
     Attributes:
         run_id, score: Model and probability when the audit was drawn. Annotators never see them.
@@ -55,12 +55,12 @@ class OpenAuditCell:
 
 @dataclass(frozen=True, eq=False)
 class ClassSample:
-    """The answered part of the audit sample of one class.
+    """One class's cells of an audit, with those that were answered.
 
     Attributes:
         image_ids, strata, scores: (N,), all cells of the class when the audit was drawn.
-        rows: (n,) int64, answered cells that count, in random order per stratum.
-        states: (n,) int64, answers: 1, -1, or 0 for unsure.
+        rows: (n,) int64, indexes of the answered cells that count, in random order within each stratum.
+        states: (n,) int64, their answers: 1 present, -1 absent, 0 unsure.
     """
 
     audit: Audit
@@ -73,12 +73,11 @@ class ClassSample:
 
 
 def get_default_size(db: Database) -> int:
-    """Return the number of cells to request for an audit by default."""
     return max(MIN_CELLS, CELLS_PER_CLASS * len(classes.load_active_classes(db)))
 
 
 def estimate_size(db: Database, present: int, absent: int, undecided: int) -> int:
-    """Return the number of cells in a default audit, given the cells of each state."""
+    """Return the number of cells in a default audit of a project with these numbers of cells per state."""
     each = _count_relabels_per_state(get_default_size(db), undecided)
     relabels = min(each, present) + min(each, absent)
     return relabels + min(get_default_size(db) - relabels, undecided)
@@ -170,7 +169,7 @@ def _draw_cells(
 def load_open_cells(db: Database, class_id: int | None = None) -> list[OpenAuditCell]:
     """Return the unanswered audit cells, newest audit first, by class, in random asking order.
 
-    An answer counts once all earlier cells in its class and stratum are answered.
+    An answer counts only once all earlier cells of its class and stratum are answered.
     """
     open_: dict[tuple[int, int], OpenAuditCell] = {}
     for audit in audits.load_audits(db):
@@ -190,7 +189,7 @@ def load_open_cells(db: Database, class_id: int | None = None) -> list[OpenAudit
 
 
 def load_open_cells_for(db: Database, annotator: str) -> list[OpenAuditCell]:
-    """Return audit cells for one annotator: unanswered ones, then those that need more annotators."""
+    """Return the audit cells to ask one annotator: unanswered ones, then those that need more annotators' answers."""
     unanswered = load_open_cells(db)
     return unanswered + load_cells_to_repeat(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
 
@@ -221,9 +220,9 @@ def load_cells_to_repeat(
 
 
 def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSample]:
-    """Return the samples of an audit by class, or [] if its arrays are missing.
+    """Return an audit's samples, one per class, or [] if its arrays are missing.
 
-    Unreadable images are dropped from population and sample, so the rest stays a random sample.
+    Unreadable images are removed from population and sample, so that the rest stays a random sample.
     """
     try:
         population = audits.load_population(db, audit.id)
@@ -245,7 +244,7 @@ def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSam
 
 
 def get_probabilities(predictions: Predictions | None, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
-    """Return the current model's probabilities, (N, C) float16, nan without a model."""
+    """Return the current model's probabilities, (N, C) float16 for N images and C classes, nan without a model."""
     if predictions is None:
         return np.full((len(image_ids), len(class_ids)), np.nan, np.float16)
     return predictions.align(predictions.probabilities, image_ids, class_ids)
@@ -263,7 +262,7 @@ def _count_relabels_per_state(size: int, undecided: int) -> int:
 
 
 def _draw_relabels(strata: np.ndarray, counts: np.ndarray, per_state: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw labeled cells for a second answer, at most `per_state` per state: (n, 2) rows and columns."""
+    """Draw at most `per_state` labeled cells per state for a second answer. Returns (n, 2) rows and columns."""
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
         cells, ends = int(of_classes.sum()), np.cumsum(of_classes)

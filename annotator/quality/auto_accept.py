@@ -30,7 +30,7 @@ from spmll.statistics.sequential_bound import CANDIDATE_THRESHOLDS, CONFIDENCE, 
 
 @dataclass(frozen=True)
 class AcceptanceOutcome:
-    """The result of checking the guarantee for one state of one class.
+    """The result of checking the auto-accept guarantee for one state (present or absent) of one class.
 
     `class_id` is None for all classes together. `reason` explains why no cell is accepted.
     """
@@ -45,10 +45,9 @@ class AcceptanceOutcome:
 
 
 def set_guarantee(db: Database, wanted: Guarantee | None) -> list[AcceptanceOutcome]:
-    """Auto-accept under a guarantee after every training, or stop and release all cells for None.
+    """Turn auto-accept on under this guarantee, checked after every training, or (None) off, which releases all cells.
 
-    Raises:
-        AnnotatorError: For a precision outside [0.5, 1), or without a state.
+    Raises AnnotatorError for a precision outside [0.5, 1), or without a state.
     """
     if wanted is not None and not 0.5 <= wanted.precision < 1:
         raise AnnotatorError(
@@ -64,13 +63,10 @@ def set_guarantee(db: Database, wanted: Guarantee | None) -> list[AcceptanceOutc
 
 
 def undo(db: Database, batch: str) -> int:
-    """Release a batch's cells and return its number of (class, state) pairs.
+    """Release the auto-accepted cells of a batch, and return its number of (class, state) pairs.
 
-    Also turns auto-accept off, or the next training would accept them again. A class marked absent everywhere is
-    released without this.
-
-    Raises:
-        AnnotatorError: For an inactive batch.
+    Also turns auto-accept off, or the next training would accept them again, unless the batch is a class marked absent
+    everywhere. Raises AnnotatorError for an inactive batch.
     """
     if batch in {ruling.batch for ruling in rule_out.load_rulings(db)}:
         rule_out.undo(db, batch)
@@ -85,13 +81,9 @@ def undo(db: Database, batch: str) -> int:
 
 
 def recheck(db: Database, newest: Probabilities | None = None) -> list[AcceptanceOutcome]:
-    """Accept more cells where the guarantee holds, and release cells where it fails.
+    """Check the guarantee again: accept more cells where it holds, and release cells where it fails.
 
-    Args:
-        newest: Unpublished probabilities. None selects the current model's.
-
-    Returns:
-        One outcome per class and guaranteed state.
+    Returns one outcome per class and guaranteed state. `newest` are unpublished probabilities, None for current ones.
     """
     wanted, batch = guarantee.get_guarantee(db), f"a{uuid.uuid4().hex[:8]}"
     outcomes: list[AcceptanceOutcome] = []
@@ -133,7 +125,6 @@ def _close_ruled_out(ruled: set[int], pool: AcceptancePool) -> AcceptancePool:
 def _accept_cells(
     db: Database, wanted: Guarantee, state: int, class_id: int | None, pools: list[AcceptancePool], batch: str
 ) -> tuple[AcceptanceOutcome, set[tuple[int, int]]]:
-    """Accept cells by the newest sufficient audit, also returning the accepted (class id, state)."""
     nothing = AcceptanceOutcome(class_id, state, 0, 0, 0, None, "no audit answers yet")
     best: tuple[AcceptancePool, Verdict] | None = None
     for pool in pools:

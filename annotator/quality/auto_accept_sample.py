@@ -1,4 +1,4 @@
-"""Audit samples of cells that the current model would auto-accept, so guarantees need fewer answers."""
+"""Audit samples of only those cells that the current model would auto-accept, so that guarantees need fewer answers."""
 
 from dataclasses import dataclass
 
@@ -28,8 +28,7 @@ FALLBACK_PRECISIONS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)
 def draw_audit(db: Database, wanted: Guarantee) -> Audit:
     """Draw an audit that can prove a guarantee, from the cells that the current model would accept.
 
-    Raises:
-        AnnotatorError: Without a model or enough likely cells.
+    Raises AnnotatorError without a model or enough likely cells.
     """
     run = read_predictions(db)
     if run is None:
@@ -46,7 +45,7 @@ def draw_audit(db: Database, wanted: Guarantee) -> Audit:
 
 
 class _RunCells:
-    """The cells of a model, read class by class. `counts` has open cells by class and score key."""
+    """A reader of a model's cells, class by class. `counts` has the unanswered cells per class and score."""
 
     def __init__(self, db: Database, run: Predictions):
         self._db, self._run, self.shape = db, run, run.probabilities.shape
@@ -58,7 +57,7 @@ class _RunCells:
             self.counts[column] = merged_ranking.count_keys(merged_ranking.to_keys(probabilities[is_open]))
 
     def read_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return a class's probabilities, (N,) float16, and open cells, (N,) bool."""
+        """Return one class's probabilities, (N,) float16, and which of its cells are unanswered, (N,) bool."""
         place = column - self._first
         if not 0 <= place < self._some.shape[1]:
             place, self._first = 0, column
@@ -69,7 +68,7 @@ class _RunCells:
 
 
 def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
-    """Return strata (N, C) and a sample as (row, column, stratum) in random order."""
+    """Return the stratum of each cell, (N, C), and a sample of cells as (row, column, stratum) in random order."""
     strata = np.full(cells.shape, NO_STRATUM, np.uint8, order="F")  # written, and read, class by class
     rng = np.random.default_rng()
     drawn: list[tuple[int, int, int]] = []
@@ -103,10 +102,10 @@ def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[t
 
 @dataclass(frozen=True, eq=False)
 class AcceptancePool:
-    """The N cells that one audit can guarantee for one state, with the audit's sample.
+    """The N cells whose `state` one audit can guarantee, with the audit's sample of them.
 
     Attributes:
-        sample: Its scores are confidences when the audit was drawn.
+        sample: Sampled cells, with the model's confidence when the audit was drawn.
         open: (N,) bool, unanswered cells that the newest model does not contradict.
         known_wrong: (N,) bool, cells labeled the opposite.
     """
@@ -121,10 +120,7 @@ class AcceptancePool:
 
 
 class AnsweredAudit:
-    """One audit with its answers, from which acceptance pools are built.
-
-    Current labels and newest probabilities are looked up per pool to save memory.
-    """
+    """One audit with its answers. Builds the acceptance pools, one at a time to save memory."""
 
     def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):
         self.run_id = run_id
@@ -138,10 +134,7 @@ class AnsweredAudit:
         self._db, self._newest = db, newest
 
     def build_pool(self, state: int, class_id: int | None) -> AcceptancePool | None:
-        """Return the pool of one class, or of all classes together for None.
-
-        The result is None if the audit has no sample for it.
-        """
+        """Return the pool of one class, or of all classes together for None. None if the audit has no sample for it."""
         if class_id is None:
             return self._build_all_classes_pool(state)
         if class_id not in self.samples or np.isnan(self.samples[class_id].scores).all():
@@ -242,7 +235,7 @@ def _compute_confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
 
 
 def _find_acceptance_threshold(counts: np.ndarray, state: int, precision: float) -> tuple[float, np.ndarray]:
-    """Return the lowest threshold of this expected precision (else inf), and cells above it per class."""
+    """Return the lowest threshold with this expected precision (else inf), and how many cells reach it per class."""
     confidence = _compute_confidence(
         merged_ranking.to_probabilities(np.arange(merged_ranking.KEY_COUNT, dtype=np.uint16)), state
     )

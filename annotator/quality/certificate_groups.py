@@ -1,6 +1,6 @@
 """The quality report by metadata field: recall and precision per place, camera, hour and so on.
 
-Audits of events do not count here.
+Audits of whole events do not count here.
 """
 
 from dataclasses import asdict, dataclass
@@ -42,15 +42,14 @@ UNKNOWN_GROUP_NAME = "not known"
 
 @dataclass(frozen=True)
 class CertifiedGroup:
-    """The certified figures of the images with one field value, over all classes.
+    """Recall and precision over all classes for the images with one value of a metadata field.
 
     Attributes:
         given: Filter text that selects its images, or "".
-        place: Rank by name, number or time.
-        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
-        unknown: Unanswered cells.
+        place: Position among the groups by name, number or time.
+        people, accepted: Number of cells labeled present by annotators, and auto-accepted as present.
         recall: Assumes correct answers.
-        missing: Estimated positive cells not labeled present.
+        missing: Estimated number of positive cells that are not labeled present.
     """
 
     name: str
@@ -68,11 +67,9 @@ class CertifiedGroup:
 
     @property
     def is_measured(self) -> bool:
-        """Return whether recall has an interval."""
         return not self.recall.reason
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields as plain values, with None and a reason for unmeasured figures."""
         figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
@@ -82,9 +79,9 @@ class CertifiedGroup:
 
 @dataclass(frozen=True)
 class FactCertificate:
-    """The quality report by one field (`fact`).
+    """The quality report by one metadata field (`fact`).
 
-    Groups are sorted by lower end of recall, unmeasured ones last by descending size.
+    Groups are sorted by the lower end of recall's interval, unmeasured ones last by descending size.
     """
 
     fact: str
@@ -94,11 +91,10 @@ class FactCertificate:
 
     @property
     def measured_groups(self) -> list[CertifiedGroup]:
-        """Return the groups with measured recall."""
         return [group for group in self.groups if group.is_measured]
 
     def format_sentences(self) -> list[str]:
-        """Describe how many groups are measured, and the effect of chance."""
+        """Return sentences on how many groups were measured, and on the effect of chance."""
         many, measured = len(self.groups), len(self.measured_groups)
         sampled = sum(group.unknown > 0 for group in self.measured_groups)
         sentences: list[str] = []
@@ -117,7 +113,6 @@ class FactCertificate:
         return sentences
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields as plain values, with the sentences."""
         return {
             "fact": self.fact,
             "label": self.label,
@@ -130,13 +125,9 @@ class FactCertificate:
 
 
 def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_GROUPS) -> FactCertificate:
-    """Compute recall and precision per group of a field.
+    """Compute recall and precision per value of a metadata field, for the `max_groups` groups with most images.
 
-    Args:
-        max_groups: Limit of groups. It is applied by group size, never by result.
-
-    Raises:
-        AnnotatorError: If the field does not exist or has no value.
+    Raises AnnotatorError if the field does not exist or has no value.
     """
     with gallery_listing.open_columns(db) as columns:
         fact = image_facts.find(db, columns, fact_name)
@@ -158,7 +149,7 @@ def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_G
 
 
 def get_change_key(db: Database) -> tuple[object, ...]:
-    """Return a key that changes whenever the report by any field may change."""
+    """Return a key that changes whenever a report by field may change, for caching."""
     return (*certification.get_change_key(db), attributes.get_change_key(db), image_columns.load_stamp(db))
 
 
@@ -266,7 +257,7 @@ class _GroupedCells:
         return Strata(**{name: np.concatenate([none, *(row[name] for row in rows)]) for name in names})
 
     def _count_disagreed(self, class_ids: np.ndarray) -> np.ndarray:
-        """Return cells with conflicting answers: (2, C, G) by label (present, absent), class and group."""
+        """Count cells with conflicting answers, (2, C, G): by label (present, absent), class and group."""
         result = np.zeros((2, len(class_ids), self._many), np.int64)
         cells = audits.load_disagreed_cells(self._db)
         columns, is_class = find_positions(cells[:, 0], class_ids)

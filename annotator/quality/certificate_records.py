@@ -1,4 +1,4 @@
-"""The figures of a quality report, per class and overall."""
+"""Records of the figures in a quality report, per class and overall."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,11 +14,11 @@ DEFAULT_TARGET_RECALL = 0.98
 
 @dataclass(frozen=True)
 class EventFigures:
-    """The certified figures of one class, or of all, where an event counts once instead of its images.
+    """Recall of one class, or of all, counted in events instead of images.
 
     Attributes:
         found: Events with an image labeled present by an annotator.
-        recall: Share of events showing the class that are found.
+        recall: Share of the events showing the class that are found.
     """
 
     found: int
@@ -29,16 +29,15 @@ class EventFigures:
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """The certified figures of one class, or of all together (`class_id` None).
+    """The row of one class in a quality report, or of all classes together (`class_id` None).
 
     Attributes:
-        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
-        unknown: Unanswered cells.
-        audited, waiting: Answered and unanswered audit cells.
+        people, accepted: Number of cells labeled present by annotators, and auto-accepted as present.
+        audited, waiting: Number of answered and unanswered audit cells.
         recall: In [0, 1], assumes correct answers.
         recall_allowing: Allows for mistakes, if several annotators answered.
-        missing: Estimated positive cells not labeled present.
-        seconds: Grid time until 95% of `missing` are found.
+        missing: Estimated number of positive cells that are not labeled present.
+        seconds: Estimated time to find 95% of `missing` in grids.
     """
 
     class_id: int | None
@@ -57,7 +56,7 @@ class CertificateRow:
 
     @property
     def says(self) -> str:
-        """Return the assumption behind recall and missing positives as a sentence."""
+        """Return a sentence with the assumption behind recall and missing positives."""
         if not self.unknown and not self.audited:
             return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
         return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}."
@@ -81,7 +80,7 @@ class CertificateRow:
 
 @dataclass(frozen=True)
 class RelabelCounts:
-    """Blind second answers to cells labeled present (of these `mistaken`) or absent (of these `missed`)."""
+    """Counts of blind second answers to cells labeled present (of these `mistaken`) or absent (of these `missed`)."""
 
     present: int = 0
     mistaken: int = 0
@@ -91,18 +90,15 @@ class RelabelCounts:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The quality report: certified figures per class and overall, and the data behind them.
+    """The quality report: figures per class and overall, and the data behind them.
 
     Attributes:
-        images: Readable images.
-        audits: Used audits, newest first.
-        uncovered: Images added after these audits.
-        people: Number of annotators.
+        audits: Audits used, newest first.
+        uncovered: Number of images added after these audits.
         compared: Answers to positives that others also found, which measure mistakes.
-        unsettled: Cells with conflicting answers.
+        unsettled: Number of cells with conflicting answers.
         ruled_out: Class id -> a sentence, for classes marked absent everywhere.
         lacks: Advice on reaching the target recall.
-        events: Number of events, or None.
     """
 
     classes: list[CertificateRow]
@@ -124,26 +120,24 @@ class Certificate:
     def find_reached_classes(self, target: float = DEFAULT_TARGET_RECALL, allowing: bool = False) -> list[int]:
         """Return the ids of classes whose recall reaches `target` with 95% confidence.
 
-        Args:
-            allowing: Allow for mistakes instead of assuming correct answers.
+        Recall assumes correct answers, or allows for mistakes if `allowing`.
         """
         recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     @property
     def unmeasured_class_count(self) -> int:
-        """Return the number of classes without measured recall."""
         return sum(bool(row.recall.reason) for row in self.classes)
 
     def headline(self, target: float = DEFAULT_TARGET_RECALL) -> str:
-        """Describe how many classes reach the target, without a final period."""
+        """Return a clause on how many classes reach the target recall, without a period."""
         if self.unmeasured_class_count == len(self.classes):
             return "Not measured yet. An audit tells how many labels are missing"
         share = f"{len(self.find_reached_classes(target))} of {format_count(len(self.classes), 'class', 'classes')}"
         return f"{100 * target:g} % recall reached for {share}"
 
     def conditions(self, target: float = DEFAULT_TARGET_RECALL) -> str:
-        """Return the headline's assumptions, without a final period, or "" if unmeasured."""
+        """Return the assumptions behind the headline, without a period, or "" if nothing is measured."""
         if self.unmeasured_class_count == len(self.classes):
             return ""
         rest = f"; {self.unmeasured_class_count:,} not measured" if self.unmeasured_class_count else ""
@@ -154,7 +148,7 @@ class Certificate:
         return f"With 95 % confidence, {IF_ANSWERS_ARE_RIGHT}{rest}{allowing}"
 
     def sentence(self, target: float = DEFAULT_TARGET_RECALL) -> str:
-        """Describe the stopping rule and precision, without a final period."""
+        """Return headline, conditions and precision in one text, without a final period."""
         precision = self.overall.precision
         parts = [self.headline(target), self.conditions(target)]
         if self.unmeasured_class_count < len(self.classes) or not precision.reason:
@@ -162,7 +156,7 @@ class Certificate:
         return ". ".join(filter(None, parts))
 
     def in_events(self) -> str:
-        """Describe the number and recall of events, or return "" without events."""
+        """Return sentences on the number of events and their recall, or "" without events."""
         of_all = self.overall.events
         if of_all is None:
             return ""
@@ -174,11 +168,10 @@ class Certificate:
 
     @property
     def time_is_assumed(self) -> bool:
-        """Return whether times come from the default time model."""
+        """Return whether times come from the default time model, not from measured answers."""
         return self.seconds_a_tile == DEFAULT_TIMES.estimate_grid_seconds(GRID_TILES, CHANGED_TILES) / GRID_TILES
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields as plain values, with None and a reason for unmeasured figures."""
         rows = {"classes": [row.as_json() for row in self.classes], "overall": self.overall.as_json()}
         fields = asdict(self) | rows | {"audits": [audit.as_json() for audit in self.audits]}
         absent = {"events"} if self.events is None else set()
@@ -187,7 +180,7 @@ class Certificate:
 
 
 def describe_mistake_allowance(certificate: Certificate) -> str:
-    """Describe what the allowance for mistakes measures and misses."""
+    """Describe which mistakes the recall that allows for mistakes covers, and which it misses."""
     return (
         f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
         "What everybody overlooks is not seen."

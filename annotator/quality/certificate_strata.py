@@ -1,4 +1,4 @@
-"""The strata of a quality report: all cells, aligned with the audit samples."""
+"""The strata of a quality report: all cells (image and class), grouped as audits sampled them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,7 +23,7 @@ UNCOVERED_SLACK = 0.02
 
 @dataclass(frozen=True, eq=False)
 class CellPopulation:
-    """All cells of the project, read class by class to save memory.
+    """All cells (image and class) of the project, read class by class to save memory.
 
     `image_ids` (N,) ascend. `events` (N,) int64 has each image's event number, or is None.
     """
@@ -34,7 +34,7 @@ class CellPopulation:
     events: np.ndarray | None
 
     def read_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return a class's labels, (N,) int8, and cells auto-accepted as present, (N,) bool."""
+        """Return a class's labels, (N,) int8, and which cells are auto-accepted as present, (N,) bool."""
         class_id = int(self.class_ids[column])
         accepted = audits.load_class_accepted(self.db, class_id, self.image_ids) == PRESENT
         return audits.load_class_labels(self.db, class_id, self.image_ids), accepted
@@ -42,9 +42,9 @@ class CellPopulation:
 
 @dataclass(frozen=True, eq=False)
 class AlignedSample:
-    """An audit sample of one class, in rows of the current images.
+    """One class's audit sample, in which `rows` (n,) index the current images.
 
-    `rows` (n,) omits relabels. `uncovered` counts images added after sampling.
+    Relabels are omitted. `uncovered` counts images added after sampling.
     """
 
     sample: ClassSample | None
@@ -55,10 +55,9 @@ class AlignedSample:
 
 @dataclass(frozen=True, eq=False)
 class AuditPart:
-    """One audit's h strata of one class.
+    """The h strata that one audit contributes for one class.
 
     Attributes:
-        column: Index of the class.
         rows: (h,), indexes of these strata in `Strata`.
     """
 
@@ -69,7 +68,7 @@ class AuditPart:
 
 
 def align_sample(sample: ClassSample, image_ids: np.ndarray) -> AlignedSample:
-    """Return a sample in rows of these images, (N,) int64 ascending."""
+    """Return a sample whose rows index `image_ids`, (N,) int64 ascending."""
     places, known = find_positions(image_ids, sample.image_ids)
     strata = np.where(known, sample.strata[places], NO_STRATUM)
     rows, _ = find_positions(sample.image_ids[sample.rows], image_ids)
@@ -84,10 +83,9 @@ def _make_unaudited_sample(images: int) -> AlignedSample:
 def select_best_audits(
     samples: list[ClassSample], population: CellPopulation, column: int, states: np.ndarray, accepted: np.ndarray
 ) -> list[tuple[AlignedSample, dict[str, np.ndarray]]]:
-    """Return the audits of a class whose samples leave the fewest open cells uncovered.
+    """Return the audits of a class whose samples leave the fewest unanswered cells uncovered.
 
-    Returns:
-        (sample, its `Strata` columns) per audit. Without answered audits, one entry without a sample.
+    Each is (sample, its `Strata` columns). Without answered audits, the only entry has no sample.
     """
     class_id, images = int(population.class_ids[column]), len(population.image_ids)
     of_class = [align_sample(sample, population.image_ids) for sample in samples if sample.class_id == class_id]
@@ -104,14 +102,14 @@ def select_best_audits(
 
 
 class EventCounts(NamedTuple):
-    """The event strata of one class, as columns of `Strata`, and its number of found events."""
+    """The strata of one class counted in events, as columns of `Strata`, and its number of found events."""
 
     strata: dict[str, np.ndarray]
     found: int
 
 
 class CellCounts(NamedTuple):
-    """Numbers of present and open cells per class, (C,). `accepted` is the auto-accepted part of `open`."""
+    """Number of present and `open` (unanswered) cells per class, (C,). Of `open`, `accepted` are auto-accepted."""
 
     present: np.ndarray
     accepted: np.ndarray
@@ -121,7 +119,7 @@ class CellCounts(NamedTuple):
 def build_strata(
     samples: list[ClassSample], population: CellPopulation, event_audits: list[tuple[Audit, AuditCells]]
 ) -> tuple[Strata, list[AuditPart], CellCounts, list[EventCounts]]:
-    """Return all strata, each audit's part, cell counts and event counts ([] without events)."""
+    """Return all strata, each audit's part of them, cell counts, and event counts per class ([] without events)."""
     strata: list[dict[str, np.ndarray]] = []
     counts_of_events: list[EventCounts] = []
     parts: list[AuditPart] = []

@@ -133,7 +133,7 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
 
 
 def get_change_key(db: Database) -> tuple[object, ...]:
-    """Return a key that changes whenever the quality report may change."""
+    """Return a key that changes whenever the quality report may change, for caching."""
     run, acceptances, newest_audit = (
         runs.load_current_run(db),
         auto_accepted.load_acceptances(db),
@@ -150,7 +150,7 @@ def get_change_key(db: Database) -> tuple[object, ...]:
 
 
 def estimate_seconds_per_tile(db: Database) -> float:
-    """Return the seconds per grid tile, by the time model of all newest answers."""
+    """Return the seconds per grid tile, from the times of the newest answers of all annotators."""
     return load_time_model(db, "").estimate_grid_seconds(GRID_TILES, CHANGED_TILES) / GRID_TILES
 
 
@@ -184,7 +184,6 @@ def _build_label_totals(
 
 
 def _describe_ruled_out(db: Database, all_classes: list[Class]) -> dict[int, str]:
-    """Return class id -> a sentence without names of people, for classes marked absent everywhere."""
     names = {class_.id: class_.name for class_ in all_classes}
     rulings = [ruling for ruling in rule_out.load_rulings(db) if ruling.class_id in names]
     return {ruling.class_id: f"{rule_out.describe_ruling(ruling, names[ruling.class_id])}." for ruling in rulings}
@@ -198,7 +197,7 @@ def _find_waiting_cells(cells: AuditCells) -> set[tuple[int, int]]:
 def _count_tiles(
     population: CellPopulation, strata: Strata, parts: list[AuditPart], certified: CertifiedFigures
 ) -> np.ndarray:
-    """Return grid tiles per class (C,) to find FOUND_SHARE of its missing positives, or nan."""
+    """Return per class, (C,), the grid tiles to view to find FOUND_SHARE of its missing positives, or nan."""
     image_ids, class_ids = population.image_ids, population.class_ids
     tiles = np.full(len(class_ids), np.nan)
     predictions, probabilities, first = read_predictions(population.db), np.zeros((0, 0), np.float16), -COLUMNS_PER_READ

@@ -28,9 +28,9 @@ class ClassifierEvaluation:
     """The figures of a classifier on the newest answered audit.
 
     Attributes:
-        answers: Below MIN_ANSWERS all figures are nan.
+        answers: Number of audit answers. Below MIN_ANSWERS all figures are nan.
         learned_from: Training may have included these answers.
-        calibration_error: 95% upper end of the expected calibration error (Guo et al., ICML 2017, eq. 3).
+        calibration_error: 95% upper limit of the expected calibration error (Guo et al., ICML 2017, eq. 3).
     """
 
     answers: int
@@ -42,12 +42,12 @@ class ClassifierEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class AuditedPairs:
-    """The N cells that an audit was drawn from, with the n answered ones.
+    """The N cells (image and class) that an audit was drawn from, with the n answered ones.
 
     Attributes:
         chances: (N,), the classifier's probabilities.
         parts: (N,) int64, part of a stratum.
-        called: (N,) bool, present by threshold.
+        called: (N,) bool, present by the classifier's threshold.
         answered: (n,) int64, indexes of answered cells.
         present: (n,) bool, their answers.
     """
@@ -69,9 +69,9 @@ def evaluate_classifier(
     """Evaluate a classifier on the newest answered audit.
 
     Args:
-        probabilities: Image ids (n,) -> (n, C), nan if unknown.
-        present_from: (C,) thresholds or nan.
-        trained_decision: Newest decision in training.
+        probabilities: Function from image ids (n,) to (n, C) probabilities, nan if unknown.
+        present_from: (C,) thresholds, nan for none.
+        trained_decision: Newest decision used in training.
     """
     for audit in audits.load_audits(db):
         found: list[AuditedPairs] = []
@@ -92,7 +92,7 @@ def evaluate_classifier(
 
 
 def evaluate_pairs(pairs: AuditedPairs, *, learned_from: bool) -> ClassifierEvaluation:
-    """Return the figures of a classifier from audited cells."""
+    """Return the figures of a classifier from audited cells. `learned_from` is stored in the result."""
     if len(pairs.answered) < MIN_ANSWERS:
         return ClassifierEvaluation(len(pairs.answered), learned_from)
     rng = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def _concatenate_pairs(found: list[AuditedPairs]) -> AuditedPairs:
 
 
 def _draw_shares(rng: np.random.Generator, n: np.ndarray, x: np.ndarray, end: str) -> np.ndarray:
-    """Draw shares per part, (parts, DRAW_COUNT), whose quantiles are the exact limits at `end`."""
+    """Draw shares of positives per part, (parts, DRAW_COUNT). Their quantiles are the exact limits at `end`."""
     first, second = (x, n - x + 1) if end == "low" else (x + 1, n - x)
     draws = np.full((len(n), DRAW_COUNT), 0.0 if end == "low" else 1.0)
     for part in np.flatnonzero((first > 0) & (second > 0)):

@@ -1,4 +1,4 @@
-"""States for cells with conflicting answers, by majority or by estimate, for exports and training."""
+"""Resolution of conflicting answers, by majority or by estimate, for exports and training."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MIN_PEOPLE = 3  # people who must have answered a cell before a training uses it
 
 
 def resolve_cells(db: Database, resolution: str) -> dict[tuple[int, int], int | None]:
-    """Return (image id, class id) -> state of cells with conflicting answers, None to leave one out.
+    """Return the state to use for each (image id, class id) with conflicting answers, None to leave it out.
 
     Args:
         resolution: KEEP_LABEL returns {}. BY_ESTIMATE needs MIN_SURE_PROBABILITY given all first answers (Dawid
@@ -62,7 +62,7 @@ def _resolve_by_estimate(db: Database, cells: Sequence[tuple[int, int]]) -> dict
 
 
 def estimate_consensus_states(db: Database) -> dict[tuple[int, int], int]:
-    """Estimate (image id, class id) -> state for conflicting answers, to use as training labels.
+    """Estimate the state to train on for each (image id, class id) with conflicting answers.
 
     Needs MIN_PEOPLE annotators, and omits unsure results. In simulations this trains better than leaving cells
     out (docs/team.md). Cells contradicted after resolution are omitted, because resolvers' errors are not

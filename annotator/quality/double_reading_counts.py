@@ -1,4 +1,4 @@
-"""Counts of blind answers by several annotators to the same images, for double_reading.py."""
+"""Counts of blind answers by several annotators to the same images, as input of double_reading.py."""
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from spmll.statistics.double_reading import (
 
 
 def count_double_readings(db: Database, class_ids: np.ndarray) -> DoubleReadings | None:
-    """Count blind answers to images given to several annotators, or return None without any.
+    """Count the blind answers to images that were given to several annotators. None if there are none.
 
-    Audits are omitted, because they balance classes. `class_ids` is (C,) int64.
+    Audits are omitted, because they sample classes equally. `class_ids` is (C,) int64.
     """
     if image_overlap.OVERLAP_SOURCE not in project_counts.count_decisions_by_source(db):
         return None  # avoids reading every decision
@@ -38,7 +38,7 @@ class DoubleReadingCounter:
         self.found, self.rejected = np.zeros((2, classes, image_overlap.MAX_PEOPLE_PER_IMAGE + 1), np.int64)
 
     def add(self, rows: np.ndarray, columns: np.ndarray) -> None:
-        """Count answers from `iterate_first_answers`, with the class column of each."""
+        """Count n answers from `iterate_first_answers`: their `rows`, and the class column of each, (n,)."""
         cells = rows[:, 0] * self.found.shape[0] + columns
         _, first, cell = np.unique(cells, return_index=True, return_inverse=True)
         people = np.bincount(cell)
@@ -62,10 +62,9 @@ class DoubleReadingCounter:
             np.add.at(counts, (columns[first][chosen], many[chosen]), 1)
 
     def to_double_readings(self, volume: np.ndarray) -> DoubleReadings | None:
-        """Return the counts, or None if no cell was shared.
+        """Return the counts, or None if no cell was answered by several annotators.
 
-        Args:
-            volume: (P,) number of answers of each of the P annotators.
+        `volume` (P,) is the number of answers of each of the P annotators.
         """
         by_people = np.flatnonzero((self.found + self.rejected).any(0))
         if not len(by_people):

@@ -1,4 +1,4 @@
-"""Audits of events: random whole events that measure recall in events, not images."""
+"""Audits of random whole events (bursts of images), which measure recall in events instead of images."""
 
 import numpy as np
 
@@ -20,10 +20,9 @@ MAX_EVENT_IMAGES = 200  # images of an event that is drawn: each asks for an ans
 def draw_cells(
     db: Database, event_count: int, rng: np.random.Generator, class_ids: list[int] | None
 ) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
-    """Draw random events and return the arguments of `audits.publish`. Call within `Database.reading`.
+    """Draw random events, and return the arguments of `audits.publish`. Call within `Database.reading`.
 
-    Raises:
-        AnnotatorError: Without events left to draw.
+    Raises AnnotatorError if no events are left to draw.
     """
     all_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
     chosen = np.flatnonzero(np.ones(len(all_ids), bool) if class_ids is None else np.isin(all_ids, class_ids))
@@ -60,12 +59,12 @@ def draw_cells(
 def find_largest_sample(
     db: Database, drawn: list[tuple[Audit, AuditCells]], class_id: int, image_ids: np.ndarray
 ) -> EventSample:
-    """Return the largest, then newest sample of a class's events among these audits.
+    """Return the largest (then newest) of these audits' samples of a class's events.
 
     Samples are not joined, because each excludes the events found before it was drawn.
 
     Args:
-        image_ids: (N,) int64, ascending, images whose rows the sample refers to.
+        image_ids: (N,) int64, ascending. The sample has indexes into these.
     """
     best = EventSample.empty(len(image_ids))
     for audit, cells in drawn:

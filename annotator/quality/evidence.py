@@ -1,4 +1,4 @@
-"""Display of the quality report's figures: text and interval, or why a figure is hidden.
+"""Texts for the figures of a quality report: the figure with its interval, or why it is hidden.
 
 Intervals over half the possible range are hidden. Percentages round down: 199 of 200 is never 100%.
 """
@@ -24,7 +24,7 @@ class Interval:
     """A figure with its 95% interval.
 
     Attributes:
-        low, high: Without answers, the bounds that are certain.
+        low, high: Ends of the interval. Without answers, the bounds that are certain.
         reason: Why the figure is hidden, or "".
     """
 
@@ -41,11 +41,7 @@ class Interval:
 
 
 def explain_hidden_recall(recall: Interval, labeled: int, unknown: int, audited: int) -> str:
-    """Return why recall is hidden, or "".
-
-    Args:
-        labeled, unknown, audited: Cells labeled present, unanswered, audited.
-    """
+    """Return why recall is not shown, or "", from the numbers of cells `labeled` present, `unknown` and `audited`."""
     if not unknown:
         return ""
     if not audited:
@@ -54,10 +50,9 @@ def explain_hidden_recall(recall: Interval, labeled: int, unknown: int, audited:
 
 
 def explain_hidden_allowance(recall: Interval, labeled: int, compared: int) -> str:
-    """Return why the recall that allows for mistakes is hidden, or "".
+    """Return why the recall that allows for mistakes is not shown, or "".
 
-    Args:
-        compared: Answers compared with other annotators'.
+    `compared` is the number of answers that were compared with other annotators' answers.
     """
     if not labeled:
         return NO_LABELS_YET
@@ -65,10 +60,9 @@ def explain_hidden_allowance(recall: Interval, labeled: int, compared: int) -> s
 
 
 def explain_hidden_missing(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:
-    """Return why the estimated number of missing positives is hidden, or "".
+    """Return why the estimated number of missing positives is not shown, or "".
 
-    Args:
-        labeled, unknown, audited: Cells labeled present, unanswered, audited.
+    `labeled`, `unknown` and `audited` are the numbers of cells labeled present, unanswered and audited.
     """
     if not unknown:
         return ""
@@ -78,11 +72,11 @@ def explain_hidden_missing(missing: Interval, recall: Interval, labeled: int, un
 
 
 def explain_hidden_precision(precision: Interval, people: int, accepted: int, audited: int, relabeled: int) -> str:
-    """Return why precision is hidden, or "".
+    """Return why precision is not shown, or "".
 
     Args:
-        people, accepted: Cells labeled present by annotators, and auto-accepted.
-        audited, relabeled: Audit answers to unlabeled cells, and to cells labeled present.
+        people, accepted: Number of cells labeled present by annotators, and auto-accepted.
+        audited, relabeled: Number of audit answers to unlabeled cells, and to cells labeled present.
     """
     if not people + accepted:
         return NO_LABELS_YET
@@ -92,7 +86,7 @@ def explain_hidden_precision(precision: Interval, people: int, accepted: int, au
 
 
 def describe_share(share: Interval) -> str:
-    """Describe a share with its interval, or why it is hidden."""
+    """Format a share with its interval, or return why it is not shown."""
     if share.reason:
         return share.reason
     return (
@@ -103,7 +97,7 @@ def describe_share(share: Interval) -> str:
 
 
 def describe_count(count: Interval) -> str:
-    """Describe a cell count with its interval, or why it is hidden."""
+    """Format a number of cells with its interval, or return why it is not shown."""
     return count.reason or f"{count.estimate or 0:,.0f} ({format_count_interval(count)})"
 
 
@@ -120,7 +114,7 @@ def format_count_interval(count: Interval) -> str:
 
 
 def format_search_time(seconds: float | None) -> str:
-    """Format the time to find the missing positives. 0 means that none are expected."""
+    """Format the time to find the missing positives. 0 means that none are expected to be missing."""
     if seconds is None:
         return NOT_MEASURED
     if not seconds:
@@ -131,19 +125,17 @@ def format_search_time(seconds: float | None) -> str:
 
 
 def make_interval(bounds: Bounds, place: int, digits: int) -> Interval:
-    """Return the interval at index `place` of `bounds`, rounded outward to `digits`."""
+    """Return entry `place` of `bounds` as an Interval, rounded outward to `digits`."""
     scale = 10**digits
     low, high = math.floor(bounds.low[place] * scale) / scale, math.ceil(bounds.high[place] * scale) / scale
     return Interval(round_or_none(bounds.estimate[place], digits), low, high)
 
 
 def round_or_none(value: float, digits: int) -> float | None:
-    """Return a rounded number, or None for nan."""
     return None if math.isnan(value) else round(float(value), digits)
 
 
 def _explain_too_wide(interval: Interval, possible: float, answers: int) -> str:
-    """Return why an interval is hidden if it is too wide within [0, `possible`], or ""."""
     if interval.estimate is not None and interval.high - interval.low <= MAX_WIDTH_SHARE * possible:
         return ""
     return f"too few answers ({answers:,})"

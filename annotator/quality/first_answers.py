@@ -1,4 +1,4 @@
-"""Probabilities that cells are present, estimated from several annotators' independent first answers.
+"""The probability that a cell (image and class) is present, from several annotators' independent first answers.
 
 Workers cache them between trainings and reread only changed images.
 """
@@ -16,11 +16,10 @@ from spmll.statistics.error_rates import Pattern, estimate_probabilities
 class FirstAnswers:
     """The first answers to cells that several annotators answered, with estimated probabilities.
 
-    For one thread and fixed classes.
+    For use by one thread, while classes stay the same.
     """
 
     def __init__(self, class_ids: Sequence[int]):
-        """Start empty, with the ids of active classes."""
         self._column = {class_id: column for column, class_id in enumerate(class_ids)}
         self._number: dict[str, int] = {}  # of each person
         self._of_image: dict[int, tuple[Pattern, ...]] = {}
@@ -46,11 +45,11 @@ class FirstAnswers:
         self._newest = newest
 
     def count_people(self, image_id: int, class_id: int) -> int:
-        """Return the number of annotators who answered this cell, but 0 instead of 1."""
+        """Return the number of annotators who answered this cell, or 0 if fewer than two."""
         return len(pattern[1]) if (pattern := self._find_pattern(image_id, class_id)) else 0
 
     def get_probability(self, image_id: int, class_id: int) -> float:
-        """Return the probability that the class is present, 0.5 below two annotators."""
+        """Return the probability that the class is present, 0.5 with fewer than two annotators."""
         return self._probability[pattern] if (pattern := self._find_pattern(image_id, class_id)) else 0.5
 
     def _find_pattern(self, image_id: int, class_id: int) -> Pattern | None:
@@ -63,7 +62,7 @@ def build_pattern(
 ) -> Pattern | None:
     """Return a cell's answers as (class column, ((annotator number, is present), ...)).
 
-    None below two answers or without a column. `number` is extended for new annotators.
+    None with fewer than two answers or an unknown class. New annotators are added to `number`.
     """
     if len(answers) < 2 or class_id not in column:
         return None

@@ -1,4 +1,4 @@
-"""The guaranteed precision of auto-accepted cells, and the sample it needs."""
+"""The guaranteed precision of auto-accepted labels, and the size of the random sample that can prove it."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ MAX_SAMPLE_SHARE = 0.5  # share of the guaranteed cells; a larger sample saves t
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A guaranteed precision of auto-accepted cells.
+    """The precision that auto-accepted labels must have.
 
     Attributes:
         together: One guarantee for all classes. Some 350 cells can be enough, but single classes may be worse.
@@ -30,7 +30,6 @@ class Guarantee:
 
     @property
     def states(self) -> list[int]:
-        """Return the auto-accepted states."""
         return [state for state, accepted in ((PRESENT, self.present), (ABSENT, self.absent)) if accepted]
 
 
@@ -45,7 +44,7 @@ def get_guarantee(db: Database) -> Guarantee | None:
 
 
 def describe_invalid_setting(db: Database) -> list[str]:
-    """Return a sentence on an invalid guarantee setting, or []."""
+    """Return a sentence on a stored guarantee that is not valid, or []."""
     setting = db.get_setting(GUARANTEE_SETTING)
     if not setting or get_guarantee(db):
         return []
@@ -53,9 +52,9 @@ def describe_invalid_setting(db: Database) -> list[str]:
 
 
 def describe_feasibility(db: Database, guarantee: Guarantee) -> str:
-    """Describe the answers that a guarantee needs, or its alternatives.
+    """Describe how many answers a guarantee needs, or the alternatives if it cannot be reached.
 
-    Needs no probabilities, so pages can show it at no cost.
+    Reads no probabilities, so pages can show it quickly.
     """
     images, class_count = project_counts.count_images_by_stage(db)["all"], len(classes.load_active_classes(db))
     cells, what = (images * class_count, "all classes together") if guarantee.together else (images, "one class")
@@ -74,12 +73,11 @@ def describe_feasibility(db: Database, guarantee: Guarantee) -> str:
 
 
 def is_in_reach(cells: int, precision: float) -> bool:
-    """Return whether at most MAX_SAMPLE_SHARE of the cells can show this precision."""
+    """Return whether answers to at most MAX_SAMPLE_SHARE of the cells can prove this precision."""
     return 0 < compute_sample_size(min(cells, MAX_POPULATION_CELLS), precision) <= MAX_SAMPLE_SHARE * cells
 
 
 def format_precision(value: float) -> str:
-    """Format a precision in percent."""
     return f"{100 * value:g} %"
 
 

@@ -1,4 +1,4 @@
-"""The Review queue of likely mistakes: decisions that the model contradicts."""
+"""A queue of the Review page: likely mistakes, which are labels that the model contradicts."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from annotator.store.labels import disagreed_cells, label_cells
 
 
 class LikelyMistakes:
-    """The cells where annotators and the current model differ, largest difference first.
+    """A queue of the cells where annotators and the current model differ, largest difference first.
 
     Args:
         exclude_disputed: Omit cells on which annotators differ.
@@ -39,7 +39,7 @@ class LikelyMistakes:
         self._rows, self._columns = rows[keep], columns[keep]
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield one array of image ids with a likely mistake, possibly repeated."""
+        """Yield one array with the ids of the images that have a likely mistake. Ids may repeat."""
         yield self.predictions.image_ids[self._rows]
 
     def filter_relevant(self, image_ids: list[int]) -> list[int]:
@@ -48,7 +48,6 @@ class LikelyMistakes:
         return [image_id for image_id in image_ids if chips[image_id]]
 
     def load_suggestions(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """Return the current suggestions per image id."""
         places = np.flatnonzero(np.isin(self._rows, self.predictions.find_rows(image_ids)[0]))
         rows, columns = self._rows[places], self._columns[places]
         cell_images, cell_classes = self.predictions.image_ids[rows], self.predictions.class_ids[columns]

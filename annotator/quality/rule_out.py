@@ -46,7 +46,7 @@ class RuleOutResult:
 
 
 def rule_out_class(db: Database, class_id: int, annotator: str) -> RuleOutResult:
-    """Mark a class absent in all unanswered cells, in an annotator's name.
+    """Mark a class absent on all images where it is unanswered, in an annotator's name.
 
     Raises:
         AnnotatorError: If the class is unknown, archived or has an example, the sample is too small, no cell is
@@ -91,10 +91,9 @@ def rule_out_class(db: Database, class_id: int, annotator: str) -> RuleOutResult
 
 
 def undo(db: Database, batch: str) -> int:
-    """Undo a class marked absent everywhere and return its number of cells.
+    """Undo the marking of a class as absent everywhere, and return its number of cells.
 
-    Raises:
-        AnnotatorError: For an inactive batch.
+    Raises AnnotatorError if the batch is not active.
     """
     held = {ruling.batch: ruling for ruling in load_rulings(db)}
     if batch not in held or not auto_accepted.withdraw_batch(db, batch, "undone"):
@@ -104,20 +103,19 @@ def undo(db: Database, batch: str) -> int:
 
 
 def load_rulings(db: Database) -> list[Acceptance]:
-    """Return the active decisions that mark a class absent everywhere, newest first."""
+    """Return the active markings of classes as absent everywhere, newest first."""
     return [made for made in auto_accepted.load_acceptances(db) if made.annotator and not made.withdrawn]
 
 
 def compute_max_share(absent: int) -> float:
-    """Return the 95% upper limit of a class's share after `absent` random images."""
+    """Return the 95% upper limit of a class's share of images, after `absent` random images without it."""
     return 1 - (1 - CONFIDENCE) ** (1 / absent)
 
 
 def describe_ruling(ruling: Acceptance, name: str, by: str = "") -> str:
-    """Describe a class marked absent everywhere, and why, without a final period.
+    """Describe that a class was marked absent everywhere, and why, without a final period.
 
-    Args:
-        by: Annotator to name, or "".
+    `by` is the annotator to name, or "".
     """
     return (
         f"Ruled out by {by or 'a person'} after {format_count(ruling.audited, 'random image')}: '{name}', "
@@ -127,7 +125,7 @@ def describe_ruling(ruling: Acceptance, name: str, by: str = "") -> str:
 
 
 def _count_random_absent(db: Database, class_id: int) -> int:
-    """Count random images answered absent. Raises AnnotatorError if these or other answers forbid it."""
+    """Count the random images answered absent. Raises AnnotatorError if the answers do not allow a marking."""
     counts = project_counts.count_labels_by_class(db)
     if class_id not in counts:
         archived = classes.load_class_names(db).get(class_id)
@@ -152,7 +150,7 @@ def _count_random_absent(db: Database, class_id: int) -> int:
 
 
 def _compute_min_precision(images: int, drawn: int, cells: int) -> float:
-    """Return the 95% lower limit of the absent share of `cells`, after `drawn` absent random images."""
+    """Return the 95% lower limit of the absent share of `cells`, after `drawn` random images without the class."""
     images = max(images, drawn + cells)
     log_chances = np.cumsum(np.log1p(-drawn / (images - np.arange(cells))))
     return 1 - int((log_chances >= np.log(1 - CONFIDENCE)).sum()) / cells

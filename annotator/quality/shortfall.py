@@ -7,7 +7,7 @@ from annotator.quality.certificate_records import Certificate, CertificateRow
 
 
 def list_shortfalls(certificate: Certificate, target: float) -> list[str]:
-    """Return sentences on what the target recall needs, most important first."""
+    """Return sentences on what is needed to reach the target recall, most important first."""
     sentences = []
     unknown, waiting = certificate.overall.unknown, certificate.overall.waiting
     if not certificate.classes:
@@ -56,7 +56,6 @@ def list_shortfalls(certificate: Certificate, target: float) -> list[str]:
 
 
 def _count_needed_answers(row: CertificateRow, target: float) -> int | None:
-    """Return the audit answers needed for the target, or None if impossible."""
     allowed = (row.people + row.accepted) * (1 - target) / target - (row.missing.estimate or 0.0)
     if allowed < 1:
         return None

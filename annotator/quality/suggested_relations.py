@@ -1,8 +1,8 @@
 """Class relations that the answers support, suggested with the number of supporting images.
 
-Only answers to cells chosen regardless of the answer count, in one image per event, because frames are
-similar. Without counter-example in n images, at most 1 - 0.05^(1/n) contradict (Clopper & Pearson 1934). A
-test with Bonferroni correction over all pairs excludes chance.
+Counted are answers to cells that were chosen independently of their answer, in one image per event, because the frames
+of an event are similar. Without counter-example in n images, at most 1 - 0.05^(1/n) contradict (Clopper & Pearson
+1934). A test with Bonferroni correction over all pairs excludes chance.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RelationSuggestion:
     """A suggested class relation that no counted answer contradicts.
 
     Attributes:
-        images: Number of supporting images. Groups use the minimum over pairs.
+        images: Number of supporting images. A group of several classes has the minimum over its pairs.
         at_most: 95% upper limit of the share of images that contradict it.
     """
 
@@ -39,7 +39,7 @@ class RelationSuggestion:
 
 
 def suggest_relations(db: Database) -> list[RelationSuggestion]:
-    """Return suggested relations not implied by declared ones, most images first."""
+    """Return suggested relations that the declared ones do not already imply, most supporting images first."""
     class_ids = np.array([class_.id for class_ in classes.load_active_classes(db)], np.int64)
     is_present, is_answered = _load_answers(db, class_ids)
     together = (is_present.T @ is_present).toarray()  # (C, C): images that show both
@@ -78,7 +78,7 @@ def suggest_relations(db: Database) -> list[RelationSuggestion]:
 
 
 def _load_answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Return sparse (n, C) matrices of present and of answered classes, with one image per event."""
+    """Return two sparse (n, C) matrices, of present and of answered classes, with one image per event."""
     found, _, _ = label_cells.load_training_cells(db)
     found = found[(found[:, 3] == 1) & (found[:, 2] != UNSURE)]
     image_ids, image, count = np.unique(found[:, 0], return_inverse=True, return_counts=True)
@@ -96,7 +96,7 @@ def _load_answers(db: Database, class_ids: np.ndarray) -> tuple[sparse.csr_matri
 
 
 def _find_exclusive_groups(never: np.ndarray, new: np.ndarray) -> list[list[int]]:
-    """Return groups of mutually exclusive classes that contain an undeclared pair (`new`)."""
+    """Return groups of classes that exclude each other (`never`), each with a pair that is undeclared (`new`)."""
     groups, left = [], new.copy()
     for first in np.argsort(-never.sum(1), kind="stable").tolist():
         group = [first]
@@ -114,6 +114,6 @@ def _build_suggestion(declared: Declaration, images: int) -> RelationSuggestion:
 
 
 def describe_suggestion(one: RelationSuggestion, names: dict[int, str]) -> str:
-    """Return a suggestion and its supporting images as a sentence."""
+    """Return a sentence on a suggestion and its supporting images. `names` are class names by id."""
     said = declared_relations.describe_relation(one.declared, names)
     return f"{said}: no counter-example in {one.images:,} images, so in at most {100 * one.at_most:.1f} % (95 %)"

@@ -1,4 +1,4 @@
-"""The queues: the next work for an annotator, one file per kind, without torch.
+"""The queues: the next work for an annotator, leased (reserved) to one page. Never loads torch.
 
-Never imports ui, worker or exchange. Entry point: image_queue.py.
+Never imports ui, worker or exchange. Start with image_queue.py.
 """

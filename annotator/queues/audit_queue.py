@@ -1,4 +1,4 @@
-"""Audit grids: open audit cells, one class at a time, in audit order.
+"""Audit grids: unanswered audit cells, one class at a time, in audit order.
 
 Predictions and earlier labels are hidden. Every tile starts as "no".
 """
@@ -18,10 +18,9 @@ from annotator.store.people import leases
 
 
 def lease_next_grids(db: Database, wanted: WantedGrids) -> LeasedWork:
-    """Lease up to `want` grids of open audit cells, with the page's context.
+    """Lease up to `want` grids of unanswered audit cells, and return them with the page's context.
 
-    The current class is finished first and class `wanted.but` comes last. Raises AnnotatorError for an unknown
-    class.
+    The current class is finished first, and class `wanted.but` comes last. Raises AnnotatorError for an unknown class.
     """
     run, counts, class_ids = grid_queue.renew_leases(db, wanted)
     grids = list(_lease_grids(db, wanted, class_ids)) if wanted.want else []
@@ -61,7 +60,6 @@ def _lease_grids(db: Database, wanted: WantedGrids, class_ids: list[int]) -> Ite
 
 
 def _order_classes(wanted: WantedGrids, class_ids: list[int]) -> list[int]:
-    """Return the classes in question order."""
     first = wanted.class_id
     if first is None and wanted.have and wanted.have[-1][1] != wanted.but:
         first = wanted.have[-1][1]

@@ -12,7 +12,7 @@ MAX_CACHED_PEOPLE = 16
 
 
 class _DecidedImages:
-    """A cache entry: one annotator's decided images up to decision `newest`, (n,) bool by image id."""
+    """A cache entry: which images one annotator has decided on, (n,) bool by image id, up to decision `newest`."""
 
     def __init__(self):
         self.lock = threading.Lock()

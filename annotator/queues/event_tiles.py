@@ -25,12 +25,11 @@ EventTilesFactory = Callable[[int, UnavailableImages], "EventTiles"]
 
 
 def applies_to_event(tile: float, is_present: bool) -> bool:
-    """Return whether a tile's label goes to its whole event, because its probability `tile` agrees."""
+    """Return whether a label for a tile of this probability goes to its whole event, because the prediction agrees."""
     return is_present == (tile >= EVEN_PROBABILITY)
 
 
 def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
-    """Return whether all probabilities predict the same state."""
     return all(chance >= EVEN_PROBABILITY for _, chance in ranked) or all(
         chance < EVEN_PROBABILITY for _, chance in ranked
     )
@@ -38,11 +37,11 @@ def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
 
 @dataclass
 class EventTiles:
-    """The grouping of one class's grid images by event.
+    """A grouping of one class's grid images by event.
 
     Attributes:
         room: Number of images the page may still lease.
-        others: Tile image id -> (image id, probability) it stands for, likeliest first.
+        others: Tile image id -> (image id, probability) of the images it stands for, likeliest first.
     """
 
     db: Database
@@ -54,7 +53,7 @@ class EventTiles:
     is_full: bool = False
 
     def group_by_event(self, source: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-        """Yield the images of `source`, but of each event with one prediction only the first."""
+        """Yield the images of `source`, but only the first image of each event with one prediction."""
         source, taken, (at_once, later) = iter(source), set[int](), IMAGES_PER_LOOKUP
         while block := list(islice(source, at_once)):
             at_once = later
@@ -73,7 +72,7 @@ class EventTiles:
                 yield image_id, probability
 
     def _find_unanimous_events(self, image_ids: list[int]) -> dict[int, list[tuple[int, float]]]:
-        """Return image id -> images of its unanimous event, including itself."""
+        """Return image id -> free images of its event, likeliest first, if all get the same prediction."""
         events = stored_events.find_open_images(self.db, image_ids, self.class_id, MAX_IMAGES_PER_TILE)
         ids = np.array([image_id for event in events.values() for image_id in event], np.int64)
         # Left out first: what others have answered of images that wait for blind answers must not be told by a tile.

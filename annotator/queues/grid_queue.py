@@ -1,4 +1,4 @@
-"""Grids: cells of one class on many images, leased together."""
+"""Grids: cells of one class on many images, leased (reserved for one page) together."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,8 +40,8 @@ class Tile:
     """One image of a grid.
 
     Attributes:
-        probability: None without model.
-        state, annotator: Present label, None if unanswered.
+        probability: None without a model.
+        state, annotator: Its label, None if unanswered.
         models: (name, score) of external predictions.
         others: (id, probability, name) of event images the tile stands for.
     """
@@ -57,7 +57,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Grid:
-    """Tiles of one class answered together.
+    """Tiles of one class that are answered together.
 
     Attributes:
         expected_share: Expected fraction of present tiles.
@@ -76,7 +76,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """The answer counts of one class. `expected_positives` covers unanswered cells."""
+    """The number of answers to one class by state. `expected_positives` are those among its unanswered cells."""
 
     class_id: int
     present: int
@@ -87,13 +87,10 @@ class ClassCount:
 
 
 def lease_next_grids(db: Database, wanted: WantedGrids) -> LeasedWork:
-    """Lease up to `want` grids of one class, with the page's context.
+    """Lease up to `want` grids of one class, and return them with the page's context.
 
-    Unanswered tiles come most probable first, else in working order. Selections show answered images
-    last.
-
-    Raises:
-        AnnotatorError: Unknown class or deleted selection.
+    Unanswered tiles come most probable first, or in working order without a model, answered ones of selections last.
+    Raises AnnotatorError for an unknown class or a deleted selection.
     """
     run, counts, class_ids = renew_leases(db, wanted)
     grids: list[Grid] = []
@@ -111,7 +108,6 @@ def lease_next_grids(db: Database, wanted: WantedGrids) -> LeasedWork:
 
 
 def load_class_counts(db: Database) -> list[ClassCount]:
-    """Return the counts of every class, in class order."""
     snapshot, answers = read_snapshot(db), project_counts.count_labels_by_class(db)
     all_images = project_counts.count_images_by_stage(db)["all"]
     result = []
@@ -123,7 +119,6 @@ def load_class_counts(db: Database) -> list[ClassCount]:
 
 
 def _estimate_open_positives(snapshot: Snapshot, class_id: int) -> float | None:
-    """Return the expected positives among a class's unanswered cells."""
     column = snapshot.delta.find_column(class_id)
     if column is None:
         return None
@@ -131,7 +126,7 @@ def _estimate_open_positives(snapshot: Snapshot, class_id: int) -> float | None:
 
 
 def find_best_class(db: Database, size: int = 24, annotator: str = "") -> int | None:
-    """Return the class with most expected positives in its next grid, or fewest answers without model."""
+    """Return the class with most expected positives in its next grid, or without a model with fewest answers."""
     class_ids = [class_.id for class_ in classes.load_active_classes(db)]
     wanted = WantedGrids("", annotator, None, size, (), 1)
     out = UnavailableCells(wanted, leases.load_leases_of_others(db, ""), assignment.load_withheld_images(db, annotator))
@@ -139,13 +134,10 @@ def find_best_class(db: Database, size: int = 24, annotator: str = "") -> int | 
 
 
 def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
-    """Renew the leases of the page's current work and release its others.
+    """Renew the leases of the page's current work, release its others, and check its class.
 
-    Returns:
-        Current run, image counts by stage, all class ids.
-
-    Raises:
-        AnnotatorError: Unknown class.
+    Returns the current model, the number of images by stage, and all class ids. Raises AnnotatorError for an unknown
+    class.
     """
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
@@ -158,7 +150,7 @@ def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[st
 
 
 class UnavailableCells:
-    """The images and cells that a page may not get: already shown, leased elsewhere or unassigned."""
+    """The images and cells that a page may not get: already shown, leased elsewhere, or not assigned to it."""
 
     def __init__(
         self,
@@ -175,7 +167,6 @@ class UnavailableCells:
 
     @classmethod
     def for_request(cls, db: Database, wanted: WantedGrids) -> "UnavailableCells":
-        """Return the unavailable cells of a request."""
         own = (
             assignment.load_withheld_images(db, wanted.annotator),
             assignment.load_withheld_classes(db, wanted.annotator),
@@ -183,7 +174,6 @@ class UnavailableCells:
         return cls(wanted, leases.load_leases_of_others(db, wanted.holder), *own)
 
     def get_unavailable_images(self, class_id: int) -> UnavailableImages:
-        """Return images whose cell is unavailable."""
         return UnavailableImages(
             self.leased_image_ids | self.image_ids_by_class.get(class_id, set()), self.withheld_images
         )
@@ -196,7 +186,7 @@ def _iterate_classes(
     unavailable_cells: UnavailableCells,
     class_ids: list[int],
 ) -> Iterator[int]:
-    """Yield the requested class only, else the current class, then the others, best first."""
+    """Yield the classes to try for a grid: only the requested one, else the current one, then the best ones."""
     if wanted.class_id is not None:
         yield wanted.class_id
         return
@@ -215,7 +205,6 @@ def _rank_classes(
     unavailable_cells: UnavailableCells,
     class_ids: list[int],
 ) -> list[int]:
-    """Rank classes by expected positives in their next grid."""
     finds = {}
     if snapshot and wanted.selection:
         finds = selection_cells.estimate_positives(
@@ -289,7 +278,7 @@ def _lease_grids(
 def iterate_ranked_cells(
     snapshot: Snapshot, column: int, unavailable: UnavailableImages
 ) -> Iterator[tuple[int, float]]:
-    """Yield (image id, probability) of a column's open cells, likeliest first."""
+    """Yield (image id, probability) of the unanswered cells of a column, likeliest first."""
     image_ids, rankings = snapshot.predictions.image_ids, snapshot.rankings
     rows, scores = rankings.by_class[column], rankings.scores[column]
     for start in range(0, len(rows), 512):
@@ -309,7 +298,6 @@ def iterate_ranked_cells(
 def _iterate_unranked_cells(
     db: Database, class_id: int, unavailable: UnavailableImages, want: int
 ) -> Iterator[tuple[int, None]]:
-    """Yield (image id, None) of a class's open cells, in working order."""
     if unavailable.aside.own is not None:
         yield from (
             (id_, None)
@@ -334,11 +322,7 @@ def _iterate_unranked_cells(
 def lease_tiles(
     db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tuple[int, float | None]]
 ) -> list[Tile]:
-    """Lease and return the first free tiles.
-
-    Args:
-        source: (image id, probability or None).
-    """
+    """Lease and return the first free tiles of `source`, which yields (image id, probability or None)."""
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
     with_answered = bool(wanted.selection) or wanted.hide_predictions
     while len(tiles) < need and (probabilities := dict(islice(source, need - len(tiles)))):
@@ -378,7 +362,7 @@ def add_event_images(
     others: Mapping[int, Sequence[tuple[int, float | None]]],
     tiles: Sequence[Tile],
 ) -> list[Tile]:
-    """Lease the event images that tiles stand for (see `EventTiles.others`) and return the extended tiles."""
+    """Lease the event images that tiles stand for (see `EventTiles.others`), and return the tiles with them."""
     asked = [(image_id, class_id) for tile in tiles for image_id, _ in others.get(tile.image.id, ())]
     granted = set(leases.lease_cells(db, wanted.holder, wanted.annotator, asked, len(asked)))
     names = images.load_images(db, [image_id for image_id, _ in granted])
@@ -395,7 +379,7 @@ def add_event_images(
 
 
 def build_grid(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
-    """Return a grid that starts with the expected majority answer."""
+    """Return a grid that starts with the answer expected for most tiles."""
     chances = [tile.probability for tile in tiles if tile.probability is not None]
     share = sum(chances) / len(chances) if chances else None
     start = "yes" if share is not None and share >= EVEN_PROBABILITY else "no"
@@ -407,7 +391,6 @@ _ALL_SHOWN_MESSAGE = "Every image of this selection has been shown."
 
 
 def _count_open_elsewhere(db: Database, wanted: WantedGrids) -> int:
-    """Count images that would be tiles here, but are leased by other pages."""
     leased = leases.load_leases_of_others(db, wanted.holder)
     ids = {image_id for image_id, class_id in leased if class_id in (0, wanted.class_id)}
     ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}

@@ -1,4 +1,4 @@
-"""The next images of the Annotate and Review pages, leased with their labels and suggestions."""
+"""The next images of the Annotate and Review pages, leased (reserved for one page), with labels and suggestions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,11 +38,10 @@ WORK_MODES = ("annotate", "review")
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One image to label.
+    """One image to label, with what the page shows about it.
 
     Attributes:
-        likely: Encoded probability of every class, b"" without model.
-        note: Note of the image's flag, or "".
+        likely: Encoded probability of every class, b"" without a model.
         class_version: Version of the classes in `likely`.
         hidden: To be answered blind, so only the image is set.
         events: Sentences about the labels of its events.
@@ -64,9 +63,8 @@ class LeasedWork:
     """The response to a page's request: work items and the page's context.
 
     Attributes:
-        empty_reason: Why no work is left, or "".
-        run_id: None before the first run.
-        model_version: Run and version of probabilities. Work with another version is outdated.
+        run_id: Current training, None before the first.
+        model_version: Run and version of the probabilities. Work items with another version are outdated.
         next_pages: Pages to go to from an empty one, best first.
         lost_items: The page's items that another page has leased.
         sequence: "name", "time" or "".
@@ -88,10 +86,9 @@ class LeasedWork:
 
 
 def lease_next_work(db: Database, wanted: WantedImages) -> LeasedWork:
-    """Lease the next images of a mode, with the page's context.
+    """Lease the next images for a page, and return them with its context.
 
-    Raises:
-        AnnotatorError: Unknown mode, query order or kind of suggestions.
+    Raises AnnotatorError for an unknown mode, query order or kind of suggestions.
     """
     if wanted.mode not in WORK_MODES:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, WORK_MODES)}")
@@ -140,12 +137,12 @@ def build_work(
     run: Run | None,
     next_pages: tuple[str, ...] = (),
 ) -> LeasedWork:
-    """Return work items with the context of every page.
+    """Return work items with the context of the page.
 
     Args:
         empty_reason: Why there is no work, or "".
-        counts: Images by stage.
-        next_pages: () selects them.
+        counts: Number of images by stage.
+        next_pages: () selects them by the counts.
     """
     return LeasedWork(
         work_items,
@@ -167,12 +164,11 @@ def _choose_next_pages(counts: dict[str, int], next_pages: tuple[str, ...]) -> t
 
 
 def describe_open_elsewhere(count: int) -> str:
-    """Return a clause with the number of images open on other pages."""
+    """Return a clause such as "2 images are open elsewhere"."""
     return f"{format_count(count, 'image is', 'images are')} open elsewhere"
 
 
 def format_worker_line(db: Database, run: Run | None) -> str:
-    """Return the worker's state in one line."""
     state = heartbeat.load_worker_state(db)
     if state.condition is WorkerCondition.NOT_STARTED and not state.last_error:
         return "Starting"  # for the first time: it takes some seconds
@@ -209,7 +205,6 @@ def _get_threshold(run: Run | None) -> float:
 def _explain_empty(
     db: Database, wanted: WantedImages, counts: dict[str, int], run: Run | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return why no work is left, and pages that have some."""
     if not counts["all"]:
         return "No images yet. Add a folder on the Images page.", ()
     if wanted.mode == "annotate":
@@ -260,12 +255,9 @@ def _explain_nothing_to_annotate(
 
 
 def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
-    """Return the items, stripped to the image where the annotator still has to answer blind.
+    """Return the items, with only the image in those that the annotator `blind` ("" for none) must still answer blind.
 
-    The other items are recorded as shown, so that they are never asked blind.
-
-    Args:
-        blind: Annotator, or "".
+    The other items are recorded as shown to this annotator, who will not be asked them blind.
     """
     ids = blindness.reveal_visible_images(db, blind, [item.image.id for item in work_items]) if blind else ()
     return [
@@ -275,12 +267,9 @@ def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -
 
 
 def load_items_for(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkItem]:
-    """Load items, stripped to the image where the annotator still has to answer blind.
+    """Load items, with only the image in those that the annotator `blind` ("" for none) must still answer blind.
 
-    Nothing else of these images is read, so that response times do not reveal it. Showing others is recorded.
-
-    Args:
-        blind: Annotator, or "".
+    Nothing else of these images is read, so that response times do not reveal it. Showing the others is recorded.
     """
     ids = blindness.reveal_visible_images(db, blind, image_ids) if blind else set[int]()
     bare, class_version = images.load_images(db, sorted(ids)), versions.get_class_version(db)
@@ -294,7 +283,7 @@ def load_items_for(db: Database, image_ids: Sequence[int], blind: str) -> list[W
 def load_neighbors(
     db: Database, image_id: int, sequence: str, blind: str = ""
 ) -> tuple[WorkItem | None, WorkItem | None]:
-    """Return the previous and next image in its folder, by name or time, or None. Leases nothing."""
+    """Return the previous and the next image in its folder by `sequence` (name or time), or None. Leases nothing."""
     ids = sequences.find_neighbors(db, image_id, sequence)
     asked = [image_id for image_id in ids if image_id is not None]
     known = {item.image.id: item for item in load_items_for(db, asked, blind)}
@@ -305,7 +294,7 @@ def load_neighbors(
 def load_items(
     db: Database, image_ids: Sequence[int], suggestions: dict[int, list[Suggestion]] | None = None
 ) -> list[WorkItem]:
-    """Return images with labels, suggestions and notes, in id order, skipping unknown ids."""
+    """Return images with labels, suggestions and notes, in the order of the ids, without unknown ids."""
     if not image_ids:
         return []
     records = images.load_images(db, image_ids)

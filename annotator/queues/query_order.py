@@ -29,7 +29,7 @@ from spmll.rows import Rows
 
 @dataclass(frozen=True)
 class FileSequence:
-    """A query order by file name or time. Its fields match `Strategy`."""
+    """A query order by file name or time. It has the fields of `Strategy`."""
 
     name: str
     title: str
@@ -60,7 +60,6 @@ EMPTY_ORDER = np.zeros(0, np.int64)
 
 
 def get_default_name(db: Database) -> str:
-    """Return the project's default query order."""
     return db.get_setting("order", DEFAULT_ORDER)
 
 
@@ -71,11 +70,7 @@ def set_default(db: Database, name: str) -> None:
 
 
 def find_strategy(name: str) -> Strategy | FileSequence:
-    """Return the strategy or sequence of a query order.
-
-    Raises:
-        AnnotatorError: Unknown name.
-    """
+    """Return the strategy or file sequence of this name. Raises AnnotatorError for an unknown name."""
     if name not in QUERY_ORDERS:
         known = did_you_mean(name, QUERY_ORDERS, max_listed=len(QUERY_ORDERS))
         raise AnnotatorError(f"No order is called {name!r}. {known}")
@@ -90,9 +85,9 @@ def build(
     labels: Rows,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Compute the order of each query strategy except random, over readable images without labels.
+    """Compute the image order of each query strategy except random, over readable images without labels.
 
-    One of them orders incomplete images instead. SEARCH_ORDER contains both.
+    INCOMPLETE orders partly answered images instead. SEARCH_ORDER covers both, unusual images first.
 
     Args:
         image_ids: (N,) int64.
@@ -124,7 +119,7 @@ def build(
 
 
 def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int) -> None:
-    """Store the orders that need only embeddings, before the first run. Raises DiskFull."""
+    """Compute and store the query orders that need only embeddings, before the first training. Raises DiskFull."""
     rng = np.random.default_rng(seed)
     is_untouched = np.isin(image_ids, label_cells.load_untouched_image_ids(db))
     rows = _sample_rows(is_untouched, rng)
@@ -140,21 +135,21 @@ def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int
 
 
 def _sample_rows(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the True rows, ascending, sampled down to MAX_ORDER_IMAGES."""
+    """Return the indexes of the True rows, ascending, randomly reduced to MAX_ORDER_IMAGES."""
     rows = np.flatnonzero(is_untouched)
     return np.sort(rng.choice(rows, MAX_ORDER_IMAGES, replace=False)) if len(rows) > MAX_ORDER_IMAGES else rows
 
 
 def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
-    """Write query orders to a run's folder. Raises DiskFull."""
+    """Write query orders to the folder of a training. Raises DiskFull."""
     for name, image_ids in orders.items():
         save_array(_get_file(folder, name), image_ids)
 
 
 def load(db: Database, name: str) -> np.ndarray:
-    """Return a stored query order, int64 image ids. Some may have been labeled since.
+    """Return the image ids (int64) of a stored query order. Some may have been labeled since.
 
-    Empty for "random", sequences and old runs.
+    Empty for "random", file sequences and old trainings.
     """
     if name not in STORED_ORDERS:
         return EMPTY_ORDER

@@ -1,6 +1,6 @@
-"""The next images of Review: missing labels, likely mistakes or annotator disagreements.
+"""The next images of the Review page: missing labels, likely mistakes or annotator disagreements.
 
-Images are compared with the labels again after leasing.
+After leasing, images are compared with the labels again.
 """
 
 from collections.abc import Collection, Iterator
@@ -30,13 +30,9 @@ MERGED_CELLS = 5000  # cells of all classes merged into one order at first
 
 
 def lease_next_images(db: Database, wanted: WantedImages, threshold: float) -> list[tuple[int, list[Suggestion]]]:
-    """Lease the next images of a filter with their suggestions.
+    """Lease the next images of a Review filter, and return them with their suggestions.
 
-    Args:
-        threshold: Default minimum probability of a suggestion.
-
-    Raises:
-        AnnotatorError: Unknown kind.
+    `threshold` is the default minimum probability of a suggestion. Raises AnnotatorError for an unknown kind.
     """
     only = wanted.only
     if only.kind not in REVIEW_KINDS:
@@ -70,7 +66,7 @@ def lease_next_images(db: Database, wanted: WantedImages, threshold: float) -> l
 
 
 def count_open_elsewhere(db: Database, wanted: WantedImages, threshold: float) -> int:
-    """Count images leased by other pages that would otherwise be shown here."""
+    """Count the images that the Review page would show if other pages had not leased them."""
     only = wanted.only
     source = _open_source(db, wanted, threshold)
     image_ids = np.unique([image_id for image_id, _ in leases.load_leases_of_others(db, wanted.holder)]).astype(
@@ -89,7 +85,6 @@ def count_open_elsewhere(db: Database, wanted: WantedImages, threshold: float) -
 def _open_source(
     db: Database, wanted: WantedImages, threshold: float
 ) -> "MissingLabels | LikelyMistakes | AnnotatorDisagreements | None":
-    """Return the image source of a filter, None without the run it needs."""
     only = wanted.only
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
     low = float(np.float16(low))  # as probabilities are stored: 0.7 must include what is shown as 0.7
@@ -106,23 +101,20 @@ def _open_source(
 
 
 def find_first_images(db: Database, snapshot: Snapshot, count: int) -> list[int]:
-    """Return the first image ids of unfiltered Review, leased or not."""
+    """Return the first `count` image ids of the Review page without a filter, leased or not."""
     source = MissingLabels(db, snapshot, SuggestionFilter(), float(np.float16(snapshot.run.threshold)))
     return list(islice(_iterate_unique(source.iterate_images(), ()), count))
 
 
 class MissingLabels:
-    """A Review queue: images with unanswered cells that are probably present."""
+    """A queue of the Review page: images with unanswered classes that are probably present."""
 
     def __init__(self, db: Database, snapshot: Snapshot, filter_: SuggestionFilter, min_probability: float):
         self.db, self.snapshot, self.filter, self.min_probability = db, snapshot, filter_, min_probability
         self.predictions = snapshot.predictions
 
     def iterate_images(self) -> Iterator[np.ndarray]:
-        """Yield arrays of image ids with open cells in the filter's probability range, likeliest first.
-
-        An image can occur repeatedly.
-        """
+        """Yield arrays of image ids (repeats possible) with unanswered cells in the filter's range, likeliest first."""
         for rows in self._iterate_rows():
             yield self.predictions.image_ids[rows]
 
@@ -146,11 +138,10 @@ class MissingLabels:
             yield from _merge_classes(self.snapshot, low, only.high)
 
     def filter_relevant(self, image_ids: list[int]) -> list[int]:
-        """Return images that still have suggestions, here all."""
+        """Return the images that still have suggestions, which are all."""
         return image_ids
 
     def load_suggestions(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """Return current suggestions by image id."""
         answered = auto_accepted.load_accepted_class_ids(self.db, image_ids)
         for image_id, class_ids in label_cells.load_answered_cells(self.db, image_ids).items():
             answered.setdefault(image_id, set()).update(class_ids)
@@ -170,7 +161,6 @@ def _add_boxes(db: Database, chips: dict[int, list[Suggestion]]) -> dict[int, li
 
 
 def _filter_by_annotator(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield blocks of image ids this annotator decided on, all for ""."""
     if not annotator:
         yield from blocks
         return
@@ -182,7 +172,6 @@ def _filter_by_annotator(db: Database, annotator: str, blocks: Iterator[np.ndarr
 
 
 def _iterate_unique(blocks: Iterator[np.ndarray], unavailable: Collection[int]) -> Iterator[int]:
-    """Yield each available image id once."""
     seen = set(unavailable)
     for ids in blocks:
         for image_id in ids.tolist():
@@ -197,7 +186,7 @@ def _split_into_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _merge_classes(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]:
-    """Yield blocks of image rows of all classes' open cells from `low` to `high`, likeliest first."""
+    """Yield blocks of image rows, over all classes, with unanswered cells from `low` to `high`, likeliest first."""
     rankings, probabilities = snapshot.rankings, snapshot.predictions.probabilities
     columns = len(rankings.by_class)
     starts = [_count_above(scores, high) for scores in rankings.scores]
@@ -219,7 +208,6 @@ def _merge_classes(snapshot: Snapshot, low: float, high: float) -> Iterator[np.n
 
 
 def _count_above(scores: np.ndarray, high: float) -> int:
-    """Count descending probabilities above `high`."""
     return 0 if high >= 1 else find_first_below(scores, float(np.nextafter(np.float16(high), np.float16(2))))
 
 

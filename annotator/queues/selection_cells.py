@@ -1,4 +1,4 @@
-"""Grid cells of a map selection: one class, unanswered images first."""
+"""The images of a map selection as grid cells of one class, unanswered images first."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,9 @@ MAX_SAMPLE_IMAGES = 1000  # images from which the best class of a selection is e
 def iterate_cells(
     db: Database, predictions: Predictions | None, selection: str, class_id: int, unavailable: UnavailableImages
 ) -> Iterator[tuple[int, float | None]]:
-    """Yield (image id, probability or None) of a selection.
+    """Yield (image id, probability or None) of a map selection: unanswered images first, each part likeliest first.
 
-    Unanswered images come first, both by descending probability.
-
-    Raises:
-        AnnotatorError: Deleted selection.
+    Raises AnnotatorError for a deleted selection.
     """
     ids = selections.load(db, selection)
     ids = ids[~unavailable.get_mask(ids)]
@@ -46,7 +43,7 @@ def iterate_cells(
 def estimate_positives(
     db: Database, predictions: Predictions, selection: str, size: int, aside: WithheldImages
 ) -> dict[int, float]:
-    """Return class id -> expected positives among the `size` likeliest unanswered images.
+    """Return class id -> expected positives among the `size` likeliest unanswered images of a map selection.
 
     Uses at most MAX_SAMPLE_IMAGES images, none of those withheld (`aside`).
     """

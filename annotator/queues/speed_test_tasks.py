@@ -1,4 +1,4 @@
-"""Speed test tasks: grids, images and clicks of sizes that separate the time model's terms.
+"""Tasks of the speed test: grids, images and clicks, in sizes from which the parts of the time model can be told apart.
 
 Nothing is leased, and only times are stored.
 """
@@ -39,10 +39,9 @@ MAX_CONFIRMED_IMAGES = 200  # newest positives of a class that tiles are taken f
 
 @dataclass(frozen=True)
 class SpeedTestTask:
-    """One task of the test.
+    """One task of the speed test.
 
     Attributes:
-        number: Index in TASK_PLAN.
         kind: grid, image or click.
         class_id: 0 unless a grid.
     """
@@ -56,7 +55,7 @@ class SpeedTestTask:
 
 @dataclass(frozen=True)
 class SpeedTest:
-    """One round of the test.
+    """One round of the speed test.
 
     Attributes:
         round: Number of tests started.
@@ -70,7 +69,7 @@ class SpeedTest:
 
 
 def load_speed_test(db: Database, annotator: str) -> SpeedTest:
-    """Return the annotator's unfinished test, or a new one."""
+    """Return the annotator's unfinished speed test, or a new one."""
     in_order = classes.load_ordered_classes(db)
     if project_counts.count_images_by_stage(db)["all"] < MIN_IMAGES or not in_order:
         return SpeedTest(1, (), empty_reason=f"The speed test needs a class and at least {MIN_IMAGES} images.")
@@ -87,7 +86,7 @@ def load_speed_test(db: Database, annotator: str) -> SpeedTest:
 
 
 def _build_task(db: Database, annotator: str, round_: int, task: int, all_classes: list[int]) -> SpeedTestTask:
-    """Return one task, identical for the same annotator and round."""
+    """Return task number `task`, identical for the same annotator and round."""
     kind, size, present = TASK_PLAN[task]
     seed = hashlib.sha256(f"{annotator}\n{round_}\n{task}".encode()).digest()
     rng = np.random.default_rng(list(seed))
@@ -102,7 +101,7 @@ def _build_task(db: Database, annotator: str, round_: int, task: int, all_classe
 def _choose_tiles(
     db: Database, rng: np.random.Generator, size: int, present: int, all_classes: list[int]
 ) -> tuple[int, list[int]]:
-    """Return a class and grid images, at most `present` of them labeled present."""
+    """Return a class and `size` grid images, at most `present` of them labeled present."""
     counts = project_counts.count_labels_by_class(db)
     enough = [class_id for class_id in all_classes if counts.get(class_id, (0, 0, 0))[0] >= present]
     class_id = int(rng.choice(enough or all_classes))

@@ -1,4 +1,4 @@
-"""A consistent view of a model and the answers since, without torch.
+"""A consistent view of a model and of the answers since its training. Never loads torch.
 
 May import only store and below. Start with snapshot.py.
 """

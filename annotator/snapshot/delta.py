@@ -1,4 +1,4 @@
-"""The delta of a model version: the cells answered after its last decision.
+"""The delta of a model version: the cells (image and class) answered since.
 
 It holds current labels, so an undone decision reopens its cell.
 """
@@ -16,7 +16,7 @@ from annotator.store.labels import label_cells
 
 @dataclass(frozen=True, eq=False)
 class _ChangedImage:
-    """One image of the delta, with its answered cells as columns."""
+    """One image of a delta, with its answered classes as columns."""
 
     answered: frozenset[int]
     max_open_probability: float
@@ -29,9 +29,9 @@ class Delta:
     """The answers given after a model version, up to one decision. Immutable.
 
     Attributes:
-        changed: (N,) bool, images with decisions since. Later deltas share it, because copying is slow, so it
-            may contain more images.
-        answered_probability: (C,) float64, summed probabilities of cells answered since.
+        changed: (N,) bool, images with decisions since. Later deltas share this array, because copying is slow, so it
+            may mark images that changed later.
+        answered_probability: (C,) float64, sum of the probabilities of cells answered since.
     """
 
     predictions: Predictions
@@ -52,7 +52,7 @@ class Delta:
         return cls(predictions, newest, np.zeros(images, bool), np.zeros(classes), {}, columns, has_model)
 
     def advance(self, db: Database) -> "Delta":
-        """Return this delta extended to the newest decision."""
+        """Return this delta extended to the newest decision of the project."""
         with db.reading():
             image_ids, newest = label_cells.find_changed_images(db, self.newest)
             if newest <= self.newest:
@@ -70,11 +70,11 @@ class Delta:
 
     @property
     def changed_image_count(self) -> int:
-        """Return the number of images with decisions since the version."""
+        """Return the number of images with decisions since the model version."""
         return len(self._images)
 
     def find_column(self, class_id: int) -> int | None:
-        """Return the column of a class with a model, otherwise None."""
+        """Return the column of a class in the model, or None."""
         column = self._columns.get(class_id)
         return column if column is not None and self._has_model[column] else None
 
@@ -83,11 +83,11 @@ class Delta:
         return row not in self._images or column not in self._images[row].answered
 
     def get_max_open_probability(self, row: int) -> float:
-        """Return the largest probability among a changed image's unanswered cells, or 1 for other images."""
+        """Return the largest probability among an image's unanswered cells, 1 if it has no later decision."""
         return self._images[row].max_open_probability if row in self._images else 1.0
 
     def select_open_rows(self, rows: np.ndarray, column: int) -> np.ndarray:
-        """Return the rows (n,) whose cell in a column is open, in order."""
+        """Return those of the rows (n,) whose cell in this column is unanswered, in order."""
         keep = np.ones(len(rows), bool)
         for place in np.flatnonzero(self.changed[rows]):
             keep[place] = self.is_open(int(rows[place]), column)
@@ -106,14 +106,13 @@ class Delta:
 
 
 class _NewestDelta:
-    """The newest delta of a version, updated by threads under its lock."""
+    """The cached newest delta of a model version, updated by threads under its lock."""
 
     def __init__(self, delta: Delta):
         self.lock, self.delta = threading.Lock(), delta
 
 
 def read_delta(db: Database, predictions: Predictions) -> Delta:
-    """Return the current delta of this model version."""
     # A class that was merged or restored has other labels, and no decision names them.
     version = (predictions.run.id, predictions.run.version, get_class_version(db))
     newest = db.caches.get("delta", version, lambda: _NewestDelta(Delta.empty(predictions)), MAX_CACHED_VERSIONS)

@@ -1,4 +1,4 @@
-"""Map point colors by field: frequent choices and the rest, or a number ramp."""
+"""Colors of map points by a metadata field: the frequent choices and the rest, or a ramp of numbers."""
 
 from typing import Any
 
@@ -18,11 +18,7 @@ RAMP_PERCENTILES = (2, 98)
 
 
 def load_values(db: Database, map_: ImageMap, name: str) -> tuple[Fact, FactValues]:
-    """Return a field and its values for the drawn images.
-
-    Raises:
-        AnnotatorError: For an unknown field.
-    """
+    """Return a metadata field and its values for the drawn images. Raises AnnotatorError for an unknown field."""
     with gallery_listing.open_columns(db) as columns:
         fact = image_facts.find(db, columns, name)
         rows, known = find_positions(map_.image_ids[map_.drawn_rows], columns.image_ids)
@@ -30,7 +26,7 @@ def load_values(db: Database, map_: ImageMap, name: str) -> tuple[Fact, FactValu
 
 
 def hide_rows(values: FactValues, rows: np.ndarray) -> FactValues:
-    """Return the values with some rows (n,) bool unknown."""
+    """Return the values with those of the marked rows, (n,) bool, replaced by unknown."""
     if isinstance(values, CategoryColumn):
         return CategoryColumn(np.where(rows, NO_TEXT, values.codes), values.names)
     return np.where(rows, np.nan, values)

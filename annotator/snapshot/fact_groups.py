@@ -1,4 +1,4 @@
-"""Image groups by field: choices, or bands of numbers and times."""
+"""Groups of images by a metadata field: choices, or bands of numbers and times."""
 
 import math
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ TIME_UNITS = (("D", 1, 10), ("M", 1, 7), ("Y", 1, 4), ("Y", 10, 4), ("Y", 100, 4
 
 @dataclass(frozen=True, eq=False)
 class FactGroups:
-    """Groups of images.
+    """Groups of images by a metadata field.
 
     Attributes:
-        codes: (n,) int, NO_TEXT if unknown.
+        codes: (n,) int, group of each image, NO_TEXT if unknown.
         filter_values: Filter value that shows exactly this group, or "".
     """
 
@@ -37,7 +37,7 @@ class FactGroups:
 
 
 def group_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
-    """Return the groups of a field: at most `max_groups` choices or times, or its bands."""
+    """Return the groups of a field: at most `max_groups` choices or times, or its bands of numbers."""
     if isinstance(values, CategoryColumn):
         return group_by_choice(values, max_groups)
     return (
@@ -48,14 +48,14 @@ def group_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
 
 
 def bin_values(fact: Fact, values: FactValues, max_groups: int) -> FactGroups:
-    """Return groups for a histogram: like `group_values`, but numbers in equal-width bands."""
+    """Return groups for a histogram, like `group_values` but with numbers in bands of equal width."""
     if isinstance(values, CategoryColumn) or fact.kind == FactKind.TIME:
         return group_values(fact, values, max_groups)
     return group_by_band(fact, values, compute_even_edges(fact, values, max_groups))
 
 
 def compute_even_edges(fact: Fact, values: np.ndarray, max_groups: int) -> Sequence[float]:
-    """Return edges at multiples of 1, 2 or 5 times a power of ten, in field units.
+    """Return band edges at multiples of 1, 2 or 5 times a power of ten, in the field's unit.
 
     Outer bands are open, so outliers do not narrow the others.
     """
@@ -74,10 +74,7 @@ def compute_even_edges(fact: Fact, values: np.ndarray, max_groups: int) -> Seque
 
 
 def choose_edges(fact: Fact, values: np.ndarray) -> Sequence[float]:
-    """Return the field's own band edges, or else quantiles, in displayed units.
-
-    They are the lower edges of all bands after the first.
-    """
+    """Return the numbers that divide a field's values into bands, as displayed: its own ones, or else quantiles."""
     if fact.edges:
         return fact.edges
     known = values[np.isfinite(values)].astype(np.float64)
@@ -88,10 +85,9 @@ def choose_edges(fact: Fact, values: np.ndarray) -> Sequence[float]:
 
 
 def group_by_time(values: np.ndarray, max_groups: int) -> FactGroups:
-    """Return the finest groups of days, months or years, without gaps.
+    """Return groups by day, month or year, the finest that fit `max_groups`, without gaps.
 
-    Args:
-        values: (n,) seconds since 1970 or nan.
+    `values` are (n,) seconds since 1970 or nan.
     """
     is_known = ~np.isnan(values)
     times = values[is_known].astype("datetime64[s]")
@@ -120,7 +116,7 @@ def group_by_time(values: np.ndarray, max_groups: int) -> FactGroups:
 
 
 def group_by_choice(choices: CategoryColumn, max_groups: int) -> FactGroups:
-    """Return a group per used text, most frequent first, with the rest merged into the last."""
+    """Return one group per text that occurs, most frequent first, with the rest merged into the last group."""
     counts = np.bincount(choices.codes[choices.codes != NO_TEXT], minlength=len(choices.names))
     used = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     named, rest = (used, used[:0]) if len(used) <= max_groups else (used[: max_groups - 1], used[max_groups - 1 :])
@@ -134,10 +130,7 @@ def group_by_choice(choices: CategoryColumn, max_groups: int) -> FactGroups:
 
 
 def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> FactGroups:
-    """Return the groups of numbers between ascending edges in displayed units.
-
-    `values` are (n,) floats or nan.
-    """
+    """Return groups of numbers, (n,) floats or nan, between ascending edges in displayed units."""
     # As in facts.within: a group is what the filter with its ends shows.
     stored = np.array([edge / fact.scale for edge in edges])
     codes = np.where(np.isnan(values), NO_TEXT, np.searchsorted(stored, values.astype(np.float64), "right"))
@@ -155,7 +148,7 @@ def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> Fac
 
 @dataclass(frozen=True)
 class Bar:
-    """One histogram bar: the number of images with one field value or band.
+    """One bar of a histogram: the number of images with one field value or band.
 
     Attributes:
         given: Filter value that shows these images, or "".
@@ -180,13 +173,10 @@ class FactCounts:
 
 
 def count_images(db: Database, filter_: GalleryFilter, name: str, blind: str = "") -> FactCounts:
-    """Count the images of a filter by field.
+    """Count the images of a filter by the values of a field.
 
-    Args:
-        blind: Annotator whose blind images are omitted if the field reveals labels.
-
-    Raises:
-        AnnotatorError: For an unknown field.
+    Images that the annotator `blind` must still answer blind are omitted if the field reveals labels. Raises
+    AnnotatorError for an unknown field.
     """
     with gallery_listing.open_columns(db) as columns:
         fact = image_facts.find(db, columns, name)

@@ -30,7 +30,7 @@ ChoicesFunction = Callable[[Database, ImageColumns], Sequence[tuple[str, str]]]
 
 
 class FilterKind(StrEnum):
-    """The kind of value and page control of a filter."""
+    """The kind of a filter's value, which determines its control on the page."""
 
     CLASSES = "classes"  # ids; all of them count
     SWITCH = "switch"  # True or False
@@ -43,19 +43,19 @@ class FilterKind(StrEnum):
 
 
 def list_no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, str]]:
-    """Return no choices, so any value is allowed."""
+    """Return no choices, for a filter that allows any value."""
     return []
 
 
 @dataclass(frozen=True)
 class Filter:
-    """One condition on images.
+    """One filter of the Gallery, an entry of FILTERS.
 
     Attributes:
         label: Page text, for a switch an adjective.
-        list_choices: Return choices or proposals, as (value, words).
+        list_choices: Function that returns choices or proposals, as (value, words).
         allowed_values: Empty allows any.
-        reveals_labels: Hide blind images in such lists. False only if files alone determine the filter.
+        reveals_labels: Hide images to be answered blind in such lists. False only if files alone determine the filter.
         by_worker: Computed after registration.
     """
 
@@ -75,7 +75,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class GalleryFilter:
-    """A conjunction of Gallery filters with their values.
+    """A combination of Gallery filters with their values, all of which an image must meet.
 
     Attributes:
         conditions: Sorted (filter name, value).
@@ -87,7 +87,7 @@ class GalleryFilter:
 
     @classmethod
     def build(cls, blind: str = "", **values: Any) -> "GalleryFilter":
-        """Return the filter of the nonempty values. An unknown name raises KeyError."""
+        """Return the filter with all nonempty values by filter name. An unknown name raises KeyError."""
         given: list[tuple[str, Any]] = []
         for name, value in values.items():
             plain: Any = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
@@ -97,21 +97,19 @@ class GalleryFilter:
 
     @property
     def reveals_labels(self) -> bool:
-        """Return whether a condition reveals labels."""
         return any(FILTERS_BY_NAME[name].reveals_labels for name, _ in self.conditions)
 
     @property
     def class_ids(self) -> set[int]:
-        """Return the ids of all classes in the conditions."""
         return {class_id for _, value in self._select_kind(FilterKind.CLASSES) for class_id in value}
 
     @property
     def uses_imported(self) -> bool:
-        """Return whether imports change the result."""
+        """Return whether imports of fields change the result."""
         return any(FILTERS_BY_NAME[name].imported for name, _ in self.conditions)
 
     def compute_masks(self, db: Database, columns: ImageColumns) -> list[np.ndarray]:
-        """Return the mask of each condition, (N,) bool."""
+        """Return which images meet each condition, one (N,) bool array per condition."""
         return [FILTERS_BY_NAME[name].compute_mask(db, columns, value) for name, value in self.conditions]
 
     def _select_kind(self, kind: FilterKind) -> list[tuple[str, Any]]:
@@ -122,7 +120,7 @@ EMPTY_VALUES = (None, "", (), (None, None))
 
 
 def make_state_mask(state: int) -> MaskFunction:
-    """Return a mask function for images with this state in all given classes."""
+    """Return a function that selects images whose label is `state` for all given classes."""
 
     def mask(db: Database, columns: ImageColumns, class_ids: Sequence[int]) -> np.ndarray:
         return np.logical_and.reduce([columns.get_state_mask(db.sql, class_id, state) for class_id in class_ids])
@@ -131,7 +129,7 @@ def make_state_mask(state: int) -> MaskFunction:
 
 
 def build_fact_filter(fact: Fact) -> Filter:
-    """Return the filter of a field by choice, day range or number range."""
+    """Return the Gallery filter for a metadata field: by choice, range of days or range of numbers."""
     kind, mask, choices = {
         image_facts.FactKind.CHOICE: (FilterKind.CHOICE, _make_choice_mask(fact), _make_text_choices(fact)),
         image_facts.FactKind.TIME: (FilterKind.DAYS, _make_days_mask(fact), list_no_choices),
@@ -188,7 +186,7 @@ def _compute_facts_mask(db: Database, columns: ImageColumns, wanted: Sequence[tu
 
 
 def _compute_fact_mask(db: Database, columns: ImageColumns, name: str, value: str) -> np.ndarray:
-    """Return (N,) bool, images with this imported value or in the range low..high."""
+    """Return which images, (N,) bool, have this value in a field, or one in the range low..high."""
     low, to, high = value.partition(RANGE_SEPARATOR)
     ends = [attribute_columns.parse_number(end) if end else None for end in (low, high)]
     if to and all(end is not None or not text for end, text in zip(ends, (low, high), strict=True)):

@@ -1,4 +1,4 @@
-"""Gallery listings: the images of a filter in order, with their tiles.
+"""Gallery listings: the ordered images of a filter, with their tiles.
 
 A page that scrolls sends its listing's `version`, so no decision moves or hides an image on screen. Only
 tile contents are reread. If that version is no longer cached, a new listing is built. `changed` marks an
@@ -44,7 +44,7 @@ MAX_CACHED_ORDERS = 4  # by facts that are not kept in half precision: 4 bytes a
 
 @dataclass(frozen=True)
 class Sorting:
-    """The order of a listing, with equal values sorted by name.
+    """The order of a listing, in which equal values are sorted by name.
 
     Attributes:
         by: Name in sorts.SORTS.
@@ -64,21 +64,18 @@ class Sorting:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """The ordered images of a filter at the time of one version.
-
-    `rows` index `image_ids`.
-    """
+    """The ordered images of a filter, as of one version. `rows` index `image_ids`."""
 
     version: str
     image_ids: np.ndarray
     rows: SortedRows
 
     def get_ids(self, start: int, count: int) -> list[int]:
-        """Return at most `count` image ids from place `start`."""
+        """Return at most `count` image ids from position `start`."""
         return self.image_ids[self.rows.get_rows(start, start + count)].tolist()
 
     def find_place(self, image_id: int) -> int | None:
-        """Return the place of an image, None if hidden."""
+        """Return the position of an image, or None if it is not in the listing."""
         [row], [known] = find_positions([image_id], self.image_ids)
         return self.rows.find_place(int(row)) if known else None
 
@@ -87,7 +84,7 @@ class Listing:
 class ListingWindow:
     """A result record: consecutive images of a listing from position `start`.
 
-    `probabilities` and `measures` are sort values by image id.
+    `probabilities` and `measures` are the values of the order, by image id.
     """
 
     total: int
@@ -100,7 +97,7 @@ class ListingWindow:
 
 
 class _ListingCache:
-    """The recent listings by filter, order and version."""
+    """The recent listings, by filter, order and version."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -122,13 +119,9 @@ class _ListingCache:
 
 
 def get_listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str = "") -> Listing:
-    """Return the images of a filter in order.
+    """Return the ordered images of a filter.
 
-    Args:
-        version: Listing on screen. Empty selects a current one.
-
-    Raises:
-        AnnotatorError: For an invalid class or order.
+    `version` names the listing on screen, empty for a current one. Raises AnnotatorError for an invalid class or order.
     """
     listings = db.caches.get("gallery", "listings", _ListingCache, 1)
     if version and (kept := listings.get(filter_, sorting, version)):
@@ -147,7 +140,7 @@ def get_listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version:
 
 
 def get_current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> str:
-    """Return the version of a new listing, from everything it depends on."""
+    """Return the version of a current listing, computed from everything it depends on."""
     parts: list[float] = [*image_columns.load_stamp(db)]
     if sorting.by == "probability" and (run := runs.load_current_run(db)):
         parts += [run.id, run.version]
@@ -163,7 +156,7 @@ def get_current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) 
 def get_window(
     db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, count: int, version: str = ""
 ) -> ListingWindow:
-    """Return a part of a listing (see `get_listing`) with its current tiles."""
+    """Return a part of a listing (see `get_listing`), with the current contents of its tiles."""
     shown = get_listing(db, filter_, sorting, version)
     ids = shown.get_ids(start, count)
     return ListingWindow(
@@ -180,7 +173,7 @@ def get_window(
 def list_ids_between(
     db: Database, filter_: GalleryFilter, sorting: Sorting, first: int, last: int, version: str = ""
 ) -> list[int]:
-    """Return the image ids from place `first` to `last` inclusive.
+    """Return the image ids of a listing from position `first` to `last` inclusive.
 
     Raises AnnotatorError above MAX_SELECTED_IDS.
     """
@@ -192,7 +185,7 @@ def list_ids_between(
 
 
 def find_images(db: Database, text: str, count: int) -> list[tuple[int, str]]:
-    """Return at most `count` (id, name) whose name contains a text, exact and prefix matches first."""
+    """Return at most `count` (id, name) of images whose name contains a text, exact and prefix matches first."""
     if not text:
         return []
     with open_columns(db) as columns:
@@ -201,19 +194,19 @@ def find_images(db: Database, text: str, count: int) -> list[tuple[int, str]]:
 
 
 def is_ready(db: Database) -> bool:
-    """Return whether the image columns are already in memory."""
+    """Return whether the image columns that listings need are in memory."""
     return image_columns.get_columns(db).stamp != image_columns.NOTHING_READ
 
 
 def load_columns(db: Database) -> None:
-    """Read the images into memory, in seconds per million."""
+    """Read the image columns that listings need into memory, which takes seconds per million images."""
     with open_columns(db):
         pass
 
 
 @contextmanager
 def open_columns(db: Database) -> Generator[ImageColumns]:
-    """Yield the current columns, locked within the context."""
+    """Yield the current image columns, locked during the `with` block."""
     columns = image_columns.get_columns(db)
     with columns.lock, db.reading():
         columns.refresh(db)
@@ -221,13 +214,13 @@ def open_columns(db: Database) -> Generator[ImageColumns]:
 
 
 def list_filter_choices(db: Database) -> dict[str, list[tuple[str, str]]]:
-    """Return at most MAX_CHOICES (value, words) per filter."""
+    """Return per filter at most MAX_CHOICES choices, as (value, words)."""
     with open_columns(db) as columns:
         return {one.name: list(one.list_choices(db, columns))[:MAX_CHOICES] for one in FILTERS}
 
 
 def list_offered_facts(db: Database) -> list[tuple[str, str]]:
-    """Return fields with a known value and imported fields, as (name, label)."""
+    """Return the fields with a known value and the imported fields, as (name, label)."""
     with open_columns(db) as columns:
         return image_facts.list_offered(db, columns)
 
@@ -251,7 +244,7 @@ def _check_request(db: Database, filter_: GalleryFilter, sorting: Sorting) -> No
 
 
 def compute_mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
-    """Return the shown images, (N,) bool, or None for all."""
+    """Return which images a filter shows, (N,) bool, or None for all."""
     masks = filter_.compute_masks(db, columns)
     if filter_.blind and (hidden := blindness.find_all_hidden_images(db, filter_.blind)):
         masks.append(~np.isin(columns.image_ids, list(hidden)))
@@ -259,7 +252,6 @@ def compute_mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) ->
 
 
 def _sort_rows(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:
-    """Return the rows of a mask, or all for None, in order."""
     by_name, rank = columns.names.order, columns.names.rank
     fact = _find_sort_fact(db, columns, sorting)
     values = fact.read_values(db, columns) if fact else None
@@ -290,7 +282,7 @@ def _is_half_precision(values: FactValues) -> bool:
 
 
 def _get_fact_order(db: Database, columns: ImageColumns, fact: Fact, values: FactValues) -> np.ndarray:
-    """Return the rows with a value, (n,) int32, by value, then name."""
+    """Return the rows of the images with a value, (n,) int32, by value and then name."""
     if values is columns.capture_times:
         return columns.get_capture_order()
 
@@ -304,7 +296,7 @@ def _get_fact_order(db: Database, columns: ImageColumns, fact: Fact, values: Fac
 
 
 def _select_rows(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
-    """Return the rows of a mask in `order`, for sparse masks faster by sorting their `rank`."""
+    """Return the rows in `mask`, in `order`. For sparse masks, sorting their `rank` is faster."""
     if mask is None:
         return order
     if rank is not None and np.count_nonzero(mask) * SPARSE_MASK_FACTOR < len(mask):
@@ -314,7 +306,7 @@ def _select_rows(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | 
 
 
 def _order_by_value(rows: np.ndarray, values: np.ndarray, descending: bool) -> RowsByValue:
-    """Return rows in name order by value, rows without a value last."""
+    """Return the rows, given in name order, sorted by value, with rows without a value last."""
     if not descending:
         return RowsByValue(rows, values)
     has_value = values != NO_VALUE_BITS
@@ -336,7 +328,7 @@ def _get_sort_values(db: Database, columns: ImageColumns, sorting: Sorting) -> n
 
 
 def _get_probability_bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
-    """Return a class's float16 probabilities as bits, (N,) uint16, NO_VALUE_BITS if unknown."""
+    """Return the bits of a class's float16 probabilities, (N,) uint16, NO_VALUE_BITS if unknown."""
     predictions = read_predictions(db)
     if predictions is None:
         return np.full(len(columns), NO_VALUE_BITS, np.uint16)
@@ -378,7 +370,6 @@ def _get_probabilities(db: Database, ids: list[int], class_id: int | None) -> di
 
 
 def _format_likeness(db: Database, ids: list[int], sorting: Sorting) -> dict[int, str]:
-    """Return the similarity per image id in percent, or {} for text examples."""
     if sorting.example and image_similarity.is_text_example(db, sorting.example):
         return {}
     values: list[float] = image_similarity.compute_similarities(

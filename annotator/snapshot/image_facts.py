@@ -1,6 +1,6 @@
-"""The image fields, each declared once in the table FACTS.
+"""The metadata fields of images, each declared once in the table FACTS.
 
-An entry creates a Gallery filter, order, chart and Map colors.
+An entry creates a Gallery filter, order and chart, and Map colors.
 """
 
 from collections.abc import Callable
@@ -34,11 +34,11 @@ class FactKind(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One image field.
+    """One metadata field of images, an entry of FACTS.
 
     Attributes:
-        read_values: Return choices, or (N,) floats with nan.
-        scale: Factor of displayed numbers.
+        read_values: Function that returns choices, or (N,) floats with nan.
+        scale: Factor from stored to displayed numbers.
         edges: Lower band edges after the first band, as displayed. Empty selects quartiles.
         step: Minimum width of histogram bands, as displayed.
         reveals_labels: Hide it from annotators who must still answer blind. False only if files or capture times
@@ -61,13 +61,12 @@ class Fact:
     by_worker: bool = False
 
     def read_numbers(self, db: Database, columns: ImageColumns) -> np.ndarray:
-        """Return the values of a number or time, (N,) floats or nan."""
+        """Return the values of a number or time field, (N,) floats or nan."""
         values = self.read_values(db, columns)
         assert isinstance(values, np.ndarray), f"{self.name} is a choice"
         return values
 
     def read_choices(self, db: Database, columns: ImageColumns) -> CategoryColumn:
-        """Return the values of a choice."""
         values = self.read_values(db, columns)
         assert isinstance(values, CategoryColumn), f"{self.name} is a number"
         return values
@@ -89,47 +88,42 @@ def compute_range_mask(values: np.ndarray, low: float | None, high: float | None
 
 
 def format_percent(share: float) -> str:
-    """Format a share in percent."""
     return f"{share:.0%}"
 
 
 def format_whole_number(number: float) -> str:
-    """Format a number without decimals."""
     return f"{number:,.0f}"
 
 
 def format_pixels(number: float) -> str:
-    """Format a number of pixels."""
     return f"{number:.0f} px"
 
 
 def format_number(number: float) -> str:
-    """Format a number with up to six digits."""
     return f"{number:,.6g}"
 
 
 def format_clock(hour: float) -> str:
-    """Format a decimal hour as time."""
+    """Format a decimal hour as a time of day."""
     return "{}:{:02}".format(*divmod(round(hour * 60), 60))
 
 
 def format_minute(seconds: float) -> str:
-    """Format a time to the minute."""
+    """Format Unix seconds as date and time, to the minute."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 def format_day(seconds: float) -> str:
-    """Format a time's day."""
     return format_minute(seconds)[:10]
 
 
 def make_text_reader(name: str) -> FactReader:
-    """Return the reader of a text from image files."""
+    """Return a function that reads a text field of image files."""
     return lambda db, columns: columns.get_texts(name).to_categories()
 
 
 def make_measure_reader(name: str) -> FactReader:
-    """Return the reader of a number measured by the worker."""
+    """Return a function that reads a number measured by the worker."""
     return lambda db, columns: columns.looks.get_numbers(name)
 
 
@@ -196,10 +190,9 @@ FACTS_BY_NAME = {one.name: one for one in FACTS}
 
 
 def find(db: Database, columns: ImageColumns, name: str) -> Fact:
-    """Return the field of this name, or the imported field, with or without COLUMN_PREFIX.
+    """Return the field of this name, or else the imported field, with or without COLUMN_PREFIX.
 
-    Raises:
-        AnnotatorError: If it does not exist or has too many texts.
+    Raises AnnotatorError if it does not exist or has too many texts.
     """
     if name in FACTS_BY_NAME:
         return FACTS_BY_NAME[name]
@@ -227,23 +220,23 @@ def _build_column_fact(name: str, column: attribute_columns.AttributeColumn) -> 
 
 
 def list_offered(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
-    """Return known fields as (name, label), then at most MAX_OFFERED_COLUMNS imported ones."""
+    """Return the fields with a known value as (name, label), then at most MAX_OFFERED_COLUMNS imported ones."""
     known = [(one.name, one.label) for one in FACTS if get_known_mask(one.read_values(db, columns)).any()]
     return known + [(f"{COLUMN_PREFIX}{name}", name) for name in attributes.load_names(db)[:MAX_OFFERED_COLUMNS]]
 
 
 def get_known_mask(values: FactValues) -> np.ndarray:
-    """Return (N,) bool, images with a value."""
+    """Return which images have a value, (N,) bool."""
     return values.codes != NO_TEXT if isinstance(values, CategoryColumn) else ~np.isnan(values)
 
 
 def select_rows(values: FactValues, rows: np.ndarray) -> FactValues:
-    """Return the values of rows (n,) int."""
+    """Return the values of some rows, (n,) int."""
     return CategoryColumn(values.codes[rows], values.names) if isinstance(values, CategoryColumn) else values[rows]
 
 
 def format_rows(fact: Fact, values: FactValues, rows: np.ndarray) -> list[str]:
-    """Return the row values in words, "" if unknown."""
+    """Return the values of some rows in words, "" if unknown."""
     if isinstance(values, CategoryColumn):
         codes: list[int] = values.codes[rows].tolist()
         return ["" if code == NO_TEXT else values.names[code] for code in codes]

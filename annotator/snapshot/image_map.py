@@ -1,4 +1,4 @@
-"""The map: a position in the plane per image, with similar images close together."""
+"""The map of images: a position in the plane per image, with similar images close together."""
 
 import threading
 from collections import OrderedDict
@@ -44,7 +44,7 @@ def save_map(folder: Path, image_ids: np.ndarray, positions: np.ndarray) -> None
 
 
 def count_images(folder: Path) -> int:
-    """Return the number of positions, 0 without a valid map."""
+    """Return the number of positions in a stored map, 0 if it is missing or not valid."""
     try:
         return len(_open_points(folder / POINTS_FILE))
     except (OSError, ValueError):
@@ -53,7 +53,7 @@ def count_images(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class ImageMap:
-    """The positions of all images, and the drawn ones.
+    """The positions of all images on the map, and the images that are drawn.
 
     Attributes:
         image_ids: (N,) int64, ascending.
@@ -93,7 +93,7 @@ def _open_points(path: Path) -> np.ndarray:
 
 
 def _read_points(path: Path) -> np.ndarray:
-    """Return the mapped, checked positions. Damage raises OSError or ValueError."""
+    """Return the stored positions, memory-mapped and checked. Damage raises OSError or ValueError."""
     points = _open_points(path)
     are_inside = all(((points[name] >= 0) & (points[name] <= 1)).all() for name in ("x", "y"))
     if not are_inside or (np.diff(points["image_id"]) <= 0).any():
@@ -102,17 +102,16 @@ def _read_points(path: Path) -> np.ndarray:
 
 
 def load_stage_bytes(db: Database, map_: ImageMap) -> np.ndarray:
-    """Return the stage per drawn image, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
+    """Return the stage of each drawn image, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
     return map_.color_cache.get(
         db, "stage", map_.image_ids[map_.drawn_rows], lambda ids: label_cells.load_stage_column(db, ids)
     )
 
 
 def load_state_bytes(db: Database, map_: ImageMap, class_id: int) -> np.ndarray:
-    """Return a class's answers, (n,) uint8: 0 unanswered, 1 present, 2 absent, 3 unsure.
+    """Return the answer for a class per drawn image, (n,) uint8: 0 unanswered, 1 present, 2 absent, 3 unsure.
 
-    Raises:
-        AnnotatorError: For an unknown class.
+    Raises AnnotatorError for an unknown class.
     """
     _check_class_exists(db, class_id)
 
@@ -127,10 +126,9 @@ def load_state_bytes(db: Database, map_: ImageMap, class_id: int) -> np.ndarray:
 
 
 def load_probability_bytes(db: Database, map_: ImageMap, class_id: int) -> np.ndarray:
-    """Return round(254 * probability), (n,) uint8, 255 if unknown.
+    """Return round(254 * probability) of a class per drawn image, (n,) uint8, 255 if unknown.
 
-    Raises:
-        AnnotatorError: For an unknown class.
+    Raises AnnotatorError for an unknown class.
     """
     _check_class_exists(db, class_id)
     predictions = read_predictions(db)
@@ -147,14 +145,14 @@ def _check_class_exists(db: Database, class_id: int) -> None:
 
 
 class ColorCache:
-    """A cache of map point bytes that depend on decisions, updated incrementally."""
+    """A cache of the bytes that color map points by decisions, updated incrementally."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._read: OrderedDict[str | int, tuple[int, int, np.ndarray]] = OrderedDict()
 
     def get(self, db: Database, name: str | int, ids: np.ndarray, look_up: ByteLookup) -> np.ndarray:
-        """Return the current bytes (n,) of `ids`, which must be the same in each call with this name."""
+        """Return the current bytes (n,) of images `ids`, which must be the same in each call with this name."""
         with self._lock:
             # Read before the values: a decision that comes in between is read once more the next time.
             newest, class_version = decisions.get_newest_decision_id(db), versions.get_class_version(db)
@@ -187,13 +185,10 @@ class ColorCache:
 
 
 def find_images_inside(map_: ImageMap, polygon: np.ndarray) -> np.ndarray:
-    """Return the images inside a polygon, drawn or not: (n,) int64 ids, ascending.
+    """Return the ids of the images inside a polygon, drawn or not: (n,) int64, ascending.
 
-    Args:
-        polygon: (V, 2) corners in the unit square, even-odd rule.
-
-    Raises:
-        ValueError: For fewer than 3 or non-finite corners.
+    `polygon` (V, 2) has corners in the unit square, with the even-odd rule. Raises ValueError for fewer than 3 or
+    non-finite corners.
     """
     polygon = np.asarray(polygon, np.float64)
     if polygon.ndim != 2 or polygon.shape[1] != 2 or len(polygon) < 3 or not np.isfinite(polygon).all():
@@ -230,10 +225,10 @@ def _to_grid_cells(places: np.ndarray, low: float, scale: float) -> np.ndarray:
 
 
 def save_selection(db: Database, polygon: np.ndarray, by: str = "") -> tuple[str, int, int]:
-    """Save the images inside a polygon as a grid selection.
+    """Save the images inside a polygon of the map as a selection for grids.
 
     Returns:
-        Selection id or "", images inside, images saved.
+        Selection id or "", number of images inside, number of images saved.
 
     Raises:
         AnnotatorError: Without a map.

@@ -1,7 +1,4 @@
-"""The ordered rows of a Gallery listing.
-
-They are sorted beforehand, or have 16-bit values by which only the parts read are sorted.
-"""
+"""The ordered rows of a Gallery listing: sorted beforehand, or by 16-bit values only where they are read."""
 
 import numpy as np
 from typing_extensions import override
@@ -20,21 +17,19 @@ class SortedRows:
 
     @property
     def byte_count(self) -> int:
-        """Return the bytes in memory."""
         return self._rows.nbytes
 
     def get_rows(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows from `start` to before `stop`."""
         return self._rows[start:stop]
 
     def find_place(self, row: int) -> int | None:
-        """Return the place of a row, or None if missing."""
+        """Return the position of a row, or None if it is not in the listing."""
         places = np.flatnonzero(self._rows == row).tolist()
         return places[0] if places else None
 
 
 class RowsByValue(SortedRows):
-    """Listing rows (n,) int32 in stable order of uint16 values (n,), sorted only where read."""
+    """The rows of a listing, (n,) int32, in stable order of uint16 values (n,), sorted only where they are read."""
 
     def __init__(self, rows: np.ndarray, values: np.ndarray):
         super().__init__(rows)
@@ -77,7 +72,6 @@ class RowsByValue(SortedRows):
 
 
 def _count_values(values: np.ndarray) -> np.ndarray:
-    """Return the histogram of uint16 values, (largest value + 1,) int64, counted in blocks for speed."""
     counts = np.zeros(int(values.max(initial=0)) + 1, np.int64)
     for start in range(0, len(values), VALUES_PER_COUNT):
         counts += np.bincount(values[start : start + VALUES_PER_COUNT], minlength=len(counts))

@@ -1,4 +1,4 @@
-"""One ranking of cells from several blocks, equal to sorting all of them at once.
+"""A ranking of cells (image and class) built from several blocks, equal to sorting all of them at once.
 
 Blocks, possibly on other machines, count each of the 15,361 float16 values in [0, 1]. The summed counts give
 every position (counting sort: Knuth, The Art of Computer Programming, vol. 3, sec. 5.2).
@@ -14,7 +14,7 @@ SAMPLED_ONE_IN = 5  # one in five ranked cells samples the rest evenly, so that 
 
 
 def to_keys(chances: np.ndarray) -> np.ndarray:
-    """Return uint16 keys that fall with rising float16 probability, CLOSED_KEY for nan."""
+    """Encode float16 probabilities as uint16 keys that fall as probability rises, CLOSED_KEY for nan."""
     # The bits of positive floats, read as integers, have the order of the floats. numpy's abs and isnan of float16 go
     # through float32, and take seven times as long as all of this.
     bits = chances.view(np.uint16) & np.uint16(SIGNLESS_MASK)
@@ -25,12 +25,12 @@ def to_keys(chances: np.ndarray) -> np.ndarray:
 
 
 def to_probabilities(keys: np.ndarray) -> np.ndarray:
-    """Return the float16 probabilities of keys, 0 for CLOSED_KEY."""
+    """Return the float16 probabilities of keys (see `to_keys`), 0 for CLOSED_KEY."""
     return np.where(keys == CLOSED_KEY, 0, np.uint16(ONE_BITS) - keys).astype(np.uint16).view(np.float16)
 
 
 def count_keys(keys: np.ndarray) -> np.ndarray:
-    """Count each key except CLOSED_KEY: (KEY_COUNT,) int64."""
+    """Return how often each key except CLOSED_KEY occurs, (KEY_COUNT,) int64."""
     return np.bincount(keys, minlength=KEY_COUNT)[:KEY_COUNT]
 
 
@@ -46,7 +46,7 @@ class MergedRanking:
     """
 
     def __init__(self, counts: np.ndarray, depth: int):
-        """Prepare the ranking from summed `count_keys` of all blocks."""
+        """Prepare the ranking from the sum of `count_keys` over all blocks."""
         cells = int(counts.sum())
         self._starts = np.cumsum(counts) - counts  # the position of the first cell with each key
         self._seen = np.zeros(KEY_COUNT, np.int64)  # cells with each key in the blocks before
@@ -56,13 +56,13 @@ class MergedRanking:
         self.expected = float(counts @ to_probabilities(np.arange(KEY_COUNT, dtype=np.uint16)).astype(np.float64))
 
     def add_block(self, keys: np.ndarray, first: int) -> None:
-        """Add the next block in row order: keys (n,) of rows from `first`."""
+        """Add the next block in row order: the keys (n,) of rows from `first` on."""
         places, rows = self.find_head(keys, self._seen)
         self.rows[places], self.scores[places] = first + rows, to_probabilities(keys[rows])
         self._seen += count_keys(keys)
 
     def find_head(self, keys: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return where a block's kept cells go in the ranking (m,), and their rows in the block (m,).
+        """Return the ranking positions (m,) of those cells of a block that are kept, and their rows in the block (m,).
 
         `seen` (KEY_COUNT,) is the sum of `count_keys` over the earlier blocks.
         """
@@ -81,7 +81,7 @@ class MergedRanking:
 
 
 def compute_kept_positions(cells: int, depth: int) -> np.ndarray:
-    """Return the kept positions: (at most depth,) int64, ascending."""
+    """Return which ranking positions of `cells` are kept: (at most depth,) int64, ascending."""
     first = _count_gapless(cells, depth)
     if cells <= depth:
         return np.arange(cells)

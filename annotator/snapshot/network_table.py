@@ -18,12 +18,12 @@ class NetworkRow:
     """One backbone's row in the table of available backbones.
 
     Attributes:
-        binds: The license needs acceptance.
+        binds: The license must be accepted.
         parameters, input_size: 0 if unknown.
         is_here: Needs no download.
         lacking: Command to install missing packages, or "".
-        hours: Time to embed all project images.
-        is_next: Used once its embeddings are ready.
+        hours: Estimated time to embed all images of the project.
+        is_next: Will be used once its embeddings are ready.
     """
 
     name: str
@@ -47,7 +47,7 @@ class NetworkRow:
 
 
 def load_network_table(db: Database | None = None) -> list[NetworkRow]:
-    """Return curated and plug-in backbones, and those adapted or used in the project."""
+    """Return a row for each curated or plug-in backbone, and for those adapted or used in the project."""
     speeds, accepted = machine_settings.load_speeds(), machine_settings.load_accepted_licenses()
     used = configuration.get_backbone(db) if db else ""
     following = adapted_networks.get_next_backbone(db) if db else ""

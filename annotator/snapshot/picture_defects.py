@@ -1,4 +1,4 @@
-"""Image defects with thresholds, for inspecting the worst images.
+"""Kinds of image defects with thresholds, to list the images that are probably dark, blurred or the like.
 
 Thresholds are not verdicts: night images are dark, and fog has no sharp edges.
 """
@@ -16,10 +16,7 @@ MAX_DARK_BRIGHTNESS, MAX_BLURRED_SHARPNESS, MIN_BURNT_SHARE, MAX_TINY_PIXELS = 0
 
 @dataclass(frozen=True)
 class PictureDefect:
-    """A kind of image defect.
-
-    `compute_mask` returns (N,) bool, False if unmeasured.
-    """
+    """A kind of image defect. `compute_mask` returns which images have it, (N,) bool, False if unmeasured."""
 
     name: str
     about: str

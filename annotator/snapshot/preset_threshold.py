@@ -1,4 +1,4 @@
-"""Suggestions that preselect probable classes of a whole image as present.
+"""The probability from which classes of a whole image are preselected as present.
 
 A correct one saves a key press, a wrong one costs one, so earlier answers must prove a benefit.
 """

@@ -1,7 +1,7 @@
-"""The progress of a project, its single measure and wording everywhere.
+"""The progress of a project, in one definition and wording for all pages and commands.
 
-A project is finished when annotators have answered every cell, including as unsure. Other resolved cells are
-counted separately. Archived classes and excluded images have no cells, but images with missing files do.
+A project is finished when annotators have answered every cell (image and class), including as unsure. Other resolved
+cells are counted separately. Archived classes and excluded images have no cells, but images with missing files do.
 """
 
 import math
@@ -23,7 +23,7 @@ MAX_CACHED_PACES = 32  # people whose pace is kept
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress counts of a project (a pair is one class on one image), and the time left.
+    """The progress of a project in counts of pairs (one class on one image), and the time left.
 
     Attributes:
         pairs_answered: Pairs answered by annotators, including unsure.
@@ -44,23 +44,22 @@ class Progress:
 
     @property
     def pairs_open(self) -> int:
-        """Return the cells still to answer."""
         settled = self.pairs_answered + self.pairs_accepted + self.pairs_ruled_out + self.pairs_implied
         return max(0, self.pairs - settled)
 
     @property
     def share(self) -> float:
-        """Return the answered fraction, 0.0 without cells."""
+        """Return the answered fraction of all pairs, 0.0 without any."""
         return self.pairs_answered / self.pairs if self.pairs else 0.0
 
     def sentence(self) -> str:
-        """Return the progress in words, without a final period."""
+        """Return the progress in words, without a period."""
         return self.template().format(
             pairs_answered=f"{self.pairs_answered:,}", images_complete=f"{self.images_complete:,}"
         )
 
     def template(self) -> str:
-        """Return the progress sentence with the placeholders {pairs_answered} and {images_complete}."""
+        """Return the progress in words, with the placeholders {pairs_answered} and {images_complete}."""
         pairs = f"{{pairs_answered}} of {self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'} answered"
         images = f"{{images_complete}} of {self.images:,} {'image' if self.images == 1 else 'images'} complete"
         parts = [pairs, images]
@@ -76,12 +75,12 @@ class Progress:
         return " · ".join(parts)
 
     def percent(self) -> str:
-        """Format the share, reaching 100% only when finished."""
+        """Format the answered share in percent, 100% only when finished."""
         return format_percent(self.pairs_answered, self.pairs)
 
 
 def load_progress(db: Database, annotator: str = "", counts: Mapping[str, int] | None = None) -> Progress:
-    """Return the progress of a project, at the pace of one or all annotators."""
+    """Return the progress of a project, with the time left at the pace of one annotator, or of all ("")."""
     with db.reading():
         counts = project_counts.count_images_by_stage(db) if counts is None else counts
         pairs = counts["all"] * classes.count_classes(db)
@@ -105,7 +104,6 @@ def load_progress(db: Database, annotator: str = "", counts: Mapping[str, int] |
 
 
 def _estimate_seconds_per_pair(db: Database, annotator: str) -> float | None:
-    """Return the grid seconds per cell of this annotator, or else of all."""
 
     def fit() -> float | None:
         answers = load_timed_answers(db, annotator) or load_timed_answers(db, "")

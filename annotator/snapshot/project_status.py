@@ -19,11 +19,7 @@ from annotator.store.runs import runs
 
 
 def collect_status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
-    """Return the project state as a dict, with Unix times.
-
-    Args:
-        with_files: List skipped and missing files, besides counting them.
-    """
+    """Return the project state as a dict with Unix times. `with_files` also lists skipped and missing files."""
     counts = project_counts.count_images_by_stage(db)
     progress = load_progress(db, counts=counts)
     worker = heartbeat.load_worker_state(db)
@@ -104,7 +100,7 @@ def _build_embedding_state(db: Database) -> dict[str, Any] | None:
 
 
 def describe_embedding(state: dict[str, Any]) -> str:
-    """Describe the progress of `annotator embed`, without a final period."""
+    """Describe the progress of `annotator embed` from its state, without a period."""
     words = [f"on {state['on']}, {state['done']:,} of {format_count(state['of'], 'image')}"]
     if state["workers"]:
         words.append(format_count(state["workers"], "worker"))

@@ -1,6 +1,7 @@
 """The rankings stored with a model, so that pages need not read all probabilities.
 
-They rank the cells unanswered at the model's last decision. The delta (delta.py) removes later answers.
+They rank the cells (image and class) that were unanswered at the model's last decision. Readers remove cells answered
+later by the delta (delta.py).
 """
 
 from bisect import bisect_right
@@ -37,7 +38,7 @@ class Rankings:
         scores: (C, K) float16, their probabilities.
         by_image: (K,) int32, rows of images by their most probable unanswered cell.
         likeliest: (K,) float16, probability of that cell.
-        expected: (C,) float64, summed probabilities of unanswered cells.
+        expected: (C,) float64, sum of the probabilities of unanswered cells.
         disagreements: (D, 2) int32, row and column of D answered cells by falling |label - probability|.
         cooccurrence: (C, C) int32, number of images where both classes are present.
     """
@@ -66,14 +67,13 @@ def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarra
 def build_ranker(
     db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows
 ) -> "Ranker":
-    """Return a ranker with all classes ranked."""
     ranker = Ranker(image_ids, class_ids, probabilities)
     ranker.rank(db, newest, range(len(class_ids)))
     return ranker
 
 
 class Ranker:
-    """A builder of `Rankings` that reranks only changed columns.
+    """A builder of `Rankings`, which can rank again only the columns that changed.
 
     `probabilities` (N, C) float16 may be replaced between rankings.
     """
@@ -93,7 +93,7 @@ class Ranker:
         self._likeliest: _LikeliestCells | None = None
 
     def rank(self, db: Database, newest: int, columns: Collection[int]) -> None:
-        """Rank columns, with answers up to the decision `newest`."""
+        """Rank these columns again, with answers up to the decision `newest`."""
         columns = list(columns)
         self._read_answers(db, newest, columns)
         counts = np.zeros((len(columns), merged_ranking.KEY_COUNT), np.int64)
@@ -118,7 +118,7 @@ class Ranker:
             self._expected[column] = ranking.expected
 
     def resume(self, db: Database, newest: int, stored: Rankings) -> None:
-        """Continue from stored rankings, given answers up to `newest`. Rerank only if their depth differs."""
+        """Continue from stored rankings that include answers up to `newest`. Rank again only if their depth differs."""
         columns = range(len(self._class_ids))
         if stored.by_class.shape != self._by_class.shape:
             return self.rank(db, newest, columns)
@@ -138,7 +138,7 @@ class Ranker:
         self._update_cooccurrence(columns)
 
     def build_rankings(self) -> Rankings:
-        """Return the rankings, whose arrays the next `rank` changes in place."""
+        """Return the current rankings. The next `rank` changes their arrays in place."""
         best = self._get_best_keys()
         images = merged_ranking.MergedRanking(merged_ranking.count_keys(best), self._depth)
         images.add_block(best, 0)
@@ -153,7 +153,7 @@ class Ranker:
         )
 
     def _get_best_keys(self) -> np.ndarray:
-        """Return the best open cell's key per image, (N,) uint16."""
+        """Return the key of the most probable unanswered cell per image, (N,) uint16."""
         if self._likeliest is None:
             self._likeliest = _LikeliestCells.empty(len(self._image_ids))
             self._find_likeliest(self._likeliest, slice(None))
@@ -194,7 +194,7 @@ class Ranker:
             is_present[self._present[column]] = False
 
     def _iterate_blocks(self, columns: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (first row, keys (c, n)) in blocks, answered cells closed."""
+        """Yield (first row, keys (c, n)) of these columns in blocks of n rows, with answered cells closed."""
         rows = max(CELLS_PER_BLOCK // max(len(columns), 1), 1)
         for first in range(0, len(self._image_ids), rows):
             some = slice(first, first + rows)
@@ -208,7 +208,7 @@ class Ranker:
 
 
 class _LikeliestCells:
-    """The most probable unanswered cell per image, kept between rankings."""
+    """The most probable unanswered cell of each image, kept between rankings."""
 
     def __init__(self, keys: np.ndarray, columns: np.ndarray):
         self.keys, self.columns = keys, columns
@@ -218,7 +218,7 @@ class _LikeliestCells:
         return cls(np.full(images, merged_ranking.CLOSED_KEY), np.zeros(images, np.int32))
 
     def update(self, first: int, columns: list[int], keys: np.ndarray) -> np.ndarray:
-        """Apply new keys (c, n) of changed columns, and return rows whose best cell must be searched again."""
+        """Apply new keys (c, n) of changed columns, and return the rows whose best cell must be searched again."""
         rows = slice(first, first + keys.shape[1])
         before, of = self.keys[rows], self.columns[rows]
         is_changed = np.zeros(int(self.columns.max(initial=0)) + max(columns) + 2, bool)
@@ -232,12 +232,12 @@ class _LikeliestCells:
 
 
 def cache_ranker(db: Database, run_id: int, ranker: Ranker) -> None:
-    """Keep the ranker of a trained model for its next version."""
+    """Keep the ranker of a trained model in memory for the model's next version."""
     db.caches.get("ranker of a training", run_id, lambda: [ranker], 1)
 
 
 def pop_ranker(db: Database, run_id: int) -> Ranker | None:
-    """Return the ranker that training kept for this model, only once."""
+    """Return the ranker that `cache_ranker` kept for this model, and forget it."""
     kept = db.caches.get("ranker of a training", run_id, _make_empty_list, 1)
     return kept.pop() if kept else None
 
@@ -254,7 +254,7 @@ def select_columns(
     class_ids: np.ndarray,
     probabilities: Rows,
 ) -> Rankings:
-    """Return the rankings of some classes, derived from those of all classes.
+    """Return the rankings of some classes (c,), derived from those of all classes.
 
     Images are reordered by their best unanswered cell. Unranked images stay out.
 
@@ -294,7 +294,7 @@ def _load_answered_classes(db: Database, image_ids: list[int]) -> list[list[int]
 
 
 def save(folder: Path, rankings: Rankings) -> None:
-    """Write rankings, syncing the folder last. Raises DiskFull."""
+    """Write rankings to a folder, synced to disk. Raises DiskFull."""
     names = [field.name for field in fields(Rankings)]
     for name in names:
         save_array(folder / f"{name}.npy", getattr(rankings, name), sync=name == names[-1])
@@ -312,7 +312,7 @@ _ARRAY_FORMATS: dict[str, tuple[type[np.generic], int]] = {
 
 
 def load(folder: Path) -> Rankings | None:
-    """Return the mapped rankings of a folder, or None if missing or damaged."""
+    """Return the rankings of a folder, memory-mapped, or None if missing or damaged."""
     try:
         # As plain arrays, which are mapped all the same: indexing a numpy.memmap takes twice as long.
         arrays = {name: np.asarray(open_array(folder / f"{name}.npy", *kind)) for name, kind in _ARRAY_FORMATS.items()}
@@ -331,13 +331,13 @@ def compute_ranked_per_class(images: int, classes: int) -> int:
 
 
 def get_gapless_length(rankings: Rankings) -> int:
-    """Return the number of ranks per class in `by_class` that are complete, before the sampled last fifth."""
+    """Return the number of ranks in `by_class` without gaps, which are those before the sampled last fifth."""
     depth = rankings.by_class.shape[1]
     return depth - depth // merged_ranking.SAMPLED_ONE_IN
 
 
 def find_first_below(scores: np.ndarray, low: float) -> int:
-    """Return the first position below `low` in falling probabilities (K,), or K."""
+    """Return the first position in falling probabilities (K,) with a value below `low`, or K."""
     # Not numpy.searchsorted: it would copy the mapped array.
     return bisect_right(range(len(scores)), -low, key=lambda place: -float(scores[place]))
 

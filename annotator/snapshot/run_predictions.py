@@ -1,4 +1,4 @@
-"""The current model's probabilities, memory-mapped and without archived classes."""
+"""The current model's probabilities, memory-mapped, with or without archived classes."""
 
 from dataclasses import dataclass, replace
 from math import prod
@@ -34,7 +34,7 @@ class Probabilities(CellIndex):
 class Predictions(Probabilities):
     """One version of a model's probabilities, memory-mapped.
 
-    `stored_columns` (C,) are the columns used of the stored array, None for all.
+    `stored_columns` (C,) are the columns of the stored array that are used, None for all.
     """
 
     run: Run
@@ -42,7 +42,7 @@ class Predictions(Probabilities):
 
 
 class AlignedRows:
-    """A model's probabilities (N, C) for other images and classes, read by row, nan if unknown."""
+    """A reader of a model's probabilities for other images and classes, (N, C), by row, nan if unknown."""
 
     def __init__(self, predictions: Probabilities | None, image_ids: np.ndarray, class_ids: np.ndarray):
         self._predictions, self._image_ids, self._class_ids = predictions, image_ids, class_ids
@@ -97,7 +97,7 @@ def read_stored_predictions(db: Database) -> Predictions | None:
 
 
 def describe_damaged_runs(db: Database) -> list[str]:
-    """Return a sentence per unreadable model."""
+    """Return a sentence per model whose files cannot be read."""
     problems = [f"run {run_id}: its row cannot be read" for run_id in runs.find_damaged_runs(db)]
     run = runs.load_current_run(db)
     if run is not None and read_stored_predictions(db) is None:
@@ -106,10 +106,7 @@ def describe_damaged_runs(db: Database) -> list[str]:
 
 
 def load_rankings(db: Database, predictions: Predictions) -> Rankings | None:
-    """Return the model's rankings.
-
-    Without stored ones, small models compute them once and large ones return None.
-    """
+    """Return a model's stored rankings. Without them, small models compute them once, large ones return None."""
     run, columns = predictions.run, predictions.stored_columns
     version = (run.id, run.version, *(() if columns is None else columns.tolist()))
     return db.caches.get("rankings", version, lambda: _load_or_build_rankings(db, predictions), MAX_CACHED_VERSIONS)
@@ -130,7 +127,7 @@ def _load_or_build_rankings(db: Database, predictions: Predictions) -> Rankings 
 
 
 def open_arrays(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, Rows]:
-    """Return a model's image ids (N,) and mapped probabilities (N, C). Raises OSError, ValueError."""
+    """Return a model's image ids (N,) and memory-mapped probabilities (N, C). Raises OSError, ValueError."""
     image_ids = db.caches.get("image ids of runs", run_id, lambda: _load_image_ids(db, run_id), MAX_CACHED_VERSIONS)
     values = db.caches.get(
         "probabilities",

@@ -1,4 +1,4 @@
-"""One consistent view per request: a model version and the answers since."""
+"""A consistent view for one request: a model version and the answers since."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from annotator.store.database.database import Database
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The current model's probabilities, rankings and delta, immutable."""
+    """A view of the current model's probabilities, its rankings and its delta (answers since), immutable."""
 
     predictions: Predictions
     rankings: Rankings
@@ -19,7 +19,6 @@ class Snapshot:
 
     @property
     def run(self) -> Run:
-        """Return the run of these predictions."""
         return self.predictions.run
 
 

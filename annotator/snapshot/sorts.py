@@ -1,6 +1,6 @@
 """The Gallery orders, each declared once in the table SORTS.
 
-An entry defines request value, page text and blindness rule.
+An entry defines the request value, the page text, and whether the order reveals labels.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ COLUMN_SORT = "column"
 
 @dataclass(frozen=True)
 class Sort:
-    """One order of images.
+    """One order of images in the Gallery, an entry of SORTS.
 
     Attributes:
-        reveals_labels: Hide blind images in this order. False only if files alone determine it.
+        reveals_labels: Hide images to be answered blind in this order. False only if files alone determine it.
         by_worker: Computed after registration.
         imported: Changes with imports.
     """
@@ -28,7 +28,6 @@ class Sort:
 
 
 def build_fact_sort(fact: Fact) -> Sort:
-    """Return the order of a field."""
     return Sort(fact.name, fact.label, fact.reveals_labels, fact.by_worker, fact.imported)
 
 

@@ -21,8 +21,7 @@ FROM_NAMES_ALONE = "from the names alone"
 def find_missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
     """Return the unanswered cells most likely to be present, by falling probability.
 
-    Args:
-        limit: None selects all, with memory for every cell.
+    `limit` of None selects all, with memory for every cell.
     """
     if limit is not None and (snapshot := read_snapshot(db)):
         depth = limit + snapshot.delta.changed_image_count  # at least `limit` of these are open
@@ -51,9 +50,9 @@ def find_suggestions(
     high: float = 1.0,
     class_id: int | None = None,
 ) -> dict[int, list[Suggestion]]:
-    """Return suggestions per image with a probability in [low, high], highest first.
+    """Return per image id its suggestions with a probability in [low, high], highest first.
 
-    `answered` maps image ids to classes.
+    `answered` has the answered classes by image id.
     """
     rows, known = predictions.find_rows(image_ids)
     result: dict[int, list[Suggestion]] = {}
@@ -97,10 +96,7 @@ def load_answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, s
 
 
 def list_guess_sources(db: Database) -> list[str]:
-    """Return the external models whose predictions replace labels in a first training.
-
-    Published training methods use none.
-    """
+    """Return the external models whose predictions replace labels in a first training, none for published methods."""
     if configuration.get_method(db) != get_default_method_name():  # published methods are trained as published
         return []
     known = prediction_sources.load_sources(db)
@@ -108,7 +104,7 @@ def list_guess_sources(db: Database) -> list[str]:
 
 
 def describe_first_run(db: Database) -> str:
-    """Describe when the first training starts."""
+    """Return a clause on when the first training starts."""
     if (names := list_guess_sources(db)) == [prediction_sources.CLASS_NAMES_SOURCE]:
         return f"the first suggestions come soon, {FROM_NAMES_ALONE}"
     if names:
@@ -117,7 +113,7 @@ def describe_first_run(db: Database) -> str:
 
 
 def describe_guess_sources(db: Database, run: Run) -> str:
-    """Name the sources of a model trained without labels, otherwise return ""."""
+    """Name the external models behind a model trained without labels, else return ""."""
     if run.epochs:
         return ""
     used = {source_id for source_id, _ in runs.load_source_versions(db, run.id)}
@@ -128,7 +124,7 @@ def describe_guess_sources(db: Database, run: Run) -> str:
 
 
 def count_labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
-    """Return the images still to label before the first training."""
+    """Return the number of images still to label before the first training."""
     if list_guess_sources(db):
         return 0
     images = counts["all"]
@@ -136,7 +132,7 @@ def count_labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int
 
 
 def find_run_to_explain(db: Database, run_id: int) -> int:
-    """Return the run for a heat map: this one, or else the current one."""
+    """Return the training whose heat map to show: `run_id`, or else the current one."""
     if runs.find_kept_run(db, run_id):
         return run_id
     current = runs.load_current_run(db)
@@ -166,7 +162,7 @@ def _build_suggestions(predictions: Predictions, rows: np.ndarray, columns: np.n
 
 
 def _load_unanswered_scores(db: Database, predictions: Predictions) -> np.ndarray:
-    """Return probabilities (N, C) float32, nan if answered."""
+    """Return the probabilities, (N, C) float32, with nan for answered cells."""
     scores = np.array(predictions.probabilities, np.float32)
     answered = [(image_id, class_id) for image_id, class_id, _ in decisions.load_label_cells(db)[0]]
     cells = np.array([*answered, *auto_accepted.load_accepted_cells(db)], np.int64).reshape(-1, 2)

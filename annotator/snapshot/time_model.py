@@ -1,4 +1,4 @@
-"""Time model: seconds per kind of answer for an annotator.
+"""Time model: the seconds that each part of an answer takes an annotator.
 
 Default times are the prior, adjusted by the newest answers and the speed test.
 """
@@ -23,7 +23,7 @@ ANSWER_KINDS = ("grid", "image", "click")
 
 @dataclass(frozen=True)
 class TimeModel:
-    """The seconds of each part of an answer.
+    """The seconds of each part of an answer, for one annotator.
 
     Attributes:
         tile: Inspect one grid image. Krishna et al., "Embracing Error to Enable Rapid Crowdsourcing", CHI 2016:
@@ -48,11 +48,11 @@ class TimeModel:
     click: float = 2.5
 
     def estimate_grid_seconds(self, tiles: int, changes: float) -> float:
-        """Return the seconds of a grid."""
+        """Return the seconds for a grid of `tiles` with `changes` clicks."""
         return self.begin + self.submit + tiles * self.tile + changes * self.change
 
     def estimate_image_seconds(self, classes: int, changes: float) -> float:
-        """Return the seconds of one image."""
+        """Return the seconds for one image with `classes` to decide and `changes` clicks."""
         return self.look + self.submit + classes * self.check + changes * self.change
 
 
@@ -74,7 +74,7 @@ def load_time_model(db: Database, annotator: str) -> TimeModel:
 
 
 def load_timed_answers(db: Database, annotator: str) -> list[TimedAnswer]:
-    """Return the newest timed answers and tests, of all annotators for ""."""
+    """Return the newest timed answers and speed test tasks, of all annotators for ""."""
     return [
         *answer_times.load_newest_answers(db, annotator, MAX_DECISIONS_READ, MAX_ANSWERS, find_preset_threshold(db)),
         *speed_tests.load_newest_tests(db, annotator, MAX_TESTS),
@@ -82,12 +82,11 @@ def load_timed_answers(db: Database, annotator: str) -> list[TimedAnswer]:
 
 
 def fit_time_model(answers: Sequence[TimedAnswer]) -> TimeModel:
-    """Return the time model fitted to these answers."""
     return TimeModel(*estimate_times(answers).middle.tolist())
 
 
 def estimate_times(answers: Sequence[TimedAnswer], *, draws: bool = False) -> PartTimes:
-    """Return the estimated seconds of each of TIME_PARTS, with random draws for intervals if `draws`."""
+    """Estimate the seconds of each of TIME_PARTS, with random draws for intervals if `draws`."""
     counts = np.array([count_parts(answer.kind, answer.cells, answer.changes) for answer in answers])
     seconds = np.array([answer.seconds for answer in answers])
     groups = np.array([ANSWER_KINDS.index(answer.kind) for answer in answers], np.int64)
@@ -95,7 +94,7 @@ def estimate_times(answers: Sequence[TimedAnswer], *, draws: bool = False) -> Pa
 
 
 def count_parts(kind: str, cells: int, changes: float) -> np.ndarray:
-    """Return how often each of TIME_PARTS occurs in one answer of this kind, (parts,)."""
+    """Return how often each of TIME_PARTS occurs in one answer of this kind, as (parts,)."""
     counts = {
         "grid": {"begin": 1, "submit": 1, "tile": cells, "change": changes},
         "image": {"look": 1, "submit": 1, "check": cells, "change": changes},

@@ -1,4 +1,4 @@
-"""A report on one annotator's times, with 95% intervals.
+"""A report on the answer times of one annotator, with 95% intervals.
 
 It never compares annotators, because their images, classes and devices differ.
 """
@@ -39,11 +39,11 @@ PART_DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class TimeFigure:
-    """One time in seconds, with its 95% interval.
+    """The seconds of one part of an answer, with 95% interval.
 
     Attributes:
         default: Prior value.
-        answers: Timed answers behind it.
+        answers: Number of timed answers behind it.
         an_hour, labels_an_hour: Tasks and labels per hour.
     """
 
@@ -60,9 +60,9 @@ class TimeFigure:
 
 @dataclass(frozen=True)
 class TimeReport:
-    """The times of one annotator, or of all ("").
+    """The answer times of one annotator, or of all ("").
 
-    `answers` by kind include the `tested` speed test tasks.
+    `answers` by kind include the `tested` tasks of the speed test.
     """
 
     annotator: str
@@ -72,7 +72,6 @@ class TimeReport:
     tasks: tuple[TimeFigure, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as a JSON value."""
         return asdict(self)
 
 

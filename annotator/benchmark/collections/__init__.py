@@ -1,4 +1,4 @@
-"""`annotator bench collections`: compare `auto` with the best published method on many collections.
+"""`annotator bench collections`: compare the method `auto` with the best published method on many collections.
 
 Start with collections_comparison.py.
 """

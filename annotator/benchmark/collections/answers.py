@@ -1,4 +1,4 @@
-"""Check of the summed probabilities of rare classes against true counts, after some answers."""
+"""A check of the summed probabilities of rare classes against their true counts, after some answers."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,10 @@ WHOLE_IMAGES_ANSWERED, GRID_IMAGES_PER_CLASS = (20, 24)
 
 
 def measure_rare_totals(images: ComparedImages, tasks: Sequence[Task], work: Work) -> tuple[int, int]:
-    """Return (rare classes, those whose summed probability is within factor 2 of the truth), over seeds."""
+    """Return the number of rare classes, and of those whose summed probability is within factor 2 of their true count.
+
+    Both are totals over all tasks (seeds).
+    """
     total = np.zeros(2, int)
     for seed, task in enumerate(tasks):
         what = {"method": "auto", "seed": seed, "share": CLICKED_SHARE}

@@ -1,4 +1,4 @@
-"""Drawn faces with attributes and drawn maps, whose classes are details."""
+"""Generators of drawn faces and maps, whose classes are small details."""
 
 from itertools import pairwise
 
@@ -70,7 +70,7 @@ def draw_face(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
 
 
 def draw_map(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw a map with three to four of ten kinds of signs."""
+    """Draw a map with three or four of ten kinds of signs, and return it with their names."""
     wanted = dict(zip(MAP_SIGNS, (0.45, 0.35, 0.3, 0.75, 0.4, 0.3, 0.35, 0.3, 0.12, 0.2), strict=True))
     shown = [name for name, chance in wanted.items() if rng.random() < chance] or ["road"]
     paper = pick_random_color(rng, 215, 250)

@@ -1,4 +1,4 @@
-"""Comparison of `auto` with the best published method, with constants chosen on other collections.
+"""Comparison of the method `auto` with the best published method, with constants chosen on other collections.
 
 Published methods keep the epoch that is best on fully labeled validation images, `auto` its last epoch. A
 cell is one combination of collection, labeled share and figure.
@@ -65,7 +65,6 @@ def measure_collections(
     Args:
         folders: Folders with `images` and `truth.csv`.
         made: Generated collections, and SAMPLE_DATA.
-        images: Images per generated collection.
         most: Maximum of images per folder.
         settings: Number of `auto` settings to try, the current one first.
         options: Its methods are the rivals.
@@ -141,7 +140,6 @@ def summarize_cells(rows: Sequence[dict[str, Any]], suffix: str) -> dict[str, fl
 def _prepare_folders(
     folders: Sequence[Path], collection_names: Sequence[str], image_count: int, root: Path
 ) -> dict[str, Path]:
-    """Return collection folders by name, generating missing ones below `root`."""
     places = {path.resolve().name: path for path in folders}
     root.mkdir(parents=True, exist_ok=True)
     if len(places) < len(folders) or set(places) & set(collection_names):
@@ -168,7 +166,6 @@ def _prepare_folders(
 def _measure_collection(
     name: str, place: Path, max_images: int, tried_settings: Sequence[dict[str, Any]], options: Options
 ) -> dict[str, Any]:
-    """Train every method on one collection and return figures and scores."""
     print_progress(f"== {name}")
     dataset = limit_images(data.read_dataset(place / "images", place / "truth.csv", None, None), max_images)
     tasks = {
@@ -236,7 +233,7 @@ def _make_method_rows(figures: Sequence[dict], options: Options) -> list[dict[st
 
 
 def limit_images(dataset: DataSet, max_images: int) -> DataSet:
-    """Return at most `max_images`, chosen by name hash, in proportional parts."""
+    """Return at most `max_images` images, chosen by a hash of their names, in the proportions of the parts."""
     size = sum(len(getattr(dataset, name)) for name in data.PART_NAMES)
     if size <= max_images:
         return dataset
@@ -249,7 +246,7 @@ def limit_images(dataset: DataSet, max_images: int) -> DataSet:
 
 
 def build_collections_report(result: dict[str, Any]) -> Report:
-    """Return the report: every collection and share, all methods, and the settings that were tried."""
+    """Return the report: every collection and labeled share, all methods, and the tried settings of `auto`."""
     searched = bool(result["setting"]["searched"])
     tables = [_build_collections_table(result), _build_methods_table(result)]
     return Report(
@@ -277,7 +274,7 @@ def describe_collections(result: dict[str, Any]) -> list[str]:
 
 
 def describe_outcome(result: dict[str, Any]) -> list[str]:
-    """Describe the lead of `auto` in sentences, with present and with left-out constants."""
+    """Describe the lead of `auto`, with its constants and with those chosen without the collection."""
     words = {"present": "Present constants"} | (
         {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
     )
@@ -297,7 +294,6 @@ def describe_outcome(result: dict[str, Any]) -> list[str]:
 
 
 def _build_collections_table(result: dict[str, Any]) -> ReportTable:
-    """Return one row for each collection and share."""
     left_out = ["left out"] if result["setting"]["searched"] else []
     words = [word for key in HIDDEN_FIGURES for word in (FIGURE_HEADINGS[key], "best published", "lead", *left_out)]
     rows = [
@@ -320,7 +316,7 @@ def _format_figures(row: dict[str, Any], key: str, is_searched: bool) -> list[st
 
 
 def _build_methods_table(result: dict[str, Any]) -> ReportTable:
-    """Return all methods, best first; `auto` has its present constants.
+    """Return a table of all methods, best first, with `auto` at its present constants.
 
     A row holds the means over all collections and shares, and the number of cells in which the method is best of all.
     """
@@ -332,7 +328,6 @@ def _build_methods_table(result: dict[str, Any]) -> ReportTable:
 
 
 def _build_settings_table(result: dict[str, Any]) -> ReportTable:
-    """Return the tried settings, best first by their mean over all collections and figures."""
     tried = sorted(enumerate(result["settings"]), key=lambda pair: -pair[1]["mean"])
     chosen = [of["chosen"] for of in result["setting"]["collections"].values()]
     names, present = list(result["setting"]["searched"]), get_default_parameters(OUR_METHOD)

@@ -40,7 +40,7 @@ LETTER_SIGNS = {letter: letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """The drawing rules of one collection.
+    """A recipe by which the images of one collection are drawn.
 
     Attributes:
         mean_extra_classes: Mean of the Poisson-distributed number of classes beyond the first.
@@ -57,7 +57,7 @@ class Recipe:
 
 
 def make_collection(folder: Path, name: str, images: int) -> None:
-    """Create a named collection: folder/images/0000.jpg, ..., and truth.csv."""
+    """Generate a collection by its name: folder/images/0000.jpg, ..., and truth.csv."""
     if name in small_objects.SMALL_OBJECT_COLLECTIONS:
         small_objects.draw_collection(folder, name, images)
         return
@@ -76,7 +76,7 @@ def make_collection(folder: Path, name: str, images: int) -> None:
 
 
 def compose_image(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
-    """Draw one image and return it with its classes. Objects may overlap slightly."""
+    """Draw one image, whose objects may overlap slightly, and return it with its classes."""
     image = recipe.ground(rng)
     weights = np.arange(1, len(recipe.classes) + 1) ** -recipe.frequency_exponent
     count = min(1 + int(rng.poisson(recipe.mean_extra_classes)), len(recipe.classes))
@@ -92,7 +92,7 @@ def compose_image(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _find_free_place(used_squares: list[tuple[int, int, int]], side: int, rng: Random) -> tuple[int, int]:
-    """Return the random top left corner that is farthest from the squares already used."""
+    """Return the top left corner, of several random ones, that is farthest from the squares already used."""
     places = rng.integers(0, IMAGE_SIDE_PIXELS - side + 1, (20, 2))
     if not used_squares:
         return int(places[0, 0]), int(places[0, 1])
@@ -104,7 +104,6 @@ def _find_free_place(used_squares: list[tuple[int, int, int]], side: int, rng: R
 
 
 def draw_glyph(character: str, rng: Random) -> Image.Image:
-    """Draw a slightly rotated character in a random color."""
     large = _load_font()
     left, top, right, bottom = large.getbbox(character)
     side = int(max(right - left, bottom - top)) + 8
@@ -117,7 +116,7 @@ def draw_glyph(character: str, rng: Random) -> Image.Image:
 
 
 def draw_digit(name: str, rng: Random) -> Image.Image:
-    """Return an ink scan of a handwritten digit (8 x 8 pixels, scikit-learn)."""
+    """Return a handwritten digit of scikit-learn (8 x 8 pixels) as an image."""
     scans, classes = _load_digit_scans()
     scan = scans[rng.choice(np.flatnonzero(classes == int(name)))]
     ink = Image.fromarray((scan * 255 / 16).astype(np.uint8)).resize((160, 160), Image.Resampling.BICUBIC)
@@ -127,7 +126,6 @@ def draw_digit(name: str, rng: Random) -> Image.Image:
 
 
 def draw_paper(rng: Random) -> Image.Image:
-    """Draw light lined paper."""
     image = Image.new(
         "RGB", (IMAGE_SIDE_PIXELS, IMAGE_SIDE_PIXELS), tuple(int(value) for value in rng.integers(205, 250, 3))
     )
@@ -177,7 +175,6 @@ def _compute_share_inside(box: tuple[float, float, float, float], x: int, y: int
 
 @cache
 def get_recipes() -> dict[str, Recipe]:
-    """Return the recipes of composed images."""
     things = {**SUIT_SIGNS, **PICTOGRAM_SIGNS, **LETTER_SIGNS}
 
     def draw_sign(name: str, rng: Random) -> Image.Image:

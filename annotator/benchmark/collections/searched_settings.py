@@ -1,4 +1,4 @@
-"""Searched settings of `auto`, chosen per collection on all others (leave-one-collection-out)."""
+"""Settings of the method `auto`, chosen for each collection by the results on all others (leave-one-out)."""
 
 from typing import Any
 
@@ -32,9 +32,6 @@ def draw_settings(count: int) -> list[dict[str, Any]]:
 
 
 def choose_left_out_settings(scores: np.ndarray) -> list[int]:
-    """Return per collection the index of the setting with the best mean score on all others.
-
-    `scores` is (settings, collections).
-    """
+    """Return per collection the setting with the best mean of `scores` (settings, collections) on all others."""
     others = scores.sum(1, keepdims=True) - scores
     return [int(place) for place in others.argmax(0)]

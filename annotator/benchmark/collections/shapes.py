@@ -12,10 +12,7 @@ Color = tuple[int, int, int]
 def draw_shapes(
     image: Image.Image, shapes: Sequence[Shape], frame: tuple[float, float, float, float], colors: Sequence[Color]
 ) -> None:
-    """Draw shapes in a frame (left, top, width, height in pixels).
-
-    Kinds: "box", "oval", "polygon", "top", "line", "arc".
-    """
+    """Draw shapes in a frame (left, top, width, height in pixels): box, oval, polygon, top, line or arc."""
     left, top, width, height = frame
     draw = ImageDraw.Draw(image)
     for kind, at, colour in shapes:
@@ -36,6 +33,6 @@ def draw_shapes(
 
 
 def pick_random_color(rng: np.random.Generator, low: int = 20, high: int = 236) -> Color:
-    """Return a random color with components in [low, high)."""
+    """Return a random color with components from `low` to `high` - 1."""
     red, green, blue = (int(value) for value in rng.integers(low, high, 3))
     return red, green, blue

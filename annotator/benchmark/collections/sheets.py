@@ -73,7 +73,7 @@ CHART_DRAWERS: dict[str, Callable] = {
 
 
 def draw_charts(rng: Random) -> tuple[Image.Image, list[str]]:
-    """Draw a sheet of one, two or four charts."""
+    """Draw a sheet of one, two or four charts, and return it with their kinds."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -102,7 +102,7 @@ MEAN_CHESSMEN = {"king": 1.0, "queen": 0.45, "rook": 0.9, "bishop": 0.7, "knight
 
 
 def draw_chessboard(rng: Random) -> tuple[Image.Image, list[str]]:
-    """Draw a board with about six chessmen of twelve classes."""
+    """Draw a board with about six of twelve kinds of chessmen, and return it with their names."""
     light, dark = pick_random_color(rng, 190, 250), pick_random_color(rng, 90, 160)
     image = Image.new("RGB", (IMAGE_SIDE_PIXELS, IMAGE_SIDE_PIXELS), light)
     draw, square = ImageDraw.Draw(image), IMAGE_SIDE_PIXELS // 8
@@ -140,7 +140,7 @@ SCRIPT_CODE_POINTS = {
 
 
 def draw_scripts(rng: Random) -> tuple[Image.Image, list[str]]:
-    """Draw lines in one to four of twelve scripts, in falling frequency."""
+    """Draw lines of writing in one to four of twelve scripts, and return the image with their names."""
     weights = np.arange(1, len(SCRIPT_CODE_POINTS) + 1) ** -0.5
     count = min(1 + int(rng.poisson(0.8)), 4)
     shown = [
@@ -164,7 +164,7 @@ SAMPLES_PER_SECOND, RECORDING_SAMPLES = 8000, 16384  # samples a second, and of 
 
 
 def draw_spectrogram(rng: Random) -> tuple[Image.Image, list[str]]:
-    """Draw the spectrogram of one to four sounds in noise."""
+    """Draw the spectrogram of one to four sounds in noise, and return it with their names."""
     from matplotlib import colormaps
     from scipy.signal import stft
 

@@ -96,7 +96,7 @@ SMALL_OBJECT_COLLECTIONS = {"from_above": FROM_ABOVE, "on_a_table": ON_A_TABLE}
 
 
 def draw_collection(folder: Path, name: str, images: int) -> None:
-    """Draw one collection: folder/images/0000.jpg, ..., and folder/truth.csv."""
+    """Generate a collection by its name: folder/images/0000.jpg, ..., and folder/truth.csv."""
     (folder / "images").mkdir(parents=True)
     things = SMALL_OBJECT_COLLECTIONS[name]
     seed = sorted(SMALL_OBJECT_COLLECTIONS).index(name)
@@ -116,7 +116,7 @@ def draw_collection(folder: Path, name: str, images: int) -> None:
 
 
 def draw_ground(rng: np.random.Generator, clutter: int = CLUTTER_SHAPES) -> Image.Image:
-    """Draw muted noise of two scales with `clutter` lines and blobs."""
+    """Draw a background of muted noise in two scales, with `clutter` lines and blobs."""
     colour = rng.uniform(50, 190, 3)
     pixels = np.zeros((IMAGE_SIDE_PIXELS, IMAGE_SIDE_PIXELS, 3))
     for places, size in ((6, 18.0), (60, 7.0)):
@@ -146,7 +146,7 @@ def put_thing(
     rng: np.random.Generator,
     sides: tuple[int, int] = (MIN_THING_PIXELS, MAX_THING_PIXELS),
 ) -> None:
-    """Draw one object at a random place, with its side range in pixels."""
+    """Draw one object at a random place, with a side in pixels in the range `sides`."""
     body = tuple(int(value) for value in rng.integers(20, 236, 3))
     light = tuple(int(value) for value in rng.integers(215, 256, 3))
     colors = [body, light, (25, 25, 30), tuple(value // 2 for value in body), (70, 170, 215), (60, 140, 80)]

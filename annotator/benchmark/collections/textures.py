@@ -15,7 +15,7 @@ Field = np.ndarray  # (SIDE, SIDE) floats
 
 
 def make_noise(rng: np.random.Generator, steepness: float, across: float = 1.0) -> Field:
-    """Return noise in [0, 1] with amplitude frequency ** -steepness, stretched `across`."""
+    """Return random noise in [0, 1] with amplitude frequency ** -steepness, stretched horizontally by `across`."""
     down, right = np.meshgrid(
         np.fft.fftfreq(IMAGE_SIDE_PIXELS), np.fft.fftfreq(IMAGE_SIDE_PIXELS) * across, indexing="ij"
     )
@@ -69,7 +69,7 @@ TWO_GROUNDS_SHARE = 0.2  # share of images that show two grounds
 
 
 def draw_landscape(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw one or two grounds with a wavy border, in random light."""
+    """Draw one or two kinds of ground with a wavy border in random light, and return the image with their names."""
     count = 1 + int(rng.random() < TWO_GROUNDS_SHARE)
     weights = np.arange(1, len(GROUND_DRAWERS) + 1) ** -0.6
     shown = [str(name) for name in rng.choice(list(GROUND_DRAWERS), count, replace=False, p=weights / weights.sum())]
@@ -108,7 +108,7 @@ PATTERN_FUNCTIONS: dict[
 
 
 def draw_patterns(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw one to four cloths with patterns of random scale and angle."""
+    """Draw one to four woven patterns of random scale and angle, and return the image with their names."""
     shown = [
         str(name) for name in rng.choice(list(PATTERN_FUNCTIONS), min(1 + int(rng.poisson(0.7)), 4), replace=False)
     ]
@@ -133,7 +133,7 @@ CELL_KINDS = ("round", "rod", "ring", "spiky", "pair", "thread")
 
 
 def draw_cells(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw a stained field with many cells of one kind and few others."""
+    """Draw a stained microscope field with many cells of one kind and few others, and return it with the kinds."""
     weights = np.arange(1, len(CELL_KINDS) + 1) ** -1.3
     count = min(1 + int(rng.poisson(0.9)), len(CELL_KINDS))
     shown = [str(name) for name in rng.choice(CELL_KINDS, count, replace=False, p=weights / weights.sum())]

@@ -48,7 +48,6 @@ def load_dataset(name: str | None, root: Path, truth: Path | None = None) -> Dat
 
 
 def _recognize_dataset(root: Path) -> str:
-    """Return the published set in a folder, by its files or its class count."""
     papers = [loader for loader in DATASETS.values() if loader.classes]
     matches = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marker_paths)]
     if not matches and formatted.has_formatted_arrays(root):

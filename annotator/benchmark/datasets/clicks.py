@@ -15,12 +15,12 @@ from spmll.single_positive_sampling import PUBLISHED_SEED, sample_single_positiv
 def draw_observed_labels(
     dataset: DataSet, share: float = 1.0, seed: int = 0, naming: Naming = RANDOM_NAMING
 ) -> np.ndarray:
-    """Return training labels (n_train, C) int8: 1 present, -1 absent, 0 unseen.
+    """Return the labels that training sees, (n_train, C) int8: 1 present, -1 absent, 0 unseen.
 
     Args:
         share: In (0, 1]. round(share x n_train) images keep their label.
         seed: 0 selects the published labels of published sets, others draw new ones with 1200 + seed.
-        naming: A naming that is not random draws new labels for published sets too.
+        naming: A click model that is not random draws new labels for published sets too.
 
     Raises:
         AnnotatorError: For an invalid share or seed.
@@ -61,7 +61,7 @@ def draw_clicks(
 
 
 def _thin_labels(labels: np.ndarray, share: float, chance: np.random.Generator) -> np.ndarray:
-    """Keep the labels of a random share of the images, so that larger shares contain smaller ones."""
+    """Remove the labels of all but a random share of the images. Larger shares contain smaller ones."""
     marked = np.flatnonzero((labels == PRESENT).any(1))
     count = min(round(share * len(labels)), len(marked))
     if count < 1:

@@ -32,11 +32,7 @@ COCO_LAYOUTS = f"""\
 
 
 def read_coco(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the data set below root.
-
-    Raises:
-        AnnotatorError: Listing everything missing or wrong.
-    """
+    """Read MS-COCO below `root`, or raise AnnotatorError with everything missing or wrong."""
     if formatted.has_formatted_arrays(root):
         return formatted.read_formatted(
             "coco",
@@ -72,7 +68,7 @@ def read_coco(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _read_annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], dict[tuple[int, int], float]]:
-    """Return category names by id, and areas by (image id, category id)."""
+    """Return category names by id, and object areas by (image id, category id). Adds to `problems`."""
     pairs: dict[tuple[int, int], float] = defaultdict(float)
     try:
         with path.open(encoding="utf-8") as file:
@@ -102,7 +98,6 @@ def _read_annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], 
 
 
 def _drop_outlines(entry: dict) -> dict:
-    """Remove the segmentation from a COCO annotation to save memory."""
     entry.pop("segmentation", None)
     return entry
 

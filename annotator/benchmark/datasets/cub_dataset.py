@@ -33,11 +33,7 @@ CUB_LAYOUTS = f"""\
 
 
 def read_cub(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the data set below root.
-
-    Raises:
-        AnnotatorError: Listing everything missing or wrong.
-    """
+    """Read CUB-200-2011 below `root`, or raise AnnotatorError with everything missing or wrong."""
     if formatted.has_formatted_arrays(root):
         folders = [f"{home}/images" for home in CUB_FOLDERS] + [""]
         return formatted.read_formatted(

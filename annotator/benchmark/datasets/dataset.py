@@ -1,4 +1,4 @@
-"""Fully labeled images in three parts, with the labels that training sees.
+"""Fully labeled images in three parts, with the labels that training may see.
 
 Published training sets are split 80 to 20 after drawing single-positive labels.
 """
@@ -14,7 +14,7 @@ from spmll.single_positive_sampling import sample_single_positives, split_train_
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The images of one part of a data set, with complete truth (n, C) bool."""
+    """The images of one part of a data set (training, validation or test), with complete truth (n, C) bool."""
 
     paths: tuple[Path, ...]
     truth: np.ndarray
@@ -23,7 +23,7 @@ class Part:
         return len(self.paths)
 
     def rows(self, rows: np.ndarray) -> "Part":
-        """Return the part with the given images, in that order."""
+        """Return the part reduced to these rows, (m,), in this order."""
         return Part(tuple(self.paths[row] for row in rows), self.truth[rows])
 
 
@@ -32,7 +32,8 @@ class DataSet:
     """A data set for comparing methods: training, validation and test images with complete labels.
 
     Attributes:
-        observed: (n_train, C) int8: 1 present, -1 absent, 0 unseen, as published, or drawn with seed 0.
+        observed: (n_train, C) int8 labels that training sees: 1 present, -1 absent, 0 unseen, as published, or drawn
+            with seed 0.
         official_rows: Rows of train and val in the official training set, None for a folder.
         areas: (n_train, C) object area per class, None if unknown.
         notes: Sentences on used files and omissions.

@@ -27,12 +27,9 @@ FOLDER_LAYOUT = "      images anywhere below it, and --truth FILE.csv with image
 
 
 def read_image_folder(root: Path, truth: Path | None) -> DataSet:
-    """Read the images below root, with truth from the CSV.
+    """Read the images below root, with truth from the CSV, in which "unsure" counts as absent.
 
-    "unsure" counts as absent.
-
-    Raises:
-        AnnotatorError: If the CSV does not match, or a part has no image.
+    Raises AnnotatorError if the CSV does not match, or a part has no image.
     """
     if truth is None:
         raise AnnotatorError(
@@ -76,7 +73,7 @@ PART_NAMES = ("training", "validation", "testing")
 
 
 def choose_part(name: str) -> int:
-    """Return the part of an image path: 0 training, 1 validation, 2 testing."""
+    """Return the part of the data set for an image, by a hash of its path: 0 training, 1 validation, 2 testing."""
     number = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:8], "big") / 2**64
     return sum(number >= border for border in PART_BORDERS)
 

@@ -1,8 +1,7 @@
-"""Arrays shared in this literature: formatted_{train,val}_{labels,images}.npy and observed labels.
+"""Array files of published data sets: formatted_{train,val}_{labels,images}.npy and the labels that training sees.
 
-Scripts of Cole et al. (2021) write them. They take precedence, because they fix image order, split and drawn
-labels. "val" is the papers' test set. Object arrays are never loaded, because they could run
-code.
+Scripts of Cole et al. (2021) write them. They take precedence over the original files, because they fix image order,
+split and drawn labels. "val" is the papers' test set. Object arrays are never loaded, because they could run code.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +48,7 @@ def read_formatted(
 
     Args:
         image_folders: Candidates, the first with an image is used.
-        class_names: Column count -> names, or None for numbers.
+        class_names: Function from the number of columns to names, or None for numbers.
 
     Raises:
         AnnotatorError: Listing all invalid arrays and missing images.
@@ -85,10 +84,9 @@ def read_formatted(
 
 
 def read_observed_labels(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:
-    """Read single-positive labels, (n, C) int8 of 1, -1, 0, and a note, or (None, []).
+    """Read single-positive labels, (n, C) int8 of 1, -1, 0, and notes on them, or (None, []).
 
-    Raises:
-        AnnotatorError: If labels and truth (n, C) conflict.
+    Raises AnnotatorError if they contradict `truth` (n, C).
     """
     path = find_first_existing(root, OBSERVED_LABEL_FILES)
     if path is None:

@@ -1,8 +1,8 @@
 """NUS-WIDE: 150,000 training images, 60,260 test images, 81 concepts, possibly none per image.
 
 Chua et al., "NUS-WIDE: A Real-World Web Image Database from National University of Singapore", CIVR 2009.
-The papers merge the available images and draw 150,000 of 210,260. Only formatted arrays contain their draw.
-Otherwise existing images are drawn in list order with seed 1200.
+The papers merge the available images and draw 150,000 of 210,260. Only formatted arrays contain that split.
+Otherwise it is drawn from the existing images in list order with seed 1200.
 """
 
 from pathlib import Path
@@ -37,11 +37,7 @@ NUS_LAYOUTS = f"""\
 
 
 def read_nus(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the data set below root.
-
-    Raises:
-        AnnotatorError: Listing everything missing or wrong.
-    """
+    """Read NUS-WIDE below `root`, or raise AnnotatorError with everything missing or wrong."""
     if formatted.has_formatted_arrays(root):
         return formatted.read_formatted("nus", NUS_TITLE, root, (*IMAGE_FOLDERS, ""), CONCEPT_COUNT, lambda count: None)
     folder, lists = (
@@ -73,7 +69,7 @@ def read_nus(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _read_concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
-    """Return the names of the concept list, or else those of the label files, sorted."""
+    """Return the class names in the concept list, or else those of the label files, sorted."""
     path = find_first_existing(root, CONCEPT_LIST_PATHS)
     if path:
         names = tuple(line.strip() for line in read_text(path, "the list of concepts").splitlines() if line.strip())

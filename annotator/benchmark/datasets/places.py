@@ -16,13 +16,13 @@ from annotator.errors import AnnotatorError, combine_problems
 
 @dataclass(frozen=True)
 class Loader:
-    """An entry of DATASETS: how to recognize and read one data set.
+    """The entry of DATASETS by which one data set is recognized and read.
 
     Attributes:
         classes: Published number of classes, None if not fixed.
         marker_paths: Any of these paths identifies the set.
         layouts: Supported file layouts, for error messages.
-        read: (folder, truth file or None) -> DataSet.
+        read: Function (folder, truth file or None) -> DataSet.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Loader:
 
 
 def build_layout_error(title: str, root: Path, problems: Sequence[str], layouts: str) -> AnnotatorError:
-    """Return the error for an unreadable set, with problems and supported layouts."""
+    """Return the error for a data set that cannot be read, with its problems and the supported layouts."""
     headline = f"{root} cannot be read as {title}:"
     return AnnotatorError(
         f"{combine_problems(headline, problems)}\n    Understood is (below the folder given):\n{layouts}"
@@ -62,10 +62,9 @@ def find_missing(root: Path, places: Sequence[Path]) -> list[str]:
 
 
 def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarray]:
-    """Return the paths of images relative to root, and (n,) bool, whether each exists.
+    """Return the paths of images relative to root, and whether each exists, (n,) bool.
 
-    Raises:
-        AnnotatorError: Listing every name outside root.
+    Raises AnnotatorError that lists every name outside root.
     """
     inside, listed = root.resolve(), {}
     paths, exists, outside = [], np.zeros(len(names), bool), []
@@ -99,7 +98,7 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
 
 
 class _Outside(dict):
-    """A folder listing that returns "outside" for every name, for a folder linked outside root."""
+    """A folder listing that returns "outside" for every name, used for folders whose link leaves root."""
 
     def get(self, key, default=None):
         return "outside"
@@ -117,11 +116,7 @@ def _list_folder(folder: Path, inside: Path) -> dict[str, str]:
 
 
 def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...]:
-    """Return the paths of these images.
-
-    Raises:
-        AnnotatorError: For images missing or outside root.
-    """
+    """Return the paths of these images. Raises AnnotatorError if some are missing or outside root."""
     paths, exists = find_images(root, names)
     if not exists.all():
         missing = [names[row] for row in np.flatnonzero(~exists).tolist()]
@@ -135,7 +130,7 @@ def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...
 
 
 def make_count_note(noun: str, count: int, published_count: int | None) -> list[str]:
-    """Return a note if a count differs from the published set."""
+    """Return a note if a count differs from that of the published set, else []."""
     if published_count is None or count == published_count:
         return []
     return [

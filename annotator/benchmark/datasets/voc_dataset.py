@@ -37,11 +37,7 @@ VOC_LAYOUTS = f"""\
 
 
 def read_voc(root: Path, truth: Path | None = None) -> DataSet:
-    """Read the data set below root.
-
-    Raises:
-        AnnotatorError: Listing everything missing or wrong.
-    """
+    """Read PASCAL VOC below `root`, or raise AnnotatorError with everything missing or wrong."""
     if formatted.has_formatted_arrays(root):
         folders = [f"{home}/JPEGImages" for home in VOC_FOLDERS] + [""]
         return formatted.read_formatted(

@@ -1,6 +1,6 @@
-"""Cost of Autopilot and other policies under several sets of answer times.
+"""Cost of Autopilot and other policies of labeling, under several sets of answer times.
 
-Policies whose questions depend on answer times are replayed per set, others are only timed anew.
+Policies whose questions depend on answer times are played again per set, others are only timed again.
 `autopilot-known` has learned the times from a long speed test.
 """
 
@@ -110,9 +110,9 @@ def measure_by_times(
 
 
 def count_handed_out(played: Curves) -> list[dict]:
-    """Return the numbers of grids, whole images and clicks that Autopilot asked in each of TIME_WINDOWS.
+    """Return how many grids, whole images and clicks (means over seeds) Autopilot asked in each of TIME_WINDOWS.
 
-    They are means over seeds. `whole` is the share of cells answered as whole images.
+    `whole` is the share of cells answered as whole images.
     """
     rows = []
     for policy in (name for name in list_policies(played, PERFECT_PERSON) if name in (OUR_POLICY, KNOWN_TIMES_POLICY)):
@@ -208,7 +208,7 @@ def _make_ratios(result: dict) -> dict[str, float]:
 
 
 def build_times_report(result: dict, command: str) -> Report:
-    """Return the report: the sets, the costs, their range over the sets, and what was asked for."""
+    """Return the report: the sets of times, the costs, their range over the sets, and what was asked."""
     goals = [f"{goal:.2f}" for goal in RECALL_GOALS]
     tables = [
         ReportTable(["set", "people", *TIME_PARTS], list(map(_format_set, result["sets"])), "Seconds of the sets"),

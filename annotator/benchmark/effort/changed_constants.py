@@ -22,13 +22,12 @@ TRIED_VALUES: dict[str, tuple[object, ...]] = {
 
 
 def iterate_changes() -> Iterator[tuple[str, object]]:
-    """Yield every constant with each value to try."""
     return ((name, value) for name, values in TRIED_VALUES.items() for value in values)
 
 
 @contextmanager
 def replace_constant(name: str, value: object) -> Iterator[None]:
-    """Set a constant of Autopilot to another value within the block, in this process only."""
+    """Set a constant of Autopilot to another value during the `with` block, in this process only."""
     owner = next(module for module in (planner, acquisition, preset_threshold) if hasattr(module, name))
     before = getattr(owner, name)
     setattr(owner, name, value)

@@ -1,4 +1,4 @@
-"""Tables of the effort each policy needs per recall goal, and Autopilot against the best other policy."""
+"""Tables of each policy's effort per recall goal, and of Autopilot against the best other policy."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -18,7 +18,7 @@ def compare_policies(played: Curves) -> dict[str, list[dict]]:
 
     Returns:
         "goals" has mean, minimum and maximum cost over the seeds that reach a goal. "lead" has Autopilot's cost
-        divided by that of the cheapest other policy reaching it with every seed. "behind" has Autopilot's largest
+        divided by that of the cheapest other policy that reaches it with every seed. "behind" has Autopilot's largest
         shortfalls.
     """
     people = [by for by in (PERFECT_PERSON, NOISY_PERSON) if any(play.person == by for play in played)]
@@ -47,7 +47,7 @@ def find_goal_level(played: Curves, play: Play, goal: float) -> tuple[float, flo
 
 
 def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> tuple[Curves, list[dict]]:
-    """Return the curves with only the best setting of `policy` per annotator, and the settings tried.
+    """Return the curves, of `policy` only those of the best setting per annotator, and a list of the settings tried.
 
     The best has the fewest mean seconds to recall 0.95, or else the most labels.
     """
@@ -79,7 +79,7 @@ def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> t
 def list_costs(
     played: Curves, policy: str, person: str, goal: float, cost: Callable[[dict], float]
 ) -> list[float | None]:
-    """Return the cost of reaching a recall goal per seed, None where it was not reached."""
+    """Return the cost of reaching a recall goal for each seed, None where it was not reached."""
     plays = [play for play in played if (play.policy, play.person) == (policy, person)]
     reached = [curves.find_goal_point(played[play], *find_goal_level(played, play, goal)) for play in plays]
     return [None if point is None else cost(point) for point in reached]
@@ -101,18 +101,16 @@ def format_spread(spread: dict, unit: float, digits: int) -> str:
 
 
 def compute_full_mean(values: Sequence[float | None], digits: int = 4) -> float | None:
-    """Return the mean, or None if a value is missing."""
     there = [value for value in values if value is not None]
     return round(sum(there) / len(there), digits) if there and len(there) == len(values) else None
 
 
 def ratios_by_seed(theirs: Sequence[float | None], ours: Sequence[float | None]) -> list[float | None]:
-    """Return theirs / ours per seed, None if either is missing."""
+    """Return theirs / ours for each seed, None if either is missing."""
     return [a / b if a is not None and b else None for a, b in zip(theirs, ours, strict=True)]
 
 
 def list_policies(played: Curves, person: str) -> list[str]:
-    """Return the policies of this annotator."""
     return list(dict.fromkeys(play.policy for play in played if play.person == person))
 
 

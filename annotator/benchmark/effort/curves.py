@@ -17,7 +17,7 @@ SHORTFALL_STARTS = {"actions": 100.0, "seconds": 300.0}
 
 
 def measure_point(session: Session) -> dict:
-    """Return the effort so far, and recall, precision and F1 of the labels, as one curve point.
+    """Return the effort of a session so far, and recall, precision and F1 of its labels, as one point of a curve.
 
     `decided` scores answered and implied labels. `filled` also counts unanswered cells as present above the
     probability threshold with the best expected F1.
@@ -42,7 +42,7 @@ def measure_point(session: Session) -> dict:
 
 
 def compute_scores(labels: np.ndarray, truth: np.ndarray) -> dict:
-    """Return micro scores of labels (N, C) bool, and macro F1 over occurring classes."""
+    """Return micro recall, precision and F1 of labels (N, C) bool, and macro F1 over the classes that occur."""
     hits, given, positives = (labels & truth).sum(0), labels.sum(0), truth.sum(0)
     occurs = positives > 0
     each = 2 * hits[occurs] / np.maximum(given[occurs] + positives[occurs], 1)
@@ -60,7 +60,7 @@ def compute_scores(labels: np.ndarray, truth: np.ndarray) -> dict:
 def find_goal_point(
     curve: Sequence[dict], recall: float = GOAL_RECALL, precision: float = GOAL_PRECISION
 ) -> dict | None:
-    """Return the first point where labels reach this recall and precision, or None.
+    """Return the first point of a curve at which labels reach this recall and precision, or None.
 
     It is interpolated from the previous point unless its precision was too low.
     """
@@ -95,17 +95,15 @@ def _interpolate_between(before: float, after: float, share: float) -> float:
 
 
 def compute_seconds(point_: dict, time_model: TimeModel) -> float:
-    """Return the seconds of a curve point."""
     return Spent(parts=point_["parts"]).compute_seconds(time_model)
 
 
 def replace_seconds(curve: Sequence[dict], time_model: TimeModel) -> list[dict]:
-    """Return a curve with another time model's seconds."""
     return [point_ | {"seconds": round(compute_seconds(point_, time_model), 1)} for point_ in curve]
 
 
 def interpolate_parts(curve: Sequence[dict], seconds_: float) -> dict[str, float]:
-    """Return the count of each time model part (click, tile, ...) after these seconds, interpolated."""
+    """Return how often each part of the time model (click, tile, ...) occurred within these seconds, interpolated."""
     places = [point_["seconds"] for point_ in curve]
     return {
         part: float(np.interp(seconds_, places, [point_["parts"][part] for point_ in curve]))
@@ -118,11 +116,7 @@ def find_largest_shortfall(
 ) -> tuple[float, float | None]:
     """Return the largest lag of `curve` behind `other` in micro F1 at equal cost, after SHORTFALL_STARTS.
 
-    Args:
-        cost: "actions" or "seconds".
-
-    Returns:
-        (shortfall as a share of the other's micro F1, cost where it occurs), (0, None) if never behind.
+    `cost` is "actions" or "seconds". Returns (lag as a share of the other's F1, cost there), (0, None) if never behind.
     """
     last = min(curve[-1][cost], other[-1][cost]) if curve and other else 0
     places = {point_[cost] for point_ in (*curve, *other)} | {SHORTFALL_STARTS[cost]}
@@ -140,7 +134,7 @@ def _interpolate_f1(curve: Sequence[dict], place: float, cost: str) -> float:
 
 
 def make_time_models() -> dict[str, TimeModel]:
-    """Return the default time model, and variants with each part halved and doubled."""
+    """Return the default time model, and variants with each part halved or doubled, by name."""
     usual = TimeModel()
     varied = {"usual": usual}
     for part in TIME_PARTS:

@@ -1,4 +1,4 @@
-"""Labels finished per human effort: simulated annotators follow policies on the real code.
+"""Labels finished per human effort: simulated annotators follow policies of labeling on the real code.
 
 Images are embedded once. Each policy gets a project copy and an annotator who knows the truth. The project
 learns only answers and their times.
@@ -125,21 +125,16 @@ def measure_effort(
 
 
 def check_policies(names: Sequence[str]) -> list[str]:
-    """Return the unique names.
-
-    Raises:
-        AnnotatorError: For an unknown policy.
-    """
+    """Return the names of policies without repetitions. Raises AnnotatorError for an unknown one."""
     if unknown := [name for name in names if name not in POLICIES]:
         raise AnnotatorError(f"There is no policy {unknown[0]!r}. {did_you_mean(unknown[0], POLICIES)}")
     return list(dict.fromkeys(names))
 
 
 def resolve_images_and_truth(images_folder: Path | None, truth: Path | None) -> tuple[Path, Path]:
-    """Return images and truth, those of the sample data if both are None.
+    """Return image folder and truth file, those of the sample data if both are None.
 
-    Raises:
-        AnnotatorError: If only one is given.
+    Raises AnnotatorError if only one is given.
     """
     if (images_folder is None) != (truth is None):
         raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
@@ -151,8 +146,7 @@ def make_project(
 ) -> np.ndarray:
     """Create a project without decisions and return its truth (N, C) bool by ascending ids.
 
-    Raises:
-        AnnotatorError: If the truth does not match, or there are too few images.
+    Raises AnnotatorError if the truth does not match, or there are too few images.
     """
     settings = project_setup.SetupSettings(backbone=backbone)
     done = project_setup.set_up_project(project, images_folder=folder, settings=settings)
@@ -179,7 +173,7 @@ def make_project(
 
 
 def embed_images(project: Path) -> None:
-    """Embed all remaining images of a project, like its worker."""
+    """Embed all images of a project that lack an embedding, like its worker."""
     worker = Worker(project)
     try:
         print_progress("embedding")
@@ -190,13 +184,10 @@ def embed_images(project: Path) -> None:
 
 
 def load_present_labels(db: Database, names: dict[str, int], truth: Path) -> list[TrueLabel]:
-    """Read the present labels of the truth file, without those of images that the project rejected.
+    """Return the present labels in the truth file, without those of images that the project rejected.
 
-    Args:
-        names: Image name -> image id.
-
-    Raises:
-        AnnotatorError: If the truth does not match or contradicts itself for duplicate images.
+    `names` maps image names to ids. Raises AnnotatorError if the truth does not match, or contradicts itself for
+    duplicate images.
     """
     bad = {file.path for file in images.load_rejected_files(db)}
     labels = read_truth(truth, names.keys() | bad)
@@ -263,7 +254,6 @@ def _make_key(row: dict) -> str:
 
 
 def _make_ratios(played: Curves, name: str, person: str, key: str) -> dict[str, float | None]:
-    """Return a policy's mean cost of recall 0.95 over Autopilot's, in actions and seconds."""
 
     def compute_ratio(cost: Callable[[dict], float]) -> float | None:
         theirs, ours = (list_costs(played, policy, person, curves.GOAL_RECALL, cost) for policy in (name, OUR_POLICY))
@@ -280,7 +270,7 @@ def _make_ratios(played: Curves, name: str, person: str, key: str) -> dict[str, 
 
 
 def build_effort_report(result: dict, command: str) -> Report:
-    """Return the report: the costs of the goals, Autopilot against the others, and the searched settings."""
+    """Return the report: the costs of the goals, Autopilot against the others, and the settings tried."""
     costs = [
         table
         for by in (PERFECT_PERSON, NOISY_PERSON)
@@ -293,7 +283,6 @@ def build_effort_report(result: dict, command: str) -> Report:
 
 
 def describe_effort(result: dict) -> str:
-    """Describe the measured images, backbone and seeds."""
     figures, seeds = result["figures"], result["seeds"]
     return (
         f"{figures['images']:,} images, {figures['classes']} classes, {figures['labels_per_image']:g} labels an image; "

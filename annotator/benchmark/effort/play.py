@@ -1,4 +1,4 @@
-"""Plays: each is one policy, followed by one simulated annotator on a project copy."""
+"""Plays: each follows one policy with one simulated annotator on a project copy."""
 
 import multiprocessing
 import os
@@ -31,7 +31,7 @@ class Play:
 
     Attributes:
         person: PERFECT_PERSON or NOISY_PERSON.
-        varies: Equal answers take varying times.
+        varies: Equal answers take different times.
     """
 
     policy: str
@@ -44,12 +44,12 @@ class Play:
 def play_all(
     template: Path, folder: Path, truth: np.ndarray, plays: Sequence[Play], limit: float, jobs: int = 1
 ) -> dict[Play, list[dict]]:
-    """Run all plays, and return the curve of each, independent of `jobs`.
+    """Run all plays, and return the curve of each, which does not depend on `jobs`.
 
     Args:
         template: Project to copy into `folder`.
         truth: (N, C) bool.
-        limit: Maximum of actions per play.
+        limit: Maximum number of actions per play.
     """
     one = partial(_run_numbered_play, template, folder, truth, limit)
     if jobs <= 1 or len(plays) < 2:
@@ -67,7 +67,7 @@ def _run_numbered_play(
 
 
 def _end_with_parent() -> None:
-    """Make a pool process ignore Ctrl+C, which the parent handles, and end with it."""
+    """Let a pool process ignore Ctrl+C, which the parent handles, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent:

@@ -1,4 +1,4 @@
-"""Policies for working through a project, as generators of actions in the table POLICIES."""
+"""Policies of labeling a project, as generators of actions in the table POLICIES."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,13 +35,12 @@ IMAGES_PER_ORDER = 10  # images taken from the order of a strategy before it is 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy for working through a project, an entry of POLICIES.
+    """A policy of labeling a project, an entry of POLICIES.
 
     Attributes:
         follows: Each action depends on the newest answer. Otherwise the model updates only when measured.
         settings: Names in SETTING_POLICIES that are played instead. The best of them in hindsight counts.
         on_request: Slow, so only played if named.
-        depends_on_times: Its questions depend on answer times.
     """
 
     about: str
@@ -92,7 +91,7 @@ def _answer_grids(session: Session) -> Iterator[None]:
 
 
 def _answer_best_grid(session: Session, size: int) -> bool:
-    """Answer the engine's next grid, or return False without open cells."""
+    """Answer the grid that the project proposes next. Returns False if every cell is answered."""
     items = grid_queue.lease_next_grids(session.db, WantedGrids(LEASE_HOLDER, ANNOTATOR_NAME, None, size, (), 1)).items
     for grid_ in items:
         ids, chances = [tile.image.id for tile in grid_.tiles], [tile.probability for tile in grid_.tiles]
@@ -101,7 +100,7 @@ def _answer_best_grid(session: Session, size: int) -> bool:
 
 
 def _make_mixture_steps(mixture: Mixture) -> Callable[[Session], Iterator[None]]:
-    """Return steps that next ask the kind of question farthest below its share in the mixture."""
+    """Return a generator of questions, each of the kind that is farthest below its share in the mixture."""
     shares = {
         "grid": 1 - mixture.click_share - mixture.whole_share,
         "click": mixture.click_share,
@@ -145,7 +144,7 @@ def _answer_expert_grids(session: Session) -> Iterator[None]:
 
 
 def _choose_expert_grid(session: Session) -> tuple[int, list[int], list[float | None], int | None, bool] | None:
-    """Return the grid with the most expected positives per second, knowing true class totals."""
+    """Return the grid with most expected positives per second, for a person who knows the true class totals."""
     is_open, chances, snapshot = session.load_labels() == OPEN, session.load_chances(), read_snapshot(session.db)
     best_rate, best = 0.0, None
     for column, class_id in enumerate(session.class_ids.tolist()):
@@ -171,7 +170,7 @@ def _choose_expert_grid(session: Session) -> tuple[int, list[int], list[float | 
 
 
 def shift_to_total(chances: np.ndarray, total: int) -> np.ndarray:
-    """Shift the log odds of probabilities (n,) by one constant so that the probabilities sum to `total`."""
+    """Shift the log odds of probabilities (n,) by one constant, so that the probabilities sum to `total`."""
     bounded = np.clip(chances.astype(np.float64), PROBABILITY_BOUND, 1 - PROBABILITY_BOUND)
     odds, low, high = np.log(bounded / (1 - bounded)), -40.0, 40.0
     for _ in range(50):
@@ -264,7 +263,6 @@ def _follow_autopilot(session: Session) -> Iterator[None]:
 
 
 def _follow_known_autopilot(session: Session) -> Iterator[None]:
-    """Play Autopilot after enough speed tests to know the person's times."""
     tested = draw_answer_log(session.chance, session.time_model, MAX_TESTS, classes=len(session.class_ids))
     for task, answer in enumerate(tested):
         speed_tests.store(session.db, ANNOTATOR_NAME, (1, task), answer)

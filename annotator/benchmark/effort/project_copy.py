@@ -39,16 +39,12 @@ class ProjectCopy:
         self._regions, self._updater, self._schedule = RegionCache(), Updater(), Schedule(clock=None)
 
     def store_answers(self, *answers: Decision | Batch) -> None:
-        """Store answers.
-
-        Raises:
-            AnnotatorError: If the store refuses one.
-        """
+        """Store answers. Raises AnnotatorError if the store refuses one."""
         if refused := decisions.save(self.db, answers).refused:
             raise AnnotatorError(f"The store refused an answer: {next(iter(refused.values()))}")
 
     def keep_up(self) -> None:
-        """Train or update the model as the worker would."""
+        """Train or update the model whenever the worker would."""
         if not self.learns:
             return
         if self._schedule.is_due(self.db, len(self._cache.image_ids)):
@@ -57,10 +53,7 @@ class ProjectCopy:
             self._updater.update(self.db, self._cache)
 
     def adapt_network(self) -> AdaptedNetwork | None:
-        """Adapt the backbone like `annotator adapt`, and switch to it if it is better.
-
-        Returns None without labels to learn from.
-        """
+        """Adapt the backbone like `annotator adapt`, and use it if better. None without labels to learn from."""
         try:
             made = adapt_now(self.db.paths.project).network
         except NothingToLearn:
@@ -86,7 +79,7 @@ class ProjectCopy:
             self._schedule.failed_inputs = basis
 
     def load_labels(self) -> np.ndarray:
-        """Return given and implied labels, (N, C) int8, audits.OPEN if undecided."""
+        """Return given and implied labels, (N, C) int8, audits.OPEN if unanswered."""
         labels = audits.load_label_matrix(self.db, self.image_ids, self.class_ids)[0]
         image_ids, class_ids, states, _ = implied_cells.load_cells(self.db).T
         rows, columns = find_positions(image_ids, self.image_ids)[0], find_positions(class_ids, self.class_ids)[0]
@@ -94,30 +87,26 @@ class ProjectCopy:
         return labels
 
     def load_chances(self) -> np.ndarray | None:
-        """Return current probabilities (N, C), nan for classes without model, None before training."""
+        """Return current probabilities, (N, C), nan for classes without a model, or None before the first training."""
         predictions = read_predictions(self.db)
         if predictions is None:
             return None
         return predictions.align(predictions.probabilities, self.image_ids, predictions.class_ids).astype(np.float32)
 
     def find_row(self, image_id: int) -> int:
-        """Return an image's row."""
         return int(find_positions([image_id], self.image_ids)[0][0])
 
     def find_rows(self, image_ids: list[int]) -> np.ndarray:
-        """Return image rows, (n,) int64."""
         return find_positions(image_ids, self.image_ids)[0]
 
     def find_column(self, class_id: int) -> int:
-        """Return a class's column."""
         return int(find_positions([class_id], self.class_ids)[0][0])
 
     def shuffle_images(self) -> list[int]:
-        """Return all image ids in the order of content hashes, starting at a random hash."""
+        """Return all image ids in the order of their content hashes, starting at a random hash."""
         return images.load_ids_from_hash(self.db, self.chance.bytes(8).hex(), len(self.image_ids))
 
     def close(self) -> None:
-        """Delete the copy."""
         shutil.rmtree(self.db.paths.project, ignore_errors=True)
 
 

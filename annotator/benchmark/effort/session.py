@@ -25,14 +25,13 @@ NO_OTHERS: Mapping[int, Sequence[int]] = {}
 class Spent:
     """The effort of a person so far.
 
-    `actions` counts key and button presses, `parts` the parts of the time model, such as tiles and changes.
+    `actions` counts presses of keys and buttons, `parts` the parts of the time model, such as tiles and changes.
     """
 
     actions: int = 0
     parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(TIME_PARTS, 0.0))
 
     def compute_seconds(self, time_model: TimeModel) -> float:
-        """Return the seconds of all parts."""
         return sum(count * getattr(time_model, part) for part, count in self.parts.items())
 
 
@@ -40,7 +39,7 @@ class Session(ProjectCopy):
     """A project copy with a simulated annotator who knows its truth.
 
     Attributes:
-        truth: (N, C) bool, by ascending ids.
+        truth: (N, C) bool, by ascending image and class ids.
         time_model: Mean seconds per part, unknown to the project.
         relations: Class relations. Answers that they imply need no press.
         copied, miscopied: Number of answers copied within events, and how many of them are wrong.
@@ -58,7 +57,7 @@ class Session(ProjectCopy):
         times: TimeModel = DEFAULT_TIMES,
         varies: bool = False,
     ):
-        """Copy the project. With `varies`, equal answers take varying times."""
+        """Copy the project. With `varies`, equal answers take different times."""
         super().__init__(template, folder, learns=learns, seed=seed)
         self.truth, self.person = truth, person
         self.spent, self.time_model = Spent(), times
@@ -79,7 +78,7 @@ class Session(ProjectCopy):
         """Answer a grid: one class on several images.
 
         Args:
-            chances, run: Probabilities shown, and the id of the run that computed them.
+            chances, run: Probabilities shown, and the id of the training that computed them.
             start: Tiles start as present.
             others: Image -> other images of its event, which get the same answer unless it contradicts the model.
         """
@@ -121,7 +120,7 @@ class Session(ProjectCopy):
         self._store_batch(source, ids, class_ids, answers, chances, run, presses + exceptions, copies, **parts)
 
     def click_image(self, image_id: int, open_ids: list[int] | None = None) -> None:
-        """Name one of the classes `open_ids` (None: all) that an image shows, or answer "nothing else here"."""
+        """Name a class among `open_ids` (None for all) that an image shows, or else answer "nothing else here"."""
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
         named = self.person.name_one(self.find_row(image_id), open_)
         taken = self._draw_milliseconds(self._spend_actions(1, click=1))
@@ -164,7 +163,7 @@ class Session(ProjectCopy):
         self._spend_actions(len(columns) + 1, look=1, check=len(columns), change=len(columns), submit=1)
 
     def _find_implied(self, class_ids: list[int], answers: np.ndarray) -> np.ndarray:
-        """Return which answers are already implied by present ones through class relations, (n,) bool."""
+        """Return which of n answers are already implied by present ones through class relations, (n,) bool."""
         states = dict(zip(class_ids, np.where(answers, PRESENT, ABSENT).tolist(), strict=True))
         present = [class_id for class_id in class_ids if states[class_id] == PRESENT]
         meant = {

@@ -1,4 +1,4 @@
-"""Sets of answer times in seconds, read from CSV. Missing parts are defaults."""
+"""Sets of answer times in seconds, read from CSV. Missing values are the defaults."""
 
 import csv
 import math
@@ -28,15 +28,13 @@ class TimeSet:
     times: TimeModel
 
     def as_json(self) -> dict:
-        """Return the set as a JSON value."""
         return {"name": self.name, "source": self.source, "people": self.people, **vars(self.times)}
 
 
 def read_time_sets(name_or_path: str) -> list[TimeSet]:
-    """Return the sets of a CSV file, or of a name in SHIPPED_TIME_SETS, in order.
+    """Return the sets in a CSV file, or of a name in SHIPPED_TIME_SETS, in order.
 
-    Raises:
-        AnnotatorError: Listing all problems by line.
+    Raises AnnotatorError that lists all problems by line.
     """
     path = SHIPPED_TIME_SETS.get(name_or_path, Path(name_or_path))
     if not path.is_file():

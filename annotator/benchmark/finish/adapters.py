@@ -1,4 +1,4 @@
-"""External tools, each in its own process with one JSON request and answer per line.
+"""External labeling tools under test, each in its own process with one JSON request and answer per line.
 
 A process that is late, ends or breaks the protocol ends only its own run.
 """
@@ -32,7 +32,7 @@ GRACE_SECONDS = 5.0  # between the end of the requests and killing the process
 
 
 class ProcessTool:
-    """A Tool that forwards all calls to a process, which is restarted per set and person."""
+    """A Tool that forwards all calls to a process, which is restarted for each set and person."""
 
     certifies_by = ""
 
@@ -43,7 +43,6 @@ class ProcessTool:
         self._lines: queue.Queue[str] = queue.Queue(MAX_QUEUED_LINES)
 
     def start(self, task: Task) -> None:
-        """Start a task and forget the previous one."""
         try:
             self._process = subprocess.Popen(
                 self.command,
@@ -61,7 +60,6 @@ class ProcessTool:
         self.certifies_by = str(answer.get("certifies_by", ""))
 
     def ask(self) -> Question | None:
-        """Return the next question, or None if finished."""
         asked = self._get_field(self._request_answer("ask"), "question", (dict, type(None)))
         if asked is None:
             return None
@@ -72,11 +70,9 @@ class ProcessTool:
         return Question(str(asked.get("kind")), tuple(images), tuple(classes), tuple(preset))
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """Process the answer to the last question."""
         self._request_answer("answer", question=vars(question), present=answer.present, seconds=answer.seconds)
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the present cells so far."""
         labels = self._get_field(self._request_answer("labels"), "labels", list)
         for label in labels:
             if not isinstance(label, list) or len(label) != 2 or not all(type(place) is int for place in label):
@@ -84,11 +80,10 @@ class ProcessTool:
         return [(image, class_) for image, class_ in labels]
 
     def certifies(self) -> bool:
-        """Return whether the tool claims the goal."""
         return self._get_field(self._request_answer("certifies"), "certifies", bool)
 
     def close(self) -> None:
-        """End the process, or else kill it with its children."""
+        """End the process with its children, by force if needed."""
         if (process := self._process) is None:
             return
         self._process = None
@@ -159,12 +154,12 @@ class ProcessTool:
 
 
 def make_class_command(spec: str) -> list[str]:
-    """Return the command that runs the class FILE.py:CLASS or MODULE:CLASS in a host process."""
+    """Return the command that runs a tool's class, FILE.py:CLASS or MODULE:CLASS, in a host process."""
     return [sys.executable, "-P", "-m", "annotator.benchmark.finish.host", spec]
 
 
 def find_installed_tools(taken_names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the host command of each tool that an installed package offers as plug-in."""
+    """Return by name the host command of each tool that an installed package offers as a plug-in."""
     return {
         name: make_class_command(entry.value)
         for name, entry in plugins.find_plugins(PLUGIN_GROUP, tuple(taken_names)).items()

@@ -1,4 +1,4 @@
-"""The cost of an answer: presses, and assumed or measured seconds."""
+"""The cost of an answer: key presses, and assumed or measured seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ ASSUMED_SOURCE = "assumed"
 def count_answer_parts(question: Question, presses: int) -> tuple[int, dict[str, float]]:
     """Return the presses of an answer, and how often each part of the time model occurs in it.
 
-    In a check each answer is one press.
+    In a question of kind "check" each answer is one press.
     """
     cells = len(question.cells)
     if question.kind == "click":
@@ -27,34 +27,31 @@ def count_answer_parts(question: Question, presses: int) -> tuple[int, dict[str,
 
 @dataclass(frozen=True)
 class Clock:
-    """The time model of a benchmark: seconds per part, with a factor and a source per kind of question."""
+    """A time model for the benchmark: seconds per part, with a factor and a source per kind of question."""
 
     model: TimeModel = DEFAULT_TIMES
     factors: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(QUESTION_KINDS, 1.0))
     sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(QUESTION_KINDS, ASSUMED_SOURCE))
 
     def compute_seconds(self, kind: str, parts: Mapping[str, float]) -> float:
-        """Return the seconds of one answer from its part counts."""
+        """Return the seconds of one answer, from how often each part occurs in it."""
         return self.factors[kind] * sum(count * getattr(self.model, part) for part, count in parts.items())
 
     def compute_form_seconds(self, images: int, classes: int, positives: int) -> float:
-        """Return the seconds to fill in one form per image for all images."""
         parts = {"look": images, "check": images * classes, "change": positives, "submit": images}
         return self.compute_seconds("image", parts)
 
     def as_json(self) -> dict:
-        """Return model, factors and sources."""
         return {"parts": dict(vars(self.model)), "factors": dict(self.factors), "sources": dict(self.sources)}
 
 
 class Watch:
-    """A running total of one person's presses, parts and seconds."""
+    """A counter of one person's presses, parts and seconds."""
 
     def __init__(self, clock: Clock):
         self.clock, self.spent, self.seconds = clock, Spent(), 0.0
 
     def add_answer(self, question: Question, presses: int) -> float:
-        """Add an answer and return its seconds."""
         actions, parts = count_answer_parts(question, presses)
         self.spent.actions += actions
         for part, count in parts.items():

@@ -1,4 +1,4 @@
-"""Generated collections by recipe, where name, seed and number determine an image."""
+"""Generated collections by recipe. Name, seed and number determine an image."""
 
 import csv
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ THING_SHAPES = {name: shapes for collection in SMALL_OBJECT_COLLECTIONS.values()
 
 @dataclass(frozen=True)
 class Recipe:
-    """The drawing rules of a generated collection.
+    """A recipe by which the images of one collection are drawn.
 
     Attributes:
         frequency_exponent: The class of frequency rank r has frequency 1 / r ** frequency_exponent.
@@ -38,7 +38,7 @@ SET_RECIPES = {
 
 
 def draw_set(folder: Path, name: str, images: int, seed: int) -> None:
-    """Draw a collection: folder/images/0000.jpg, ..., and folder/truth.csv."""
+    """Generate a collection by its name: folder/images/0000.jpg, ..., and folder/truth.csv."""
     recipe = SET_RECIPES[name]
     (folder / "images").mkdir(parents=True)
     things = list(THING_SHAPES)[: recipe.classes]

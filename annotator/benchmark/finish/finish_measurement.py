@@ -1,4 +1,4 @@
-"""Measurement of every tool with every person on every set."""
+"""Measurement of every tool with every simulated person on every test set."""
 
 import hashlib
 import shlex
@@ -46,11 +46,10 @@ TOTALS_HEADINGS = ("tool", "finished", "said done too early", "failed", "minutes
 
 @dataclass(frozen=True)
 class Options:
-    """The sets, tools and persons to measure, with settings.
+    """The sets, tools and simulated persons to measure, with settings.
 
     Attributes:
-        sets, tools, persons: Empty selects all.
-        images, truth: A folder and CSV instead of `sets`.
+        sets, tools, persons: Names, empty selects all.
         classes, commands: External tools as FILE.py:CLASS, MODULE:CLASS or command lines.
         count: Images per generated set.
         work: Folder that keeps sets and derived data.
@@ -73,7 +72,7 @@ class Options:
 
 
 def measure_tools(options: Options, command: str = "") -> dict[str, Any]:
-    """Measure every tool with every person on every set.
+    """Measure every labeling tool with every simulated person on every test set.
 
     Returns:
         {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}.
@@ -229,7 +228,7 @@ def build_finish_report(result: dict) -> Report:
 
 
 def describe_protocol(result: dict) -> list[str]:
-    """Describe the protocol, goal and sources of times."""
+    """Return lines on the protocol, the goal and the sources of times."""
     goal, sources = result["goal"], result["clock"]["sources"]
     own = "" if goal["is_of_the_protocol"] else " (a goal of your own, not that of the protocol)"
     lines = [
@@ -258,7 +257,6 @@ def iterate_tables(result: dict) -> Iterator[ReportTable]:
 
 
 def format_totals(result: dict) -> list[list[str]]:
-    """Return one row of totals per tool."""
     rows = []
     for name in dict.fromkeys(row["tool"] for row in result["rows"]):
         figures, runs = result["figures"], sum(row["tool"] == name for row in result["rows"])
@@ -276,7 +274,7 @@ def format_totals(result: dict) -> list[list[str]]:
 
 
 def list_sentences(result: dict) -> list[str]:
-    """Return each tool's stopping rule, and why runs failed."""
+    """Return sentences on each tool's stopping rule, and on why runs failed."""
     ways = {row["tool"]: row["certifies_by"] for row in result["rows"] if row["certifies_by"]}
     lines = [f"{name} is done when: {way}." for name, way in ways.items()]
     return lines + [f"FAILED {format_row_title(row)}: {row['why']}" for row in result["rows"] if row["why"]]

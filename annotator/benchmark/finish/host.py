@@ -1,6 +1,6 @@
 """A host process for tools that are Python classes, with JSON lines on standard streams.
 
-`python -m annotator.benchmark.finish.host FILE.py:CLASS`. Tool prints go to standard error.
+Run it with `python -m annotator.benchmark.finish.host FILE.py:CLASS`. What a tool prints goes to standard error.
 """
 
 import importlib
@@ -17,10 +17,9 @@ TOOL_METHODS = ("start", "ask", "answer", "labels", "certifies")
 
 
 def load_tool_class(spec: str) -> type:
-    """Return the class of FILE.py:CLASS or MODULE:CLASS.
+    """Return the class named by FILE.py:CLASS or MODULE:CLASS.
 
-    Raises:
-        ValueError: If it cannot be loaded or lacks tool methods.
+    Raises ValueError if it cannot be loaded or lacks tool methods.
     """
     place, _, name = spec.rpartition(":")
     if not place or not name:
@@ -47,7 +46,7 @@ def load_tool_class(spec: str) -> type:
 
 
 def serve_tool(tool: Tool, requests: TextIO, answers: TextIO) -> None:
-    """Answer all requests."""
+    """Call the tool for each request, and write its answers, one JSON object per line."""
     for line in requests:
         answers.write(json.dumps(_answer_request(tool, json.loads(line)), default=_to_plain_value) + "\n")
         answers.flush()
@@ -86,7 +85,7 @@ def _to_plain_value(value: Any) -> Any:
 
 
 def main(spec: str) -> None:
-    """Serve the tool on standard streams."""
+    """Serve the tool of this class on standard input and output."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the tool prints must not come between the answers
     try:

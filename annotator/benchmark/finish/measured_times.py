@@ -1,4 +1,4 @@
-"""Measured answer times from CSV, which scale the assumed times per kind of question."""
+"""Measured answer times from a CSV, which replace the assumed times by a factor per kind of question."""
 
 import csv
 import json
@@ -60,12 +60,10 @@ TIME_TABLE_FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Row], Measurement
 
 
 def read_times(path: Path) -> Clock:
-    """Return the clock of a CSV with one answer per row.
+    """Return a clock with the measured times of a CSV, which has one answer per row.
 
-    Times outside (0, MAX_ANSWER_SECONDS] are ignored. Kinds without rows keep assumed times.
-
-    Raises:
-        AnnotatorError: For invalid columns or rows.
+    Times outside (0, MAX_ANSWER_SECONDS] are ignored. Kinds without rows keep assumed times. Raises AnnotatorError for
+    invalid columns or rows.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:

@@ -1,4 +1,4 @@
-"""The protocol between benchmark and tool, which never sees the truth.
+"""The protocol between the benchmark and a labeling tool, which never sees the truth.
 
 PROTOCOL_VERSION changes whenever a figure could change.
 """
@@ -27,12 +27,12 @@ MAX_COMPUTING_SECONDS = 900.0  # that a tool may compute between two answers
 
 
 class WrongTool(AnnotatorError):
-    """The error of a tool that broke the protocol, ended or was late."""
+    """The error for a tool that broke the protocol, ended or was late."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """The set that a tool must label, and the goal to certify.
+    """The test set that a tool must label, and the goal to certify.
 
     Attributes:
         images, classes: Questions and labels refer to them by index from 0.
@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Question:
-    """A question of one of QUESTION_KINDS to a person.
+    """A question to a person, of one of QUESTION_KINDS.
 
     `images` and `classes` are indices in the task. `preset` has the initial answer per grid image or class.
     """
@@ -64,7 +64,7 @@ class Question:
 
     @property
     def cells(self) -> list[tuple[int, int]]:
-        """The (image, class) cells, in answer order."""
+        """Return the (image, class) index pairs that are asked, in answer order."""
         return [(image, class_) for image in self.images for class_ in self.classes]
 
 
@@ -83,12 +83,12 @@ class Answer:
 
 
 class Tool(Protocol):
-    """The interface of a tool under test. One object serves one set and person."""
+    """The interface of a labeling tool under test. One object serves one set and one person."""
 
     certifies_by: str
 
     def start(self, task: Task) -> None:
-        """Prepare for a task, once and first."""
+        """Prepare for a task. Called once, before all other methods."""
         ...
 
     def ask(self) -> Question | None:
@@ -100,7 +100,7 @@ class Tool(Protocol):
         ...
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the present (image, class) cells. Others are absent."""
+        """Return the (image, class) index pairs that are present so far. All others are absent."""
         ...
 
     def certifies(self) -> bool:
@@ -113,7 +113,7 @@ class Tool(Protocol):
 
 
 class QuestionChecker:
-    """A checker of one tool's questions in one task."""
+    """A checker that one tool's questions in one task keep to the protocol."""
 
     def __init__(self, images: int, classes: int):
         self.images, self.classes = images, classes

@@ -1,6 +1,6 @@
-"""One run of a tool with a person on a set.
+"""One run of a labeling tool with a simulated person on a test set.
 
-A premature "done" is recorded and the run continues, to measure the time to the true goal.
+A premature claim to be finished is recorded and the run continues, to measure the time to the true goal.
 """
 
 import time
@@ -36,13 +36,12 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Goal:
-    """The recall and precision of a finished set."""
+    """The recall and precision that labels must reach to count as finished."""
 
     recall: float
     precision: float
 
     def is_reached(self, scores: dict) -> bool:
-        """Return whether scores of `compute_scores` reach both."""
         return scores["recall"] >= self.recall and scores["precision"] >= self.precision
 
 
@@ -156,7 +155,7 @@ class _ToolRun:
 
 
 def answer_question(person: Person, question: Question) -> tuple[tuple[bool | None, ...], int]:
-    """Return a person's answers per cell, and the number of presses that change a preset answer."""
+    """Return a person's answer per cell, and the number of presses that change a preset answer."""
     rows, columns = np.array(question.cells).T
     if question.kind == "click":
         open_ = np.zeros(person.truth.shape[1], bool)

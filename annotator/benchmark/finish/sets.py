@@ -39,7 +39,7 @@ class TestSet:
     work: Path
 
     def as_json(self) -> dict:
-        """Return sizes and a fingerprint of names and truth."""
+        """Return the sizes and a fingerprint of names and truth, as JSON values."""
         digest = hashlib.sha256(repr([path.name for path in self.images]).encode())
         digest.update(repr(self.classes).encode() + np.packbits(self.truth).tobytes())
         return {
@@ -54,18 +54,14 @@ class TestSet:
 
 
 def check_names(names: Sequence[str]) -> list[str]:
-    """Return the named sets, or all for ().
-
-    Raises:
-        AnnotatorError: For an unknown set.
-    """
+    """Return the names of test sets, all for (). Raises AnnotatorError for an unknown one."""
     if unknown := [name for name in names if name not in SET_DESCRIPTIONS]:
         raise AnnotatorError(f"There is no set {unknown[0]!r}. {did_you_mean(unknown[0], SET_DESCRIPTIONS)}")
     return list(dict.fromkeys(names)) or list(SET_DESCRIPTIONS)
 
 
 def load_set(name: str, work: Path, *, seed: int, count: int) -> TestSet:
-    """Return a set of SET_DESCRIPTIONS, drawing generated ones into `work` once."""
+    """Return a set of SET_DESCRIPTIONS. Generated ones are drawn into `work` if missing."""
     if name == SAMPLE_NAME:
         return read_folder(
             name, SET_DESCRIPTIONS[name], SAMPLE_DATA_FOLDER / "images", SAMPLE_DATA_FOLDER / "truth.csv", work / name
@@ -81,10 +77,9 @@ def load_set(name: str, work: Path, *, seed: int, count: int) -> TestSet:
 
 
 def read_folder(name: str, about: str, folder: Path, truth: Path, work: Path) -> TestSet:
-    """Read a folder with truth, without unreadable and duplicate images.
+    """Read a folder with truth as a test set, without unreadable and duplicate images.
 
-    Raises:
-        AnnotatorError: If images and truth do not match.
+    Raises AnnotatorError if images and truth do not match.
     """
     work.mkdir(parents=True, exist_ok=True)
     project = work / "set"

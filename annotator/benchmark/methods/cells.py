@@ -1,4 +1,4 @@
-"""One training of a comparison: its parameters and its result."""
+"""One training of a comparison of methods: its parameters and its result."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ Tasks = dict[tuple[float, Naming], list[Task]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One training's parameters: a "trial" to choose settings by validation mAP, or a "result" to report."""
+    """The parameters of one training: a "trial" to choose settings by validation mAP, or a "result" to report."""
 
     kind: str
     method: str
@@ -25,17 +25,16 @@ class Cell:
 
     @property
     def result_key(self) -> dict[str, Any]:
-        """Return the parameters that determine the stored result."""
+        """Return the parameters by which the result is stored."""
         what = {"method": self.method, "share": self.share, "seed": self.seed, "choice": asdict(self.choice)}
         return what | ({} if self.naming.kind == "random" else {"clicks": self.naming.label})
 
     @property
     def can_be_sent(self) -> bool:
-        """Return whether training needs embeddings only, not image files."""
+        """Return whether the training reads only embeddings, no image files, so that it can run on a cluster."""
         return METHODS[self.method].reads in ("features", "regions")
 
     def describe_result(self, result: dict) -> str:
-        """Return the result as a sentence."""
         of = f"share {self.share:g}" + ("" if self.naming.kind == "random" else f", {self.naming.label}")
         if self.kind == "trial":
             return f"{of}, trial: {self.method} has validation mAP {100 * result['val_map']:.1f}"
@@ -46,16 +45,15 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Trainings:
-    """The training function of a comparison with its label draws: tasks by (share, naming), one per seed."""
+    """The function that trains methods in a comparison, and its tasks by (share, naming): a draw of labels per seed."""
 
     train: Train
     tasks: Tasks
 
     def compute_result(self, cell: Cell, state: Path) -> dict:
-        """Train and return the figures. A trial has only those needed to choose settings.
+        """Train, and return the figures of the result, for a trial only those that choose settings.
 
-        Raises:
-            ValueError: From training, except that trial settings that the method refuses score 0.
+        Raises ValueError from training, except for trials, in which settings that the method refuses score 0.
         """
         task = self.tasks[cell.share, cell.naming][cell.seed]
         try:

@@ -1,4 +1,4 @@
-"""Changed method constants of a comparison, from `--set NAME.PARAMETER=VALUE`."""
+"""Changed constants of methods in a comparison, from `--set NAME.PARAMETER=VALUE`."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -9,11 +9,7 @@ from spmll.methods import METHODS, make_method
 
 
 def parse_changes(words: Sequence[str], method_names: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return the changed constants by method. The last repetition counts.
-
-    Raises:
-        AnnotatorError: Listing all invalid words.
-    """
+    """Return the changed constants by method, the last one if repeated. Raises AnnotatorError for invalid words."""
     of_method: dict[str, list[str]] = {}
     wrong: list[str] = []
     for word in words:

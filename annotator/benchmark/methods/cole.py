@@ -36,10 +36,7 @@ BATCH_SIZES = (8, 16)
 
 
 def make_grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
-    """Return all combinations of learning rate and batch size to try.
-
-    Choice.lr is a multiple of LEARNING_RATES[0].
-    """
+    """Return all combinations of learning rate (Choice.lr, relative to LEARNING_RATES[0]) and batch size to try."""
     return [
         Choice(rate / LEARNING_RATES[0], batch=batch, parameters=dict(fixed or {}))
         for rate in LEARNING_RATES
@@ -48,21 +45,16 @@ def make_grid(fixed: Mapping[str, Any] | None = None) -> list[Choice]:
 
 
 def make_linear_recipe(choice: Choice, epochs: int | None = None) -> TrainingRecipe:
-    """Return the recipe of one training, by default 25 epochs."""
     return TrainingRecipe(
         choice.lr * LEARNING_RATES[0], choice.batch or BATCH_SIZES[-1], epochs or COLE_EPOCHS, drop_last=True
     )
 
 
 class FixedFeatures:
-    """The pooled frozen embeddings of all images, kept in the work folder."""
+    """The pooled embeddings of all images by a frozen backbone, kept in the work folder."""
 
     def __init__(self, dataset: DataSet, options: Options):
-        """Compute missing embeddings.
-
-        Raises:
-            ValueError: For an unknown backbone or unreadable images.
-        """
+        """Compute missing embeddings. Raises ValueError for an unknown backbone or unreadable images."""
         self.options, self.published_set = options, dataset.name if dataset.name in BENCHMARK_SETS else "voc"
         paths = data.join_parts(dataset).paths
         work = Work(
@@ -72,12 +64,9 @@ class FixedFeatures:
         self.features = work.get_array("features-cole", lambda: _compute_features(paths, options))
 
     def train(self, name: str, choice: Choice, task: Task, seed: int, state: Path) -> Trained:
-        """Train a linear classifier and keep the best validation epoch.
+        """Train a linear classifier and keep the best validation epoch. `state` is the path prefix of resumable files.
 
-        `state` is the path prefix of resumable files.
-
-        Raises:
-            ValueError: For an unknown parameter or non-finite loss.
+        Raises ValueError for an unknown parameter or infinite loss.
         """
         published = METHODS[name].published
         constants = published[self.published_set].parameters if published else {}
@@ -99,7 +88,7 @@ class FixedFeatures:
 
 
 def _compute_features(paths: Sequence[Path], options: Options) -> np.ndarray:
-    """Return embeddings (N, D) float32 of images squashed to options.size."""
+    """Return embeddings, (N, D) float32, of images resized to a square of options.size pixels."""
     print_progress(f"computing features of {len(paths):,} images at {options.size} pixels with {options.network}")
     source = replace(load_pretrained(options.network), input_size=options.size)
     network = build_whole_network(source, 1, make_method("an")).to(options.device)

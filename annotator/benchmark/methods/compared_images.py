@@ -1,4 +1,4 @@
-"""The images of a comparison as trainer inputs, computed once for all trainings."""
+"""The images of a comparison as inputs of trainers, computed once for all trainings."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -33,9 +33,7 @@ class ComparedImages:
     def __init__(self, dataset: DataSet, options: Options):
         """Compute missing embeddings.
 
-        Raises:
-            ValueError: For an unknown backbone.
-            AnnotatorError: For an unreadable image.
+        Raises ValueError for an unknown backbone, AnnotatorError for an unreadable image.
         """
         self._options, self._paths = options, data.join_parts(dataset).paths
         self._work = Work(options.work, {"data": data.compute_fingerprint(dataset), "backbone": options.backbone})
@@ -53,7 +51,7 @@ class ComparedImages:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """An empty dict, because results must not depend on earlier trainings."""
+        """Return an empty dict, because results must not depend on earlier trainings."""
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
@@ -61,11 +59,10 @@ class ComparedImages:
         return self._region_codes
 
     def maps(self) -> "ComparedMaps":
-        """Return the feature maps."""
         return self._maps
 
     def name_scores(self) -> np.ndarray:
-        """Return each training image's similarity scores to class names, (N, C) float32, nan for other images."""
+        """Return the similarity of each training image to the class names, (N, C) float32, nan for other images."""
         return self._name_scores
 
     @cached_property
@@ -95,26 +92,21 @@ class ComparedImages:
 
 
 class ComparedMaps:
-    """A reader of feature maps: all augmented views of training images, unaugmented maps of others."""
+    """A reader of feature maps: of all augmented views for training images, without augmentation for others."""
 
     def __init__(self, files: MapFiles, paths: Sequence[Path]):
         self._files, self._paths = files, paths
         self.channels, self.weak, self.device = files.network.shape[0], WEAK_VIEW_COUNT, files.network.backbone.device
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """Return the maps of all views of `rows`, computing missing ones.
-
-        Raises:
-            AnnotatorError: Naming unreadable images.
-        """
+        """Return the feature maps of all views of `rows`, computing missing ones. May raise AnnotatorError."""
         self._make_missing(rows, True)
         return np.ones(len(rows), bool), StoredMaps(self._files, rows.tolist())
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Yield the unaugmented maps of all `rows` in one lazily read part.
+        """Yield the unaugmented feature maps of all `rows`, in one part that is read when used.
 
-        Raises:
-            AnnotatorError: Naming unreadable images.
+        Raises AnnotatorError that names unreadable images.
         """
         self._make_missing(np.arange(len(self._paths)), False)
         yield np.arange(len(rows)), StoredMaps(self._files, rows.tolist())

@@ -1,4 +1,4 @@
-"""The options of a comparison, and their defaults."""
+"""The options of a comparison of training methods, and their defaults."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ PAPER_IMAGE_SIZE = 448  # pixels, in all papers of this literature
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a comparison."""
+    """The options of a comparison of training methods."""
 
     methods: tuple[str, ...] = ("all",)
     regime: str = "linear"
@@ -61,32 +61,29 @@ class Options:
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """The changed constants by method. Raises AnnotatorError if invalid."""
+        """Return the changed constants by method. Raises AnnotatorError if they are not valid."""
         return changed_parameters.parse_changes(self.changed, self.methods)
 
     @property
     def supervision(self) -> Supervision:
-        """The labels per image that training receives."""
         return Supervision(self.labels, self.positives, self.negatives, self.validate)
 
     @property
     def network(self) -> str:
-        """The chosen backbone, or the regime's default."""
+        """Return the chosen backbone, or the regime's default."""
         ours = self.regime == "linear" and self.protocol == "own"
         return self.backbone or (DEFAULT_BACKBONE if ours else PAPER_BACKBONE)
 
     @property
     def reads_regions(self) -> bool:
-        """Return whether a method reads region codes."""
         return any(METHODS[name].reads == "regions" for name in self.methods)
 
     @property
     def reads_names(self) -> bool:
-        """Return whether a method uses class name scores."""
         return any("text" in METHODS[name].needs for name in self.methods)
 
     def find_obstacle(self, name: str) -> str:
-        """Return why a method cannot take part, with advice, or ""."""
+        """Return the reason why a method cannot take part, with advice, or ""."""
         method, whole = METHODS[name], self.regime == "finetune"
         if whole and (method.reads == "regions" or method.needs):
             return f"{name} learns from a frozen network (--regime linear); whole networks learn by the others"
@@ -102,11 +99,7 @@ class Options:
         return ""
 
     def check_and_resolve(self) -> "Options":
-        """Return these options with "all", "auto" and None resolved.
-
-        Raises:
-            AnnotatorError: Listing everything wrong.
-        """
+        """Return the options with "all", "auto" and None resolved. AnnotatorError lists everything wrong."""
         whole = self.regime == "finetune"
         trainable = tuple(
             name for name, method in METHODS.items() if not (method.yardstick or self.find_obstacle(name))

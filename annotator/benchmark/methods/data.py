@@ -34,8 +34,6 @@ def read_dataset(
 
     Args:
         name: Published set, None to recognize it.
-        boxes: CSV of object boxes.
-        split: Split a folder into parts.
 
     Raises:
         AnnotatorError: For conflicting options, an unreadable set, or a part without classes.
@@ -67,12 +65,9 @@ def read_dataset(
 
 
 def add_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
-    """Return the set with object areas per training image and class: the sum of its boxes, in pixels.
+    """Return the set with the object area per training image and class: the sum of its boxes, in pixels.
 
-    A label without a box gets the median of its class, or else of all classes.
-
-    Raises:
-        AnnotatorError: If boxes do not match.
+    A label without a box gets the median of its class, or else of all. Raises AnnotatorError if boxes do not match.
     """
     names = [escape_path(path.relative_to(folder).as_posix()) for path in join_parts(dataset).paths]
     areas = np.zeros((len(names), len(dataset.classes)))
@@ -90,11 +85,7 @@ def add_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
 
 
 def merge_parts(dataset: DataSet) -> DataSet:
-    """Return a folder's set with all images for training, as in a project.
-
-    Raises:
-        AnnotatorError: For a published set.
-    """
+    """Return a folder's set with all images for training, as in a project. Rejects published sets (AnnotatorError)."""
     if dataset.official_rows is not None:
         raise AnnotatorError(f"{dataset.name} comes with its split; --no-split is for a folder of images.")
     whole = join_parts(dataset)
@@ -103,13 +94,13 @@ def merge_parts(dataset: DataSet) -> DataSet:
 
 
 def join_parts(dataset: DataSet) -> Part:
-    """Return all images in the order training, validation, test."""
+    """Return the images of all parts in the order training, validation, test."""
     parts = [getattr(dataset, name) for name in PART_NAMES]
     return Part(tuple(path for part in parts for path in part.paths), np.concatenate([part.truth for part in parts]))
 
 
 def compute_fingerprint(dataset: DataSet) -> str:
-    """Return a short hash of the data set's files, dates, labels and parts."""
+    """Return a short hash of the data set's files with their dates, its labels and its parts."""
     digest = hashlib.sha256()
     for name in PART_NAMES:
         part = getattr(dataset, name)
@@ -121,11 +112,9 @@ def compute_fingerprint(dataset: DataSet) -> str:
 
 
 def embed_dataset(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
-    """Return (N, 1 + R, D) float16: pooled, then region embeddings, as a worker stores them.
+    """Return the embeddings that a worker would store, (N, 1 + R, D) float16: of whole images, then of R regions.
 
-    Raises:
-        AnnotatorError: Naming failed images.
-        ValueError: From `load_backbone`.
+    Raises AnnotatorError that names failed images, and ValueError from `load_backbone`.
     """
     paths = join_parts(dataset).paths
     print_progress(f"embedding {len(paths):,} images with {backbone}")

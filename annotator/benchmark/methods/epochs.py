@@ -1,4 +1,4 @@
-"""Training by epoch: validation scores, best weights and the paper's early stopping.
+"""Training epoch by epoch: validation scores, best weights and the paper's early stopping.
 
 Killed trainings resume after their last finished epoch.
 """
@@ -16,17 +16,17 @@ from spmll.trainers.base import Trainer
 
 
 def state_file(state: Path) -> Path:
-    """Return the file with the resumable training state, from the path prefix `state`."""
+    """Return the path of the training state to resume from. `state` is its path prefix."""
     return state.with_name(f"{state.name}.state")
 
 
 def best_file(state: Path) -> Path:
-    """Return the file with scores and best weights, from the path prefix `state`."""
+    """Return the path of the scores and best weights. `state` is its path prefix."""
     return state.with_name(f"{state.name}.best")
 
 
 def delete_files(state: Path) -> None:
-    """Delete the files of a stored training."""
+    """Delete the files of a training with the path prefix `state`."""
     for path in (state_file(state), best_file(state)):
         path.unlink(missing_ok=True)
 
@@ -39,7 +39,7 @@ class Best:
     Attributes:
         scores: Validation mAP per epoch.
         first: Index in `scores` where the current stage starts.
-        epoch: Number of its best epoch, 0 before any.
+        epoch: Number of the stage's best epoch, 0 before any.
     """
 
     def __init__(self, path: Path | None):
@@ -52,7 +52,6 @@ class Best:
             self.best_epoch = BestEpoch(state["weights"], state["learned"])
 
     def reset_scores(self) -> None:
-        """Reset to before the first epoch."""
         self.scores: list[float] = []
         self.separations: list[float] = []
         self.first, self.epoch = 0, 0
@@ -60,11 +59,10 @@ class Best:
 
     @property
     def best_score(self) -> float:
-        """Return the best score of the stage."""
         return max(self.scores[self.first :])
 
     def score_epoch(self, trainer: Trainer, task: Task) -> float:
-        """Score the finished epoch, and keep it if strictly best in its stage."""
+        """Score the finished epoch, and keep its weights if it is strictly the best in its stage."""
         number = len(trainer.history)
         probabilities = {which: trainer.predict(task.val, which) for which in trainer.candidates()}
         scores = {which: task.val_map(predicted) for which, predicted in probabilities.items()}
@@ -92,10 +90,7 @@ class Best:
 def follow_training(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     """Train until the end or the paper's early stop, then load the weights of the best epoch.
 
-    Without validation images, or weights to score, the last epoch is kept.
-
-    Raises:
-        ValueError: From the trainer.
+    Without validation images, or weights to score, the last epoch is kept. Raises ValueError from the trainer.
     """
     scored = bool(trainer.candidates()) and task.validates
     if len(best.scores) > len(trainer.history):  # of a training whose state is gone

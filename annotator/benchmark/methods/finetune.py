@@ -1,4 +1,4 @@
-"""End-to-end training of a method with its paper's settings."""
+"""End-to-end training of a method's whole network with its paper's settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +28,8 @@ class Network:
     """The network of a comparison, with shared settings that papers leave open.
 
     Attributes:
-        size: Input side in pixels.
-        published_set: Source of settings: "voc", "coco", "nus" or "cub".
+        size: Side of the square input in pixels.
+        published_set: Set whose published settings are used: "voc", "coco", "nus" or "cub".
         epochs, batch: None selects the paper's.
         precision: None selects the paper's, where a CPU replaces "fp16" by "fp32".
     """
@@ -45,7 +45,6 @@ class Network:
 
     @classmethod
     def build(cls, options: Options, published_set: str) -> "Network":
-        """Return the network of these options."""
         chosen = (options.epochs, options.batch, options.linear_init, options.precision)
         return cls(options.network, options.size, options.device, published_set, *chosen)
 

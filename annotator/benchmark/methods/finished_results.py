@@ -23,29 +23,24 @@ METHODS_PACKAGE = "annotator.benchmark.methods"
 
 
 class Work:
-    """A folder that stores finished results for later calls."""
+    """A folder that stores finished results for later calls with the same basis."""
 
     def __init__(self, folder: Path, basis: dict[str, Any]):
-        """Create the folder for results that depend on `basis` (JSON values).
-
-        Raises:
-            OSError: If that fails.
-        """
+        """Create the folder, for results that depend on `basis` (JSON values). Raises OSError if that fails."""
         self.folder = folder
         self.basis = basis
         folder.mkdir(parents=True, exist_ok=True)
 
     def load_result(self, kind: str, parameters: dict[str, Any]) -> dict | None:
-        """Return the stored result with these parameters and the basis, or None."""
+        """Return the stored result for these parameters and the basis, or None."""
         path = self.get_path(kind, parameters, ".json")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def store_result(self, kind: str, parameters: dict[str, Any], result: dict) -> None:
-        """Store a result of JSON values or nan."""
         replace_file(self.get_path(kind, parameters, ".json"), json.dumps(result).encode())
 
     def get_array(self, kind: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """Return a large array of the basis, computed and stored if missing."""
+        """Return a large array that depends only on the basis, computed by `make` and stored if missing."""
         path = self.get_path(kind, {}, ".npy")
         if not path.exists():
             part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -55,7 +50,7 @@ class Work:
         return np.load(path, allow_pickle=False)
 
     def get_path(self, kind: str, parameters: dict[str, Any] | None = None, ending: str = "") -> Path:
-        """Return the path of stored data, which depends on kind, parameters and basis."""
+        """Return the path of a stored file, which depends on kind, parameters and basis."""
         parameters = parameters or {}
         sources = (
             {"sources": hash_sources(parameters["method"], self.basis["regime"], self.basis.get("protocol", "own"))}
@@ -68,7 +63,7 @@ class Work:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file atomically."""
+    """Write a file in one step, so that readers see the old or the new content."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     part.write_bytes(content)
     part.replace(path)
@@ -76,7 +71,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @cache
 def hash_sources(name: str, regime: str, protocol: str = "own") -> str:
-    """Return a hash of the source files that determine a method's figures."""
+    """Return a hash of the source files on which a method's figures depend."""
     digest = hashlib.sha256()
     for module, path in sorted(find_modules(name, regime, protocol).items()):
         digest.update(module.encode() + b"\0" + path.read_bytes())
@@ -84,7 +79,7 @@ def hash_sources(name: str, regime: str, protocol: str = "own") -> str:
 
 
 def find_modules(name: str, regime: str, protocol: str = "own") -> dict[str, Path]:
-    """Return the source files that determine a method's figures by module, including imports."""
+    """Return by module the source files on which a method's figures depend, including imports."""
     frozen = get_trainer_class(METHODS[name].reads).__module__
     trainer = (
         [f"{METHODS_PACKAGE}.finetune"] if regime == "finetune" else [frozen, f"{METHODS_PACKAGE}.compared_images"]

@@ -1,4 +1,4 @@
-"""Optional figures of a comparison: `--measures A,B,...`."""
+"""Optional figures of a comparison of methods: `--measures A,B,...`."""
 
 import re
 
@@ -26,18 +26,17 @@ MEASURE_NOTES = {
 
 
 def find_unknown_measures(names: tuple[str, ...]) -> list[str]:
-    """Return a sentence per unknown measure."""
     wrong = [name for name in names if name not in PLAIN_MEASURES and not AT_K_PATTERN.fullmatch(name)]
     return [f"no measure is called {name!r}. {did_you_mean(name, KNOWN_MEASURES)}" for name in wrong]
 
 
 def list_notes(names: tuple[str, ...]) -> list[str]:
-    """Return an explanation per kind of measure that is among these names."""
+    """Return the notes that explain these measures, one per kind."""
     return [note for start, note in MEASURE_NOTES.items() if any(name.startswith(start) for name in names)]
 
 
 def compute_at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Return the measures of the top classes per image, ignoring other names."""
+    """Return precision@K and recall@K of each image's top classes, for those names that have this form."""
     matches = [match for name in names if (match := AT_K_PATTERN.fullmatch(name))]
     return {
         match.group(): precision_and_recall_at(probabilities, truth, int(match.group(2)))[match.group(1) == "recall"]
@@ -46,15 +45,14 @@ def compute_at_k(names: tuple[str, ...], probabilities: np.ndarray, truth: np.nd
 
 
 def compute_separation(probabilities: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> float:
-    """Return the Wasserstein distance of unseen positives' probabilities to negatives', in [0, 1] or nan.
+    """Return the Wasserstein distance between probabilities of unseen positives and of negatives, in [0, 1] or nan.
 
     Args:
         probabilities: (n, C), nan columns are ignored.
         truth: (n, C) bool.
         observed: (n, C) bool, positives visible in training.
 
-    Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"),
-    fig. 3.
+    Source: Chen et al. 2024, sec. 4.4 ("Distinguishability of model predictions"), fig. 3.
     """
     unseen = ~observed & np.isfinite(probabilities)
     return wasserstein_distance(probabilities[unseen & truth], probabilities[unseen & ~truth])

@@ -1,4 +1,4 @@
-"""`annotator bench methods`: every method on equal images, labels and budget."""
+"""`annotator bench methods`: every training method on equal images, labels and budget."""
 
 import hashlib
 import math
@@ -63,11 +63,10 @@ def measure_methods(
     options: Options | None = None,
     command: str = "",
 ) -> dict:
-    """Train every method at every share with every seed, and return their figures.
+    """Train every method at every labeled share with every seed, and return their figures.
 
     Args:
         truth: CSV `image,labels`.
-        boxes: CSV of object boxes.
         dataset, root: A published set and its folder, instead of `images`. Without either the sample data is
             used.
         options: `regime` is "linear" or "finetune". `trials` settings are tried per method and share on
@@ -92,11 +91,9 @@ def measure_methods(
 
 
 def compare_methods(dataset: DataSet, options: Options, command: str = "") -> dict:
-    """Return the figures of every method on a loaded set, with resolved options.
+    """Return the figures of every method on a loaded set. `options` must be resolved.
 
-    Raises:
-        AnnotatorError: For unsuitable data.
-        ValueError: From models.
+    Raises AnnotatorError for unsuitable data, and ValueError from models.
     """
     tasks = {
         (share, naming): [
@@ -143,7 +140,7 @@ def make_basis(dataset: DataSet, options: Options) -> dict[str, Any]:
 
 @dataclass
 class Comparison:
-    """One comparison in progress, with trainings and finished results."""
+    """A comparison in progress, with its trainings and its finished results."""
 
     options: Options
     work: Work
@@ -153,12 +150,11 @@ class Comparison:
 
     @classmethod
     def build(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: TrainingCluster) -> "Comparison":
-        """Return the comparison, computing missing embeddings."""
         trainings = Trainings(make_training_function(dataset, options), tasks)
         return cls(options, Work(options.work, make_basis(dataset, options)), trainings, tasks, cluster)
 
     def iterate_rows(self) -> Iterator[dict]:
-        """Yield the row of every share, naming and method, printing progress."""
+        """Yield the result row of every share, click model and method, printing progress."""
         pairs = [(share, naming, name) for share, naming in self.tasks for name in self.options.methods]
         choices = {name: tune.list_candidates(name, self.options) for name in self.options.methods}
         tuned = [pair for pair in pairs if choices[pair[2]]]
@@ -188,7 +184,7 @@ class Comparison:
             yield _make_row(name, share, naming, of_pair) | {"chosen": asdict(choice), "trial_scores": of_trials}
 
     def expect_trainings(self, trainings: int) -> None:
-        """Start a progress display for this number of trainings. Call it before `compute_results`."""
+        """Start the progress display for this number of trainings, before `compute_results`."""
         self.clock = _ProgressClock(trainings)
 
     def compute_results(self, cells: Sequence[Cell]) -> list[dict]:
@@ -211,7 +207,6 @@ class Comparison:
         return [results[place] for place in range(len(cells))]
 
     def _train_cells(self, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
-        """Yield these cells' results, from the cluster first, then local ones."""
         sent = [place for place in places if self.options.on != "local" and cells[place].can_be_sent]
         if sent:
             yield from self.cluster.iterate_results(self.trainings, cells, sent)
@@ -224,7 +219,7 @@ class Comparison:
 
 
 class _ProgressClock:
-    """A progress printer that estimates remaining time from new trainings."""
+    """A printer of progress, which estimates the remaining time from the trainings that were not stored before."""
 
     def __init__(self, steps: int):
         self.steps, self.done, self.trained_count, self.started = steps, 0, 0, time.monotonic()
@@ -260,7 +255,7 @@ def _make_row(name: str, share: float, naming: Naming, results: Sequence[dict]) 
 
 
 def add_differences(rows: list[dict]) -> list[dict]:
-    """Return the rows, with gains over the same method on random clicks (`_over_random`) added."""
+    """Add to each row its gains over the same method on random clicks (`_over_random`)."""
     random = {(row["method"], row["share"]): row for row in rows if row["clicks"] == RANDOM_NAMING.label}
     return [
         row
@@ -309,7 +304,7 @@ def _find_naming_range(tasks: Sequence[Task]) -> list[float]:
 
 
 def build_methods_report(result: dict) -> Report:
-    """Return the report: one table for each share and way of clicking, and comparisons of the ways of clicking."""
+    """Return the report: one table for each labeled share and click model, and comparisons of click models."""
     groups = dict.fromkeys((row["share"], row["clicks"]) for row in result["rows"])
     return Report(
         _make_about_lines(result),
@@ -366,7 +361,7 @@ def _describe_supervision(supervision: Supervision) -> str:
 
 
 def _build_share_table(result: dict, share: float, clicks: str) -> ReportTable:
-    """Return the methods, the best hidden AP first."""
+    """Return a table of the methods at one share, highest hidden AP (on unlabeled training cells) first."""
     best = "hidden_ap" if "hidden_ap" in result["rows"][0] else "test_map"
     rows = [row for row in result["rows"] if (row["share"], row["clicks"]) == (share, clicks)]
     columns = _list_columns(result)
@@ -381,7 +376,6 @@ def _build_share_table(result: dict, share: float, clicks: str) -> ReportTable:
 
 
 def _list_columns(result: dict) -> list[tuple[str, str, int]]:
-    """Return TABLE_COLUMNS and the requested measures, without those that were not measured."""
     asked = [(name, name, 1) for name in result["setting"]["measures"]]
     columns, measured = [*TABLE_COLUMNS[:-1], *asked, TABLE_COLUMNS[-1]], {key for row in result["rows"] for key in row}
     return [column for column in columns if column[0] in measured]
@@ -397,7 +391,7 @@ def _format_cell(row: dict, key: str, digits: int) -> str:
 
 
 def _build_clicks_tables(result: dict) -> list[ReportTable]:
-    """Return one table per share and figure, methods by click model, or [] if all clicks are random."""
+    """Return a table of methods by click model for each share and figure, [] if all clicks are random."""
     if len(result["setting"]["named"]) < 2:
         return []
     shares = dict.fromkeys(row["share"] for row in result["rows"])

@@ -1,4 +1,4 @@
-"""Trainings on a Ray cluster: each is one call on one core, and losing a call loses only that training.
+"""Trainings on a Ray cluster. Each is one call on one core, so that losing a call loses only one training.
 
 Inputs are sent once. Results are stored locally as they arrive, so the same command resumes.
 """
@@ -18,7 +18,7 @@ from spmll.linear.training import one_thread
 
 
 class TrainingCluster:
-    """A context manager that connects to the cluster of --on. "local" connects to none."""
+    """A context manager that connects to the Ray cluster named by --on, or for "local" to none."""
 
     def __init__(self, cluster: str):
         self._use = ClusterUse(
@@ -31,11 +31,7 @@ class TrainingCluster:
         self._tasks: TaskRunner | None = None
 
     def __enter__(self) -> "TrainingCluster":
-        """Connect to the cluster.
-
-        Raises:
-            AnnotatorError: If it cannot be used.
-        """
+        """Connect to the cluster. Raises AnnotatorError if it cannot be used."""
         if self._use.cluster != "local":
             self._ray = self._connection.enter_context(connect_to_cluster(self._use))
         return self
@@ -55,7 +51,7 @@ class TrainingCluster:
             places: Indices in `cells` to run.
 
         Raises:
-            AnnotatorError: If the cluster is gone.
+            AnnotatorError: If the connection to the cluster is lost.
             ValueError: From training.
         """
 
@@ -74,7 +70,7 @@ class TrainingCluster:
 
 
 def run_training(trainings: Trainings, cell: Cell) -> dict:
-    """Return a training's result, on a cluster machine."""
+    """Train one cell on a machine of the cluster, and return its result."""
     with one_thread(), tempfile.TemporaryDirectory() as folder:
         return trainings.compute_result(cell, Path(folder) / "training")
 

@@ -1,4 +1,4 @@
-"""The labels that a comparison gives to training: one positive each, more, absences, or all.
+"""The labels that a comparison gives to training: one positive per image, more of them, absent labels, or all.
 
 Draws for published sets follow Cole et al. (spmll/single_positive_sampling.py).
 """
@@ -49,12 +49,10 @@ def draw_training_labels(
     naming: Naming = RANDOM_NAMING,
     supervision: Supervision = SINGLE_POSITIVE,
 ) -> np.ndarray:
-    """Return training labels (n_train, C) int8: 1 present, -1 absent, 0 unseen.
+    """Return the training labels, (n_train, C) int8: 1 present, -1 absent, 0 unseen.
 
-    Full labels at share 1 cover all images, even without a class. Arguments are those of `draw_observed_labels`.
-
-    Raises:
-        AnnotatorError: From `draw_observed_labels`.
+    Full labels at share 1 cover all images, even without a class. See `draw_observed_labels` for other arguments and
+    errors.
     """
     labels, truth = draw_observed_labels(dataset, share, seed, naming), dataset.train.truth
     if supervision.labels == "full":
@@ -93,7 +91,7 @@ def add_true_labels(
 
 
 def draw_validation_positives(dataset: DataSet, seed: int, positives: int = 1) -> np.ndarray:
-    """Draw the positives of validation images as for training images, (n_val, C) bool."""
+    """Draw the positives of validation images in the same way as for training images, (n_val, C) bool."""
     if dataset.official_rows is not None:
         drawn = sample_single_positives(join_official_truth(dataset), positives, 0, PUBLISHED_SEED + seed)
         return drawn[dataset.official_rows[1]] == PRESENT
@@ -106,7 +104,7 @@ def draw_validation_positives(dataset: DataSet, seed: int, positives: int = 1) -
 
 
 def _choose_highest(keys: np.ndarray, eligible: np.ndarray, count: int) -> np.ndarray:
-    """Return (n, C) bool, the `count` eligible cells with the highest keys per row."""
+    """Return which cells, (n, C) bool, are the `count` eligible ones with the highest keys in their row."""
     if count == ALL_LABELS:
         return eligible.copy()
     ranks = (-np.where(eligible, keys, -1.0)).argsort(1, kind="stable").argsort(1, kind="stable")

@@ -1,4 +1,4 @@
-"""A method's task in a comparison: its labels and the figures that judge it.
+"""The task that a comparison sets a method: its labels and the figures that judge it.
 
 Training images have one label each, or only a share of them. Others are fully labeled: validation mAP chooses
 epoch and constants, the test set is used once. Withheld positives of training images are ranked too, as
@@ -42,7 +42,7 @@ class Choice:
     """The training settings chosen by tuning, by default the method's own.
 
     Attributes:
-        lr, epochs: Factors on the values of the method or paper.
+        lr, epochs: Multiples of the values of the method or paper.
         parameters: Changed method constants by name.
     """
 
@@ -72,16 +72,14 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One draw of training labels. Rows are all images in the order training, validation, test.
+    """One draw of training labels, with the data that judges methods. Rows are all images: training, validation, test.
 
     Attributes:
         truth: (N, C) bool, complete.
-        train, val, test: Rows of the parts.
         labels: (len(train), C) int8: 1 present, -1 absent, 0 unseen.
         empty_as_zero: Classes without positives count 0 in mAP, as in published code.
         with_absences: Training labels with added absences, by their number per image (Method.known_absences).
         val_observed: (len(val), C) bool, positives drawn as in training, None if unused.
-        measures: Additional measures.
     """
 
     truth: np.ndarray
@@ -97,7 +95,7 @@ class Task:
 
     @property
     def labeled_places(self) -> np.ndarray:
-        """The indices (n,) in `train` of labeled images."""
+        """Return the indices (n,) in `train` of labeled images."""
         return np.flatnonzero((self.labels != UNSEEN).any(1))
 
     @property
@@ -106,18 +104,13 @@ class Task:
         return self.validate != "none" and len(self.val) > 0
 
     def get_labels(self, full: bool, negatives: int = 0) -> np.ndarray:
-        """Return the labels of labeled images, (n, C) int8.
-
-        Args:
-            full: Return the complete truth.
-            negatives: Additional absences per image.
-        """
+        """Return labels of labeled images, (n, C) int8: all true ones if `full`, else with `negatives` absences."""
         if full:
             return np.where(self.truth[self.train[self.labeled_places]], PRESENT, ABSENT).astype(np.int8)
         return self.with_absences.get(negatives, self.labels)[self.labeled_places]
 
     def make_training_labels(self, full: bool, negatives: int = 0) -> TrainingLabels:
-        """Return the trainer's labels, with all training images as the pool."""
+        """Return the labels for a trainer, with all training images as its pool of images."""
         return TrainingLabels(self.train[self.labeled_places], self.get_labels(full, negatives), pool=self.train)
 
     def val_map(self, probabilities: np.ndarray) -> float:
@@ -134,7 +127,7 @@ class Task:
         return compute_separation(probabilities, self.truth[self.val], self.val_observed)
 
     def compute_chance(self) -> float:
-        """Return the share of positives among unlabeled cells, the average precision of a random order."""
+        """Return the share of positives among unlabeled training cells, the average precision of a random order."""
         hidden = self.truth[self.train][self.labels == UNSEEN]
         return float(hidden.mean()) if len(hidden) else 0.0
 
@@ -174,12 +167,11 @@ def make_task(
     absences: Collection[int] = (),
     measures: tuple[str, ...] = (),
 ) -> Task:
-    """Draw the training labels of one seed and return them as a task.
+    """Draw the training labels of one seed, and return them as a task.
 
     Published sets with all labels drawn at random keep the published labels for every seed, as in the papers.
 
     Args:
-        share: Labeled share of training images.
         absences: Numbers of absences per image that some methods receive in addition.
 
     Raises:

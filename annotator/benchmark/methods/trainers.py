@@ -1,4 +1,4 @@
-"""Training of one method in a comparison, by a project trainer or end to end."""
+"""Training of one method in a comparison, by a project's trainer or end to end."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,11 +22,9 @@ Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on wha
 
 
 def make_training_function(dataset: DataSet, options: Options) -> Train:
-    """Return the training function of these options.
+    """Return the function that trains one method under these options.
 
-    Raises:
-        ValueError: For an unknown backbone.
-        AnnotatorError: For an unreadable image.
+    Raises ValueError for an unknown backbone, AnnotatorError for an unreadable image.
     """
     if options.regime == "finetune":
         paths = data.join_parts(dataset).paths
@@ -47,7 +45,7 @@ def train_on_frozen(
 
     Args:
         options: `epochs` is scaled by the choice, `batch` is a fallback.
-        state: Path prefix of resumable files.
+        state: Path prefix of the files to resume from.
 
     Raises:
         ValueError: For invalid parameters.
@@ -77,8 +75,7 @@ def train_network(
     """Train the whole network with the paper's settings, keeping the best epoch.
 
     Args:
-        paths: (N,), all files.
-        state: Path prefix of resumable files.
+        state: Path prefix of the files to resume from.
 
     Raises:
         ValueError: For an invalid parameter, unreadable image or non-finite loss.

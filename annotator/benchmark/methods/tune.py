@@ -22,10 +22,9 @@ TUNING_SEED = 20211106
 
 
 def draw_trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) -> list[Choice]:
-    """Return `budget` choices for a method, its defaults first, all with the `fixed` constants.
+    """Return `budget` settings to try for a method, its defaults first, all with the `fixed` constants.
 
-    Raises:
-        ValueError: For a budget below 1.
+    Raises ValueError for a budget below 1.
     """
     if budget < 1:
         raise ValueError(f"The budget is {budget} trials; there must be at least one, the method's own defaults.")
@@ -36,12 +35,12 @@ def draw_trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) 
 
 
 def choose_best(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice, list[float]]:
-    """Return the first choice with the highest score, and the scores."""
+    """Return the first of the settings with the highest score, and the scores."""
     return choices[int(np.argmax(scores))], list(scores)
 
 
 def list_candidates(name: str, options: Options) -> list[Choice]:
-    """Return the settings to try for a method by validation, [] if it is not tuned."""
+    """Return the settings to try for a method on validation images, [] if it is not tuned."""
     if options.protocol == "cole":
         return cole.make_grid(options.parameters.get(name))
     if options.trials < 2 or METHODS[name].skips_validation:
@@ -50,7 +49,7 @@ def list_candidates(name: str, options: Options) -> list[Choice]:
 
 
 def describe_space(options: Options) -> dict[str, list]:
-    """Return the values of settings shared by all methods."""
+    """Return the values to try for the settings that all methods share, by name."""
     if options.protocol == "cole":
         return {"lr": list(cole.LEARNING_RATES), "batches": list(cole.BATCH_SIZES)}
     if options.trials < 2:

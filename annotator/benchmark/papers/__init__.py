@@ -1,4 +1,4 @@
-"""`annotator bench papers`: tables of single positive label papers, reproduced next to the originals.
+"""`annotator bench papers`: tables of papers on single positive labels, reproduced next to the originals.
 
 tables.json has printed figures and the comparison per row. Start with tables.py.
 """

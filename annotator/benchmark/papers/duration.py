@@ -1,6 +1,6 @@
-"""The estimated duration of a table, from measured steps on this device.
+"""Estimates of how long it takes to repeat a paper's table, from steps measured on this device.
 
-This is an upper bound, because early stopping and frozen epochs save time.
+They are upper bounds, because early stopping and frozen epochs save time.
 """
 
 import time
@@ -28,7 +28,7 @@ FEATURE_WIDTH = 2048  # features of an image by ResNet-50, on which the papers t
 
 @dataclass(frozen=True)
 class Pace:
-    """Images per second of one network in training and prediction."""
+    """The speed of one network in training and prediction, in images per second."""
 
     train: float
     predict: float
@@ -43,7 +43,6 @@ class Duration:
         time_network: Callable[[DataSet, str, Choice, Network], Pace] | None = None,
         time_step: Callable[[DataSet, Options], float] | None = None,
     ):
-        """Store the timing functions, by default `measure_pace` and `measure_step_seconds`."""
         self._dataset, self._time_network, self._time_step = (
             dataset,
             time_network or measure_pace,
@@ -54,10 +53,9 @@ class Duration:
         self._with_features: set[str] = set()
 
     def estimate_seconds(self, options: Options) -> float:
-        """Return the seconds to compare one method at one share, with resolved options.
+        """Return the seconds to compare one method at one labeled share. `options` must be resolved.
 
-        Raises:
-            ValueError: For an invalid network or unreadable image.
+        Raises ValueError for an invalid network or unreadable image.
         """
         network = Network.build(options, self._dataset.name if self._dataset.name in BENCHMARK_SETS else "voc")
         if options.protocol == "cole":
@@ -74,7 +72,7 @@ class Duration:
         return options.seeds * (trained * self._images["train"] / speed.train + predicted / speed.predict)
 
     def _estimate_feature_seconds(self, network: Network) -> float:
-        """Return the embedding seconds, only for the first comparison that needs them."""
+        """Return the seconds of embedding all images, 0 after the first call, because embeddings are kept."""
         if network.backbone in self._with_features:
             return 0.0
         self._with_features.add(network.backbone)
@@ -86,7 +84,6 @@ class Duration:
         return self._time_step(self._dataset, options) * (sum(steps) + options.seeds * max(steps))
 
     def _get_pace(self, name: str, choice: Choice, network: Network) -> Pace:
-        """Return a method's pace, shared by methods without a network of their own."""
         own_network, batch = METHODS[name].reads == "maps", make_network_recipe(name, choice, network).batch
         key = (own_network and name, batch, network.backbone, network.size, network.device)
         if key not in self._paces:
@@ -96,13 +93,9 @@ class Duration:
 
 
 def measure_pace(dataset: DataSet, name: str, choice: Choice, network: Network) -> Pace:
-    """Train and predict a few batches and return their pace.
+    """Train on and predict a few batches, and return images per second.
 
-    Args:
-        network: Must have a batch size and two epochs. The first epoch is a warm-up.
-
-    Raises:
-        ValueError: From training.
+    `network` must have a batch size and two epochs, the first of which is a warm-up. Raises ValueError from training.
     """
     count = TIMED_BATCHES * (network.batch or 1)
     parts = {

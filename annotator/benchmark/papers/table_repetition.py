@@ -1,4 +1,4 @@
-"""One paper table on one data set, where each row is a resumable comparison."""
+"""Repetition of one paper table on one data set, where each row is a resumable comparison."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def repeat_table(
 
     Args:
         regime, rows: None and empty select all.
-        changes: Overriding fields of Options.
+        changes: Fields of Options to override.
         plan: Return the plan and its duration without training.
 
     Returns:
@@ -94,22 +94,18 @@ class RowMark:
 
     @classmethod
     def build(cls, dataset: DataSet, options: Options) -> "RowMark":
-        """Return a comparison's mark."""
         what = {"method": options.methods[0], "changed": list(options.changed), "seeds": options.seeds}
         return cls(Work(options.work, make_basis(dataset, options)), what)
 
     @property
     def is_set(self) -> bool:
-        """Return whether the mark is set."""
         return self.work.load_result("row", self.parameters) is not None
 
     def store_mark(self) -> None:
-        """Set the mark."""
         self.work.store_result("row", self.parameters, {})
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -144,7 +140,7 @@ def _make_printed_row(cell: PaperCell) -> dict:
 
 
 def _measure_row(dataset: DataSet, cell: PaperCell, options: Options, figure: str, line: str) -> dict:
-    """Return the figures of a row, or "failed" so that other rows continue."""
+    """Return the figures of a row, or the reason under "failed", so that other rows continue."""
     print_progress(f"{cell.table}, {cell.row}, {cell.regime}:")
     try:
         (row,) = compare_methods(dataset, options, line)["rows"]
@@ -173,7 +169,6 @@ def build_papers_report(result: dict) -> Report:
 
 
 def describe_table(result: dict) -> list[str]:
-    """Return lines on table and data."""
     setting = result["setting"]
     images = ", ".join(f"{count:,} {name}" for name, count in setting["images"].items())
     return [
@@ -184,7 +179,6 @@ def describe_table(result: dict) -> list[str]:
 
 
 def format_rows(result: dict) -> list[list[str]]:
-    """Return the cells of each table row."""
     return [
         [
             row["row"],

@@ -46,8 +46,7 @@ class PaperCell:
     def make_options(self, **others: Any) -> Options:
         """Return the options of the comparison that repeats this figure, overridden by `others`.
 
-        Raises:
-            ValueError: If it cannot be repeated.
+        Raises ValueError if it cannot be repeated.
         """
         if self.changes is None:
             raise ValueError(f"{self.table}, {self.row}, {self.regime}: {self.open}")
@@ -58,7 +57,7 @@ class PaperCell:
 class PaperTable:
     """One table of a paper.
 
-    `figure` is the key of its figures in comparison rows, `seeds` the number of runs per mean.
+    `figure` is the key of its figures in comparison rows, `seeds` the number of trainings per mean.
     """
 
     name: str
@@ -69,11 +68,7 @@ class PaperTable:
     cells: tuple[PaperCell, ...]
 
     def select_cells(self, dataset: str, regime: str | None = None, rows: Collection[str] = ()) -> list[PaperCell]:
-        """Return the figures of one data set, optionally of one regime or some rows.
-
-        Raises:
-            AnnotatorError: If none match.
-        """
+        """Return the figures of one data set, of one regime or some rows if given. AnnotatorError if none match."""
         names = list(dict.fromkeys(cell.row for cell in self.cells))
         kinds = (
             ("data set", [dataset], {cell.dataset for cell in self.cells}),
@@ -93,20 +88,18 @@ class PaperTable:
 
 @cache
 def load_tables() -> dict[str, PaperTable]:
-    """Return all tables by name."""
     content = json.loads(TABLES_FILE.read_text(encoding="utf-8"))
     return {name: _parse_table(name, table, content["regimes"]) for name, table in content["tables"].items()}
 
 
 def get_table(name: str) -> PaperTable:
-    """Return a table, or raise AnnotatorError."""
     if name not in load_tables():
         raise AnnotatorError(f"No table is called {name!r}. {did_you_mean(name, load_tables(), 99)}")
     return load_tables()[name]
 
 
 def format_command(options: Options, dataset: str, root: str) -> str:
-    """Return the comparison's command line with all changed options."""
+    """Return the command line of a comparison, with all options that differ from the defaults."""
     words = ["annotator", "bench", "methods", "--dataset", dataset, "--root", root]
     for field in fields(options):
         value = getattr(options, field.name)
@@ -126,7 +119,7 @@ def format_command(options: Options, dataset: str, root: str) -> str:
 
 
 def format_commands() -> str:
-    """Return all tables' commands as Markdown, for docs/papers.md."""
+    """Return the commands of all tables as Markdown, for docs/papers.md."""
     lines = []
     for name, table in load_tables().items():
         lines += [f"### {name}: {table.paper}, {table.title}", "", "| row | part | command |", "|---|---|---|"]
@@ -144,7 +137,6 @@ def format_commands() -> str:
 
 
 def list_tables() -> list[dict]:
-    """Return a summary of each table."""
     return [
         {
             "table": name,
@@ -158,7 +150,6 @@ def list_tables() -> list[dict]:
 
 
 def format_table_line(entry: dict) -> str:
-    """Format an entry of `list_tables`."""
     is_open = f", {entry['open']} of them open" if entry["open"] else ""
     return f"{entry['table']:<8} {entry['paper']}: {entry['title']}; {entry['figures']} figures{is_open}"
 

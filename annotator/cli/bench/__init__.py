@@ -1,4 +1,1 @@
-"""`annotator bench`: reproducible measurements on own or public images.
-
-Start with bench_inputs.py.
-"""
+"""`annotator bench`: reproducible measurements on own or public images. Start with bench_inputs.py."""

@@ -1,4 +1,4 @@
-"""The command group `annotator bench`, with shared options and errors."""
+"""The command group `annotator bench`, with options and error handling that its commands share."""
 
 import signal
 import sys
@@ -24,12 +24,11 @@ def stop_on_signals() -> None:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Return the words between commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def parse_numbers(text: str, option: str = "--share") -> tuple[float, ...]:
-    """Return the numbers between commas, or raise AnnotatorError."""
+    """Return the numbers between the commas of the option value `text`. Raises AnnotatorError that names the option."""
     wrong = []
     values = []
     for word in split_names(text):
@@ -45,7 +44,7 @@ def parse_numbers(text: str, option: str = "--share") -> tuple[float, ...]:
 
 
 def run_benchmark(call: Callable[..., dict], *arguments: object, **options: object) -> dict:
-    """Return a benchmark's result. Raises AnnotatorError for invalid inputs."""
+    """Call a benchmark and return its result. Its ValueError or OSError is raised as AnnotatorError."""
     try:
         return call(*arguments, **options)
     except (ValueError, OSError) as error:

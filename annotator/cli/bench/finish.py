@@ -54,11 +54,11 @@ def bench_finish(
     markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file, as Markdown.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Minutes of a person until a tool says, rightly, that a data set is finished: an open protocol for any tool.
+    """Measure a person's minutes until a tool rightly reports a data set as finished: an open protocol for any tool.
 
-    A tool asks questions, a simulated person answers, a clock runs, and what the tool certifies is compared with the
-    truth. docs/finish-benchmark.md has the protocol and how a tool of yours enters. Ends with status 1 when a tool
-    breaks the protocol.
+    A tool asks questions, a simulated person answers, a clock runs, and the tool's final labels are compared with the
+    truth. docs/finish-benchmark.md describes the protocol and how to add your tool. Exit status 1 if a tool breaks the
+    protocol.
     """
     from annotator.benchmark.finish.finish_measurement import (
         Options,

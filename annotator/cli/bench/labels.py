@@ -53,7 +53,7 @@ def bench_collections(
     markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file, as Markdown.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Is auto ahead of the best published method everywhere? On many collections, some of them made by recipe.
+    """Test on many collections, some generated, whether the method auto is ahead of the best published method.
 
     With --settings N, constants of auto are drawn at random, and every collection is judged by those that were best on
     the others.
@@ -129,7 +129,7 @@ def bench_effort(
     markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file, as Markdown.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
+    """Measure labels gained per human effort: simulated people follow different policies on the real code."""
     from annotator.benchmark.effort.by_times import build_times_report, measure_by_times
     from annotator.benchmark.effort.effort_measurement import EffortOptions, build_effort_report, measure_effort
     from annotator.benchmark.effort.time_sets import read_time_sets
@@ -160,7 +160,7 @@ def bench_embedding(
     backbone: Annotated[str, typer.Option(help="The network; its weights have to be here.")] = DEFAULT_BACKBONE,
     as_json: AsJson = False,
 ) -> None:
-    """Images analyzed per second, compared with the bare forward pass and with a simple loop."""
+    """Measure images analyzed per second, compared with the bare forward pass and with a simple loop."""
     from annotator.benchmark.embedding_speed import measure
 
     print_bench(bench_inputs.run_benchmark(measure, images, backbone=backbone), as_json)

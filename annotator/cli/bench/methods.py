@@ -119,7 +119,7 @@ def bench_methods(
 ) -> None:
     """Compare all methods on the same images and labels: test mAP, missing labels found, calibration, time.
 
-    A share of the training images has one positive label each; validation and test images are fully labeled. Clicks
+    A share of the training images has one positive label each. Validation and test images are fully labeled. Clicks
     that are not random are compared with random ones in the same run.
     """
     from annotator.benchmark.methods.comparison_options import Options
@@ -200,8 +200,8 @@ def bench_papers(
 ) -> None:
     """Repeat a table of a paper on single positive labels: printed figures, ours and the difference side by side.
 
-    Every row is a comparison of its own; the same command goes on after the last finished run. Rows that cannot be
-    repeated yet are listed as open. docs/papers.md has the command of each row. Ends with status 1 if a training fails.
+    Each row is one comparison. The same command resumes after the last finished training. Rows that cannot be repeated
+    yet are listed as open. docs/papers.md has the command of each row. Exit status 1 if a training fails.
     """
     from annotator.benchmark.papers.table_repetition import build_papers_report, repeat_table
     from annotator.benchmark.papers.tables import format_table_line, list_tables
@@ -236,7 +236,6 @@ def bench_papers(
 
 
 def _parse_label_count(text: str, option: str) -> int:
-    """Return a label count, -1 for all. Raises AnnotatorError for other text."""
     if text == "all":
         return -1
     if not (text.isascii() and text.isdigit()):

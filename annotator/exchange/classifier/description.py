@@ -31,7 +31,7 @@ class KnownClass:
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a classifier in its file.
+    """The description of a classifier, stored in its file.
 
     Attributes:
         classes: In output order.
@@ -50,12 +50,11 @@ class Description:
     version: int = VERSION
 
     def as_text(self) -> str:
-        """Return the description as JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 def parse_description(text: str, place: str) -> Description:
-    """Parse JSON that `Description.as_text` wrote, or raise AnnotatorError that names every fault."""
+    """Parse the JSON that `Description.as_text` wrote. Raises AnnotatorError that names every fault."""
     if len(text) > MAX_TEXT_CHARS:
         raise AnnotatorError(
             f"{place} describes itself with {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are read."

@@ -59,11 +59,7 @@ def list_image_files(folder: Path) -> list[Path]:
 def classify_files(
     classifier: Classifier, files: list[Path], folder: Path, report: ProgressCallback = ignore_progress
 ) -> Iterator[ClassifiedImage]:
-    """Yield the probabilities of image files, in their order.
-
-    Args:
-        folder: Image names are relative to it.
-    """
+    """Yield the probabilities of image files, in their order. Image names are relative to `folder`."""
     root = folder if folder.is_dir() else folder.parent
     done = 0
     with ThreadPoolExecutor(max(1, min(8, os.cpu_count() or 1))) as pool:
@@ -124,13 +120,12 @@ def write_classifications(
 
 
 def check_output_format(kind: str) -> None:
-    """Raise AnnotatorError for a format outside OUTPUT_FORMATS."""
     if kind not in OUTPUT_FORMATS:
         raise AnnotatorError(f"--format cannot be {kind!r}. {did_you_mean(kind, OUTPUT_FORMATS)}")
 
 
 def split_by_thresholds(classifier: Classifier, probabilities: list[float]) -> tuple[list[str], list[str]]:
-    """Return the (present, absent) classes by the thresholds."""
+    """Return the classes (present, absent) by the classifier's thresholds, from probabilities per class."""
     present, absent = [], []
     for class_, value in zip(classifier.description.classes, probabilities, strict=False):
         if class_.present_from is not None and value >= class_.present_from:

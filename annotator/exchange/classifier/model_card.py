@@ -1,4 +1,4 @@
-"""Classifier cards in Markdown, after Mitchell et al., "Model Cards for Model Reporting", FAT* 2019."""
+"""Model cards of classifiers in Markdown (Mitchell et al., "Model Cards for Model Reporting", FAT* 2019)."""
 
 import re
 
@@ -9,7 +9,6 @@ _MARKUP = re.compile(r"[\\`*|<>\[\]_]")
 
 
 def format_model_card(description: Description, file: str) -> str:
-    """Return the model card of a classifier file as Markdown."""
     facts, names = description.facts, description.classes
     lines = [
         f"# Classifier {_escape_text(file)}",

@@ -31,10 +31,10 @@ TOO_MANY_FILES_MESSAGE = (
 
 
 def zip_folder(folder: Path, target: Path, progress: ProgressCallback) -> int:
-    """Write all files of a folder to a new zip, and return its size in bytes.
+    """Write all files of a folder to a new zip in constant memory, and return its size in bytes.
 
-    Memory stays constant. Linked files are packed. An exception from `progress` cancels and deletes the zip.
-    Raises DiskFull, and AnnotatorError for too many files.
+    Linked files are packed. An exception from `progress` cancels and deletes the zip. Raises DiskFull, or (for too many
+    files) AnnotatorError.
     """
     files: list[Path] = []
     for path in _list_files(folder):

@@ -1,4 +1,4 @@
-"""Reading of an export in blocks of images: answered, auto-accepted and filled-in cells as arrays."""
+"""Reading of an export in blocks of images: answered, auto-accepted and filled-in cells (image and class) as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,12 +49,12 @@ MAX_ANSWER_MILLISECONDS = 600_000  # milliseconds; a longer time is ignored, as 
 
 @dataclass(frozen=True)
 class FillRule:
-    """The rule that fills in unanswered cells.
+    """The rule that fills in unanswered cells of an export.
 
     Attributes:
         how: "absent" fills all, MODEL applies the thresholds.
-        present_from: (C,) lowest probability.
-        absent_to: (C,) highest probability.
+        present_from: (C,) lowest probability of present.
+        absent_to: (C,) highest probability of absent.
     """
 
     how: str
@@ -64,7 +64,7 @@ class FillRule:
 
 @dataclass(eq=False)
 class CellArrays:
-    """The cells of n images as (n, C) arrays, with the fields of Block."""
+    """The labels of n images as (n, C) arrays, with the fields of Block."""
 
     states: np.ndarray
     values: np.ndarray
@@ -94,7 +94,7 @@ class BlockReader:
 
     Attributes:
         filled: The rule that fills in unanswered cells. None leaves them unanswered.
-        excluded_answers: Number of answers left out by the choices so far.
+        excluded_answers: Number of answers that the choices left out so far.
     """
 
     def __init__(self, db: Database, choices: Choices, classes: list[Class], people: list[str]):
@@ -121,7 +121,6 @@ class BlockReader:
         self._has = {name for name in ("origin", "attribute", "accepted", "note") if export_reads.has_rows(db, name)}
 
     def read_block(self, ids: np.ndarray) -> Block:
-        """Return cells, probabilities, notes and fields of these images."""
         cells, chances = self.read_answers(ids), self.read_probabilities(ids)
         chances = np.round(chances.astype(np.float64), PROBABILITY_DIGITS)
         if self.choices.event_labels:
@@ -160,7 +159,7 @@ class BlockReader:
         ]
 
     def read_answers(self, ids: np.ndarray) -> CellArrays:
-        """Return the answers that the choices select, and auto-accepted cells."""
+        """Return the answers that the choices select, and the auto-accepted labels."""
         cells = CellArrays.empty(len(ids), len(self.classes))
         self._read_people_answers(cells, ids)
         if self._differing:
@@ -172,7 +171,7 @@ class BlockReader:
         return cells
 
     def _fill_from_events(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Mark unanswered cells present where the image's event has that label."""
+        """Mark unanswered cells present if their class is a label of the image's event."""
         column_of = {class_.name: column for column, class_ in enumerate(self.classes)}
         labels = event_labels.load_by_image(self.db, ids.tolist())
         for row, image_id in enumerate(ids.tolist()):
@@ -227,7 +226,7 @@ class BlockReader:
             }
 
     def _replace_disputed_cells(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Replace cells where annotators disagree by the chosen resolution, except unanswered ones."""
+        """Replace labels on which annotators disagree by the chosen resolution, except unanswered ones."""
         source = self._source[
             FILLED_BY_MAJORITY if self.choices.differing == disagreement_resolution.BY_MAJORITY else FILLED_BY_ESTIMATE
         ]
@@ -248,7 +247,7 @@ class BlockReader:
                     cells.sources[cell] = source
 
     def _fill_implied_cells(self, cells: CellArrays, ids: np.ndarray) -> None:
-        """Fill in implied labels, with annotator and time of the answer that implies them, if it is selected."""
+        """Fill in implied labels, with annotator and time of the answer that implies them, if that is exported."""
         found = export_reads.load_implied_cells(self.db, ids)
         columns, known = find_positions(found.class_ids, self._class_ids, self._class_order)
         rows, _ = find_positions(found.image_ids, ids)
@@ -312,7 +311,7 @@ class BlockReader:
         return attributes
 
     def display_name(self, annotator: str) -> str:
-        """Return an annotator's name or pseudonym. Annotators of other projects share one pseudonym."""
+        """Return an annotator's name or pseudonym. Annotators named by imported files share one pseudonym."""
         if not self.choices.pseudonyms or not annotator:
             return annotator
         place = self._person.get(annotator)

@@ -29,7 +29,7 @@ class Choices(OptionValues):
         return self.auto_accepted and not (self.annotators or self.sources)
 
     def problems(self) -> list[str]:
-        """Return problems independent of project and format, in sentences."""
+        """Return the problems that do not depend on project and format, in sentences."""
         sentences = self.limits.problems()
         for option in OPTIONS:
             sentences += [] if option.abbreviates else _find_value_problems(option, self.get_value(option.field))
@@ -44,7 +44,7 @@ class Choices(OptionValues):
         return sentences
 
     def problems_of_format(self, format_: Format) -> list[str]:
-        """Return problems with this format, in sentences."""
+        """Return the problems that the options have with this format, in sentences."""
         return [
             option.refusal.format(flag=option.flag, value=self.get_value(option.field), format=format_.name)
             for option in self.list_chosen()
@@ -52,7 +52,7 @@ class Choices(OptionValues):
         ]
 
     def problems_of_project(self, classes: Iterable[str], annotators: Iterable[str], names: Sequence[str]) -> list[str]:
-        """Return problems with one project, in sentences.
+        """Return the problems that the options have with one project, in sentences.
 
         Args:
             classes: Class names.
@@ -84,7 +84,7 @@ class Choices(OptionValues):
         ]
 
     def keep_effects(self, *effects: Effect) -> "Choices":
-        """Return the choices with only options of these effects, all others reset to their defaults."""
+        """Return the choices with only options of these effects, and all others at their defaults."""
         return build_choices(
             {option.field: self.get_value(option.field) for option in self.list_chosen() if option.effect in effects}
         )
@@ -134,18 +134,18 @@ def build_choices(values: Mapping[str, Any]) -> Choices:
 
 
 def uses_existing_splits(splits: str) -> bool:
-    """Return whether `splits` selects splits stored in a field."""
+    """Return whether `splits` selects splits that are stored in a field."""
     return splits.partition(":")[0] == EXISTING_SPLITS
 
 
 def find_split_attribute(splits: str) -> str:
-    """Return the field with existing splits, or ""."""
+    """Return the name of the field with existing splits, or ""."""
     word, _, name = splits.partition(":")
     return (name or "split") if word == EXISTING_SPLITS else ""
 
 
 def parse_split_shares(splits: str) -> dict[str, float]:
-    """Return the shares of new splits.
+    """Return the share of each new split.
 
     Args:
         splits: `Choices.splits`.

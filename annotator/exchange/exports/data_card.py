@@ -56,7 +56,7 @@ NO_SAMPLE_SENTENCE = (
 
 @dataclass(frozen=True)
 class QualityFacts:
-    """Inputs of a data card about quality and model, read in the data set's transaction.
+    """Facts about label quality and model for a data card, read in the data set's transaction.
 
     Attributes:
         examples: Sha256 of the classes' example images, by image id.
@@ -71,7 +71,7 @@ class QualityFacts:
 
 
 def load_quality(db: Database) -> QualityFacts:
-    """Load the inputs of a data card: quality report, current run, configuration and example images."""
+    """Load these facts: quality report, current model, configuration and example images."""
     return QualityFacts(
         compute_certificate(db),
         runs.load_current_run(db),
@@ -89,11 +89,9 @@ def _list_example_ids(db: Database) -> set[int]:
 def build_card(
     data: DataSet, quality: QualityFacts, files: list[str], choices: Choices, tag: str = "", lost: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the data card as JSON. Read `quality` in the transaction of `data`.
+    """Return the data card as JSON values. Read `quality` in the transaction of `data`.
 
-    Args:
-        tag: Version name, or "".
-        lost: Sentences about labels that the format cannot hold.
+    `tag` is the version name, or "". `lost` are sentences about labels that the format cannot hold.
     """
     view, tallies, certified, run = data.view, data.tallies, quality.certificate, quality.run
     row_of_class = {row.class_id: row for row in certified.classes}
@@ -166,7 +164,7 @@ def build_card(
 
 
 def describe_sampling(certified: Certificate) -> str:
-    """Describe the quality report's random samples in sentences."""
+    """Describe the random samples of a quality report in sentences."""
     if not certified.audits:
         waiting = certified.overall.waiting
         return (
@@ -202,7 +200,7 @@ def _count_by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
 
 
 def paths(target: Path, is_folder: bool = False) -> list[Path]:
-    """Return the Markdown and JSON card paths of an export."""
+    """Return the paths of an export's data card in Markdown and in JSON."""
     if is_folder:
         return [target / name for name in ("data_card.md", "data_card.json")]
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
@@ -221,11 +219,7 @@ def _format_missing(rows: list[dict[str, Any]], text: TextEscaper) -> list[str]:
 
 
 def format_markdown(card: dict[str, Any], text: TextEscaper | None = None) -> str:
-    """Format a data card as Markdown.
-
-    Args:
-        text: Escapes names. None selects general Markdown.
-    """
+    """Format a data card as Markdown. `text` escapes names, None for general Markdown."""
     text = text or _escape_markdown
     certified, model = card["certificate"], card["model"]
     run = f"run {model['run']}, version {model['version']}" if model["run"] else "no run yet"
@@ -402,7 +396,7 @@ def _format_threshold(threshold: float | None) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return the text on one line, unable to end a table cell or create HTML, images or links."""
+    """Return the text on one line, escaped so that it cannot end a table cell or create HTML, images or links."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("<", "&lt;")
 
 

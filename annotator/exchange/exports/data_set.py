@@ -1,4 +1,4 @@
-"""Block-wise reading of labels and provenance in one transaction, unaffected by new answers."""
+"""Reading of labels and their provenance block by block, in one transaction that new answers do not affect."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,8 +36,8 @@ class DataSet:
 
     Attributes:
         view: The data as formats receive it, with an empty data card.
-        splits: Per split: name, images, present (images per class).
-        sentences: Effects of the choices to show.
+        splits: Per split: name, images, present (number of images per class).
+        sentences: Effects of the choices to show to the user.
         image_ids: (N,) int64.
     """
 
@@ -53,12 +53,10 @@ class DataSet:
 def open_data_set(
     db: Database, choices: Choices | None = None, *, names_files: bool = False, progress: ProgressCallback | None = None
 ) -> Generator[DataSet]:
-    """Yield the data set with these choices, for this thread and the `with` block.
+    """Yield the data set with these choices, for this thread and during the `with` block.
 
-    Raises AnnotatorError that lists all impossible choices.
-
-    Args:
-        names_files: Fill Block.files with portable image file names.
+    `names_files` fills Block.files with portable image file names. Raises AnnotatorError that lists all impossible
+    choices.
     """
     choices = choices or Choices()
     if problems := choices.problems():
@@ -157,7 +155,6 @@ def _load_captures(db: Database, reader: BlockReader, image_ids: Sequence[int]) 
 
 
 def _select_images(reader: BlockReader, ids: np.ndarray, choices: Choices) -> tuple[np.ndarray, OpenCells]:
-    """Return the selected image ids and probabilities of their unanswered cells."""
     open_cells = OpenCells(len(reader.classes) if choices.unknown == "model" else 0)
     kept = [np.zeros(0, np.int64)]
     for some in _split_ids(ids, len(reader.classes)):

@@ -1,4 +1,4 @@
-"""Rules for export targets: never in a project, and only over unchanged files of an export.
+"""Rules for export targets: never in a project, and only over files that an export wrote and nobody changed.
 
 The sealed data card lists each file's sha256. Folders are replaced as a whole. Their images, and all but the
 first 200 other files, are checked by name, size and time.
@@ -23,7 +23,7 @@ MAX_CARD_BYTES = 64 * 1024 * 1024  # bytes; a larger file is not from an export
 
 
 class FileDigest:
-    """A counter and order-independent hash of file names, sizes and times."""
+    """A counter of files, with a hash of their names, sizes and times that does not depend on their order."""
 
     def __init__(self, count: int = 0, digest: int = 0):
         self.count, self._digest = count, digest
@@ -36,15 +36,13 @@ class FileDigest:
         self._digest = (self._digest + int(hashlib.sha256(line).hexdigest(), 16)) % 2**256
 
     def as_json(self) -> dict[str, Any]:
-        """Return count and digest as JSON."""
         return {"count": self.count, "digest": f"{self._digest:064x}"}
 
 
 def find_folder_problems(target: Path, cards: list[Path]) -> list[str]:
-    """Return why an export cannot replace this folder, which may be new, empty or an unchanged export.
+    """Return why an export cannot replace this folder. It may be missing, empty, or an unchanged export.
 
-    Args:
-        cards: Data cards of the export, the JSON card last.
+    `cards` are the data cards of the export, the JSON card last.
     """
     sentences = _folder_problems(target.parent)
     if sentences or not os.path.lexists(target):
@@ -92,8 +90,7 @@ def find_file_problems(path: Path, target: Path, overwrite: bool) -> list[str]:
 def find_problems(paths: list[Path], overwrite: bool) -> list[str]:
     """Return why the files of an export, its JSON card last, cannot be written.
 
-    Args:
-        overwrite: Also replace files that no export wrote.
+    `overwrite` also replaces files that no export wrote.
     """
     folder = paths[0].parent
     sentences = _folder_problems(folder)
@@ -123,7 +120,7 @@ def find_problems(paths: list[Path], overwrite: bool) -> list[str]:
 
 
 def is_download_folder(paths: Paths, folder: Path) -> bool:
-    """Return whether a folder belongs to a single download."""
+    """Return whether a folder was made for one download from the server."""
     parts = folder.relative_to(paths.downloads).parts if folder.is_relative_to(paths.downloads) else ()
     return bool(parts and DOWNLOAD_FOLDER_NAME.fullmatch(parts[0]))
 
@@ -131,12 +128,10 @@ def is_download_folder(paths: Paths, folder: Path) -> bool:
 def seal_card(
     card: dict[str, Any], path: Path, written: dict[str, str], others: FileDigest | None = None
 ) -> dict[str, Any]:
-    """Return the data card with the sha256 of written files and a seal, a hash that shows later changes.
+    """Return the data card with the sha256 of written files and a seal, which is a hash that reveals later changes.
 
-    Files of an earlier export with the same card stay listed.
-
-    Args:
-        others: Digest of files of a folder that are not in `written`. None for an export to files.
+    Files of an earlier export with the same card stay listed. `others` is the digest of files in a folder that are not
+    in `written`, None for an export to files.
     """
     if others is None:
         complete = card | {"written": _read_written_files(path) | written}
@@ -164,13 +159,12 @@ def _folder_problems(folder: Path) -> list[str]:
 
 
 def _read_written_files(card: Path) -> dict[str, str]:
-    """Return sha256 by file name from an export's JSON card, or {} if the card was changed."""
+    """Return the sha256 of each file in an export's JSON card, or {} if the card was changed."""
     content = _read_sealed_card(card)
     return content["written"] if content else {}
 
 
 def _read_sealed_card(card: Path) -> dict[str, Any]:
-    """Return a JSON card without its seal, or {} if it was changed."""
     try:
         if not stat.S_ISREG(card.lstat().st_mode) or card.lstat().st_size > MAX_CARD_BYTES:
             return {}

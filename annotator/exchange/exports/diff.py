@@ -24,7 +24,7 @@ Change = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class ClassChange:
-    """A count of labels of one class that changed from one state to another, with example images."""
+    """The number of a class's labels that changed from one state to another, with example images."""
 
     name: str
     before: str
@@ -35,7 +35,7 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class Diff:
-    """Differences between two exports. `renamed` holds (old, new) class names."""
+    """The differences between two exports. `renamed` has (old, new) class names."""
 
     images_added: int
     images_removed: int
@@ -47,12 +47,10 @@ class Diff:
     changes: list[ClassChange]
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields and `pairs_changed` as JSON."""
         facts = {**vars(self), "changes": [vars(change) for change in self.changes]}
         return facts | {"pairs_changed": sum(change.pairs for change in self.changes)}
 
     def sentences(self) -> list[str]:
-        """Describe the differences, most frequent changes first."""
         pairs = sum(change.pairs for change in self.changes)
         sentences = [
             f"Images: {self.images_added:,} added, {self.images_removed:,} removed, {self.images_in_both:,} in both.",
@@ -73,8 +71,7 @@ def compare_exports(
 ) -> Diff:
     """Return the differences between two exports of one project.
 
-    Args:
-        on_change: Receives (image, class, before, after) per changed label, image by image.
+    `on_change` receives (image, class, before, after) per changed label, image by image.
     """
     old, new = dict(before.classes), dict(after.classes)
     shared = [class_id for class_id in new if class_id in old]

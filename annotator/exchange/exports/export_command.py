@@ -1,4 +1,4 @@
-"""Shell command equivalent to an export on the Export page."""
+"""The shell command that repeats an export of the Export page."""
 
 import shlex
 from pathlib import Path
@@ -11,7 +11,7 @@ from annotator.exchange.formats.format import Format
 def format_export_command(
     project: Path, target: Path, format_: Format, choices: Choices, *, tag: str = "", lossy: bool = False
 ) -> str:
-    """Format the shell-quoted `annotator export` command without default options."""
+    """Format the `annotator export` command, quoted for a shell, without options at their defaults."""
     words = ["annotator", "export", str(project), str(target), f"--format={format_.name}"]
     for option in choices.list_chosen():
         if option.is_used(choices) and (option.field != "images" or choices.images != format_.images):

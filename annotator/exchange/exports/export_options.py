@@ -27,10 +27,10 @@ UNKNOWN_CHOICES = {
 
 @dataclass(frozen=True)
 class Limits:
-    """The allowed error, or thresholds, for cells that a model fills in.
+    """The allowed error, or thresholds, for labels that a model fills in.
 
     Attributes:
-        expected_error: Share of filled-in cells per class that may be wrong, in (0, 0.5).
+        expected_error: Share of filled-in labels per class that may be wrong, in (0, 0.5).
         present_from: Lowest probability of present, or None.
         absent_to: Highest probability of absent, or None.
     """
@@ -118,7 +118,7 @@ class OptionValues:
     set_aside: bool = False
 
     def get_value(self, name: str) -> Any:
-        """Return the value of a field such as "seed", or "columns.long"."""
+        """Return the value of an option by its field, such as "seed" or "columns.long"."""
         record, _, inner = name.partition(".")
         value = getattr(self, record)
         return getattr(value, inner) if inner else value

@@ -24,7 +24,7 @@ class Summary:
 
     Attributes:
         head: View of the first PREVIEW_ROWS images.
-        tallies: Counts of cells, without the lists of present classes per image.
+        tallies: Counts of labels, without the lists of present classes per image.
     """
 
     images: int
@@ -36,12 +36,11 @@ class Summary:
 
 
 def drop_uncounted_choices(choices: Choices) -> Choices:
-    """Reset options that do not change the counts, so that such choices share one summary."""
+    """Reset the options that do not change the counts, so that choices with equal counts share one summary."""
     return choices.keep_effects(Effect.COUNTS)
 
 
 def summarize_export(db: Database, choices: Choices, progress: ProgressCallback | None = None) -> Summary:
-    """Count the content of an export without writing it."""
     with open_data_set(db, choices, progress=progress) as data:
         blocks = [block.head(PREVIEW_ROWS) for block in islice(data.view.blocks(), 1)]
         head = replace(data.view, images=len(blocks[0].images) if blocks else 0, blocks=lambda: iter(blocks))
@@ -50,7 +49,7 @@ def summarize_export(db: Database, choices: Choices, progress: ProgressCallback 
 
 
 def format_preview_rows(summary: Summary, choices: Choices) -> list[list[str]]:
-    """Return header and first rows of a CSV, or raise AnnotatorError for unknown columns."""
+    """Return the header and first rows of the CSV. Raises AnnotatorError for unknown columns."""
     view = replace(summary.head, columns=choices.columns, raw=choices.raw)
     if choices.pseudonyms:
         people = [f"annotator {place}" for place in range(1, len(view.annotators))]

@@ -36,8 +36,6 @@ class ExportTag:
     """The version name (tag) to store for an export once it is written.
 
     Attributes:
-        name: The name of the tag.
-        by: Name of the user who tags it.
         place: Location of the export that the tag records. "" records the target.
     """
 
@@ -67,7 +65,6 @@ class PreparedExport:
     """An export that has been checked, and can be written while its transaction is open.
 
     Attributes:
-        card: The data card.
         sentences: Sentences to show the user before writing.
         tag_files: Paths of the files with the cells for its tag, filled in by `write_export`.
         linked: Hard-linked image files. Linking changes the file state by which they count as unchanged.
@@ -88,7 +85,6 @@ class PreparedExport:
 
     @property
     def is_folder(self) -> bool:
-        """Return whether the format writes a folder."""
         return not self.format.ending
 
 
@@ -191,7 +187,6 @@ def export_data_set(
     by: str = "",
     progress: ProgressCallback | None = None,
 ) -> tuple[DataSet, list[Path]]:
-    """Prepare and write an export, and return its data set and paths."""
     options: dict[str, Any] = {"overwrite": overwrite, "lossy": lossy, "tag": ExportTag(tag, by) if tag else None}
     with prepare_export(db, target, format_name, choices, **options, job=ExportJob(progress)) as prepared:
         return prepared.data, write_export(prepared)
@@ -239,7 +234,7 @@ def _write_format(export: PreparedExport, out: FileOutput | FolderOutput, sideca
 
 
 def _report_blocks(view: View, progress: ProgressCallback) -> Iterator[Block]:
-    """Yield the blocks, and report progress on each when the next is requested."""
+    """Yield the blocks, and report progress on each when the next one is requested."""
     done = 0
     for block in view.blocks():
         yield block

@@ -1,4 +1,4 @@
-"""Image files of an export: portable names, and content."""
+"""The image files of an export: their portable names and their content."""
 
 import io
 import os
@@ -27,9 +27,9 @@ NAMES_PER_BATCH = 10_000  # names
 
 
 class ExportFileNames:
-    """Portable, unique image file names of an export.
+    """Portable, unique image file names for an export.
 
-    Stems are unique regardless of case, as some systems ignore it and formats write "<stem>.txt" next to images.
+    Stems are unique regardless of case, because some systems ignore it and formats write "<stem>.txt" next to images.
     A shared stem gets "~" and the image id.
     """
 
@@ -53,12 +53,10 @@ class ExportFileNames:
 
 
 def safe_stem(name: str) -> str:
-    """Return the portable stem of an image name."""
     return safe_name(PurePosixPath(name).stem)
 
 
 def lower_suffix(name: str) -> str:
-    """Return the suffix of an image name in lower case."""
     return PurePosixPath(name).suffix.lower()
 
 
@@ -68,18 +66,18 @@ def _hash_stem(stem: str) -> int:
 
 
 class LinkRecorder:
-    """States of hard-linked files, stored to save a full read at the next check."""
+    """A recorder of the states of hard-linked files, which saves reading them in full at the next check."""
 
     def __init__(self) -> None:
         self._rows = array("q")
 
     def add(self, image_id: int, before: os.stat_result, after: os.stat_result) -> None:
-        """Add a verified file with its states before and after linking."""
+        """Add a verified file with its status before and after linking."""
         if (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, after.st_mtime_ns, after.st_ino):
             self._rows.extend((image_id, after.st_ino, before.st_ctime_ns, after.st_ctime_ns))
 
     def record(self, db: Database) -> None:
-        """Store the states, outside of any transaction."""
+        """Store all added states in the project, outside of any transaction."""
         if not db.read_only:
             images.record_hard_links(db, np.array(self._rows, np.int64).reshape(-1, 4))
         self._rows = array("q")
@@ -89,7 +87,7 @@ class Placer:
     """A writer of image files into an export.
 
     Args:
-        packed: Use symbolic links for an export zipped at once.
+        packed: Use symbolic links, for an export that is zipped at once.
         check: Called before each image. An exception cancels the export.
     """
 
@@ -108,7 +106,7 @@ class Placer:
         self.counts: Counter[str] = Counter()
 
     def place(self, image: Image, target: Path) -> bool:
-        """Write an image to a new path, and return whether that succeeded."""
+        """Write an image to a new path, and return whether it could be written."""
         self._check()
         if self._how == "none":
             return False
@@ -151,7 +149,6 @@ class Placer:
         return content
 
     def format_sentences(self) -> list[str]:
-        """Describe the placed and unreadable images."""
         words = [f"{count:,} {what}" for what, count in sorted(self.counts.items()) if what != "unreadable"]
         sentences = [f"Images: {', '.join(words)}."] if words else []
         if missing := self.counts["unreadable"]:

@@ -1,4 +1,4 @@
-"""Labels that a format cannot hold, counted before an export."""
+"""Labels that an export's format cannot hold, counted before writing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from annotator.humanize import format_count
 
 @dataclass(frozen=True)
 class Loss:
-    """Labels of one kind that a format cannot hold, with advice for command line and page.
+    """A kind of labels that a format cannot hold, with advice for command line and page.
 
     Attributes:
         text: Without a period.
@@ -23,12 +23,12 @@ class Loss:
 
     @property
     def past_tense(self) -> str:
-        """Return the text as a sentence for an accepted loss."""
+        """Return the text as a sentence in the past tense, for a loss that was accepted."""
         return f"{self.text.replace(': 1 pair would be', ': 1 pair is').replace('would be lost', 'are lost')}."
 
 
 class LossyExportError(AnnotatorError):
-    """Error of an export that would lose labels without `lossy`."""
+    """The error of an export that would lose labels without `lossy`."""
 
     def __init__(self, lost: Sequence[Loss]):
         rows = [f"  - {loss.text}. {loss.options}, or go on with --lossy." for loss in lost]
@@ -42,7 +42,6 @@ def can_lose_labels(format_: Format) -> bool:
 
 
 def find_losses(format_: Format, tallies: Tallies) -> list[Loss]:
-    """Return the labels that the format would lose."""
     name, lost = format_.name, format_.lost
     found: list[Loss] = []
     if lost.unknown and tallies.unknown:

@@ -1,4 +1,4 @@
-"""Near-duplicate groups for splits, found by difference hashes without a backbone."""
+"""Groups of near-duplicate images for splits, found by difference hashes without a backbone."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +18,7 @@ IMAGES_PER_BATCH = 1000
 
 
 def find_groups(db: Database, ids: np.ndarray, progress: ProgressCallback) -> np.ndarray:
-    """Return near-duplicate groups, (N,) int64 from 0. An unreadable image is its own group."""
+    """Return the near-duplicate group of each image, (N,) int64 from 0. An unreadable image is its own group."""
     known = appearances.load_hashes(db, ids)
 
     def hash_(image_id: int) -> int | None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # the formats would delay every command
 
 
 class Effect(Enum):
-    """What an option changes besides the exported files."""
+    """The effects that an option can have besides those on exported files."""
 
     COUNTS = "counts and data card"
     CARD = "data card"
@@ -19,7 +19,7 @@ class Effect(Enum):
 
 
 class PageSection(StrEnum):
-    """A part of the Export page, by its title."""
+    """The parts of the Export page, by title."""
 
     UNKNOWN = "Unanswered image-class pairs"
     IMAGES = "Images and answers"
@@ -42,7 +42,6 @@ class PageWidget:
     """The widget of an option on the Export page.
 
     Attributes:
-        key: Key in the session state.
         label: {count} is replaced by the number of `shown_for`, {pairs} by that number of labels.
         help: Tooltip, "" for none.
         shown_for: Name in PROJECT_COUNTS (ui/pages/export/choices_section.py). Shown if its count is not 0. ""
@@ -70,7 +69,7 @@ class ExportOption:
         flag, help, type, metavar: As on the command line.
         widget: None for an abbreviation of other options.
         is_inverted: The flag sets False.
-        parse, format: Convert the text of the command line to the value and back.
+        parse, format: Functions from the text on the command line to the value, and back.
         list_words: Function that returns possible values and their titles.
         formats: The only formats that accept it, by View.options. () means all.
         void: The value that other formats accept, too.
@@ -102,11 +101,11 @@ class ExportOption:
 
     @property
     def parameter(self) -> str:
-        """Return the option's parameter name in the export command."""
+        """Return the name of the option's parameter in the Python function of the command."""
         return self.field.rpartition(".")[2]
 
     def parse_argument(self, given: Any) -> Any:
-        """Return the field's value for an argument of the command."""
+        """Return the value of the field for an argument of the command."""
         if self.parse:
             return self.parse(given)
         if self.is_inverted:
@@ -114,7 +113,7 @@ class ExportOption:
         return tuple(given or ()) if self.type == list[str] | None else given
 
     def format_argument(self, value: Any) -> Any:
-        """Return the argument of the command for the value of the field."""
+        """Return the argument of the command for a value of the field."""
         if self.is_inverted:
             return not value
         if self.parse:
@@ -122,7 +121,6 @@ class ExportOption:
         return list(value) or None if isinstance(value, tuple) else value
 
     def suits_format(self, format_: "Format") -> bool:
-        """Return whether a format takes the option."""
         if self.needs_folder and format_.ending:
             return False
         return format_.name not in self.excluded_formats and (not self.formats or format_.name in self.formats)

@@ -1,4 +1,4 @@
-"""File and folder outputs of formats.
+"""The outputs that formats write exports to: one file, or a folder.
 
 Files are written under temporary names, synced and renamed at the end. After a crash, the next export there
 deletes leftovers or finishes renaming.
@@ -39,13 +39,13 @@ class _Output:
 
 
 class FileOutput(_Output):
-    """The output of a one-file export."""
+    """The output of an export to one file."""
 
     def __init__(self, target: Path, files: FileGroup, overwrite: bool):
         self.target, self._files, self._overwrite = target, files, overwrite
 
     def path(self, name: str = "") -> Path:
-        """Return the temporary path of the exported file (""), or of one next to it with this ending."""
+        """Return the temporary path of the exported file (""), or of a file next to it with this ending."""
         final = path_beside(self.target, name)
         if final not in self._files.parts:
             if final.parent != self.target.parent:
@@ -55,24 +55,20 @@ class FileOutput(_Output):
         return self._files.add_file(final)
 
     def write_image(self, image: Image, name: str) -> bool:
-        """Return False, as there are no image files."""
         return False
 
     def read_image(self, image: Image) -> bytes | None:
-        """Return None, as there are no image files."""
         return None
 
     def hash_files(self) -> dict[str, str]:
-        """Return sha256 by file name."""
         return {path.name: compute_sha256(part) for path, part in self._files.parts.items() if part.exists()}
 
     def paths(self) -> list[Path]:
-        """Return the final paths in creation order."""
         return list(self._files.parts)
 
 
 class FolderOutput(_Output):
-    """The output of a folder export."""
+    """The output of an export to a folder."""
 
     def __init__(self, folder: Path, placer: Placer):
         self._folder, self._placer = folder, placer
@@ -81,13 +77,13 @@ class FolderOutput(_Output):
         self._placed = destination.FileDigest()
 
     def path(self, name: str = "") -> Path:
-        """Return a file's path, and list it as written."""
+        """Return the temporary path of a file, which is then listed as written."""
         path = self._make_path(name)
         self._names[name] = None
         return path
 
     def write_image(self, image: Image, name: str) -> bool:
-        """Write an image file, and return whether it was placed."""
+        """Write an image file, and return whether it could be written."""
         path = self._make_path(name)
         if not self._placer.place(image, path):
             return False
@@ -97,15 +93,13 @@ class FolderOutput(_Output):
         return True
 
     def read_image(self, image: Image) -> bytes | None:
-        """Return an image file as bytes, or None."""
         return self._placer.read_content(image)
 
     def names(self) -> list[str]:
-        """Return the files written, without images."""
         return list(self._names)
 
     def hash_files(self) -> tuple[dict[str, str], destination.FileDigest]:
-        """Return sha256 of the first MAX_FILES_HASHED files, and others' digest."""
+        """Return the sha256 of the first MAX_FILES_HASHED files by name, and a digest of the others."""
         names = list(self._names)
         for name in names[MAX_FILES_HASHED:]:
             self._placed.add(name, self._folder / name)
@@ -123,5 +117,5 @@ class FolderOutput(_Output):
 
 
 def path_beside(target: Path, name: str) -> Path:
-    """Return `target`, with its ending replaced by `name` unless that is ""."""
+    """Return `target` with its ending replaced by `name`, unless that is ""."""
     return target.with_name(target.stem + name) if name else target

@@ -52,7 +52,7 @@ def assign(
 
 
 def _merge_groups(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
-    """Merge two groupings (N,) so that images sharing a group in either are in one group."""
+    """Merge two groupings (N,), so that images with the same group in either one are in one group."""
     if second is None or not len(first):
         return first
     many = int(first.max()) + 1
@@ -65,7 +65,7 @@ def _merge_groups(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
 def count_positives(
     names: tuple[str, ...], split_of: np.ndarray, tallies: Tallies, class_names: list[str]
 ) -> list[dict[str, Any]]:
-    """Return name, images and present (images per class) of each split, "" for no split last."""
+    """Return name, images and present (images per class) of each split, last "" for images in none."""
     if not names:
         return []
     starts, classes = tallies.positives()
@@ -83,7 +83,6 @@ def count_positives(
 
 
 def describe_splits(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
-    """Describe the images per split."""
     if not names:
         return []
     counts = Counter(split_of.tolist())
@@ -96,7 +95,7 @@ def describe_splits(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
 def stratify(
     starts: np.ndarray, classes: np.ndarray, wanted: list[float], seed: int, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """Assign each image to a split so that class shares agree, and return the split indices (N,) int16.
+    """Assign each image to a split so that all splits have similar class shares. Returns split indices, (N,) int16.
 
     Args:
         starts: (N + 1,) offsets into `classes`.
@@ -145,7 +144,7 @@ def stratify(
 
 
 class _SplitQuotas:
-    """A counter of the images, and positives per class, that each split still needs."""
+    """A counter of the images, and of positives per class, that each split still needs."""
 
     def __init__(self, wanted: list[float], positives: np.ndarray, images: int, ties: np.ndarray):
         self._of_class = [[share * count for share in wanted] for count in positives.tolist()]
@@ -153,7 +152,7 @@ class _SplitQuotas:
         self._ties = ties
 
     def assign_group(self, group: int, class_: int | None, cells: list[tuple[int, int]], size: int) -> int:
-        """Assign a group to the split lacking most positives of a class, then most images."""
+        """Assign a group to the split that lacks most positives of a class, then most images, and return it."""
         ties, images = self._ties[group], self._images
         wants = images if class_ is None else self._of_class[class_]
         split = max(range(len(images)), key=lambda place: (wants[place], images[place], ties[place]))
@@ -180,7 +179,7 @@ def _read_existing_splits(db: Database, attribute: str, ids: np.ndarray) -> tupl
 
 
 def _groups(db: Database, split_by: str, ids: np.ndarray) -> np.ndarray | None:
-    """Return groups, (N,) from 0, or None without `split_by`. Images without value are alone."""
+    """Return each image's group, (N,) from 0, or None without `split_by`. An image without a value is alone."""
     if not split_by:
         return None
     number_of: dict[object, int] = {}

@@ -1,4 +1,4 @@
-"""Files with the labels of tagged exports (versions), for later comparisons."""
+"""Files that keep the labels of tagged exports (versions), for later comparisons."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from annotator.store.labels.tagged_exports import TaggedCells
 
 
 def write_tag_cells(db: Database, data: DataSet, progress: ProgressCallback | None = None) -> Path:
-    """Write a data set's cells to a file for its tag, within the transaction, and return the path."""
+    """Write the labels of a data set to a file for its tag, within the transaction, and return the path."""
     done = 0
     with tagged_exports.open_cell_writer(db, data.image_ids, data.view.classes) as (writer, path):
         for block in data.view.blocks():
@@ -28,10 +28,7 @@ def write_tag_cells(db: Database, data: DataSet, progress: ProgressCallback | No
 def open_current_cells(
     db: Database, choices: Choices, progress: ProgressCallback | None = None
 ) -> Generator[TaggedCells]:
-    """Write the cells of an export with these choices to a temporary file, and yield them.
-
-    `progress` runs twice: counting and writing.
-    """
+    """Write the current labels with these choices to a temporary file, and yield them. `progress` counts up twice."""
     with open_data_set(db, choices, progress=progress) as data:
         path = write_tag_cells(db, data, progress)
     try:
@@ -42,5 +39,5 @@ def open_current_cells(
 
 @contextmanager
 def open_tagged_cells(db: Database, name: str) -> Generator[TaggedCells]:
-    """Yield the cells of a tagged export, or raise AnnotatorError if there is none."""
+    """Yield the labels of a tagged export. Raises AnnotatorError if there is none."""
     yield tagged_exports.read_cells(tagged_exports.get_cells_path(db, tagged_exports.find_tag(db, name).id))

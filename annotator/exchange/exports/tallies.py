@@ -1,4 +1,4 @@
-"""Counts over a data set, for data cards and format losses."""
+"""Counts of the labels in an export, for data cards and for warnings about losses."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ PAIRS_SHOWN = 20
 
 
 class Tallies:
-    """Counts of an export's cells, of classes that occur together, and of answers per month.
+    """Counts of an export's labels, of classes that occur together, and of answers per month.
 
     Attributes:
-        cells: (C, states, sources) int64.
-        months: Number of cells by (annotator, source, month since 1970).
-        origins: Number of imported cells by (annotator, source) in their file.
+        cells: (C, states, sources) int64, number of labels.
+        months: Number of labels by (annotator, source, month since 1970).
+        origins: Number of imported labels by (annotator, source) in their file.
         missing: (name, reason) of unreadable images.
     """
 
@@ -45,7 +45,6 @@ class Tallies:
         self._columns, self._counts = [], []
 
     def add(self, block: Block) -> None:
-        """Count the cells of one block."""
         from scipy.sparse import csr_array
 
         classes, states, sources = self.cells.shape
@@ -87,31 +86,27 @@ class Tallies:
             self.months[key] = self.months.get(key, 0) + int(count)
 
     def count_state(self, state: int) -> int:
-        """Return the number of cells with a state."""
         return int(self.cells[:, state].sum())
 
     @property
     def unknown(self) -> int:
-        """The number of unanswered cells not filled in."""
+        """Return the number of unanswered cells that are not filled in."""
         return self.count_state(STATE_UNANSWERED)
 
     @property
     def unsure(self) -> int:
-        """The number of unsure cells."""
         return self.count_state(STATE_UNSURE)
 
     @property
     def absent(self) -> int:
-        """The number of absent cells."""
         return self.count_state(STATE_ABSENT)
 
     @property
     def present(self) -> int:
-        """The number of present cells."""
         return self.count_state(STATE_PRESENT)
 
     def positives(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return present classes in CSR form: offsets (N + 1,) int64, class columns."""
+        """Return the present classes of all images in CSR form: offsets (N + 1,) int64, class columns."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
         return np.cumsum(counts), np.concatenate([np.zeros(0, np.int32), *self._columns])
 
@@ -125,7 +120,7 @@ class Tallies:
         return [(int(row), int(column), int(count)) for row, column, count in zip(*columns, strict=True)]
 
     def counts_of_class(self, column: int) -> list[tuple[str, str, int]]:
-        """Return sorted (state, source, cells) of one class."""
+        """Return the sorted (state, source, number of labels) of one class."""
         states, sources = np.nonzero(self.cells[column])
         return sorted(
             (STATE_WORDS[state] or "unknown", self.sources[source], int(self.cells[column, state, source]))

@@ -18,17 +18,17 @@ PROBABILITY_STEPS = 10**PROBABILITY_DIGITS  # a probability is one of 0, 1/STEPS
 
 @dataclass(frozen=True)
 class ClassFill:
-    """Counts and expected errors of the cells filled in for one class.
+    """Counts and expected errors of the labels filled in for one class.
 
     Attributes:
         name: Class name.
         present_from: Lowest probability of present, if any.
         absent_to: Highest probability of absent, if any.
-        present: Number of cells filled in as present.
+        present: Number of labels filled in as present.
         wrong_present: Expected errors among them.
-        absent: Number of cells filled in as absent.
+        absent: Number of labels filled in as absent.
         wrong_absent: Expected errors among them.
-        unknown: Number of cells left unanswered.
+        unknown: Number of labels left unanswered.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ClassFill:
 
 @dataclass(frozen=True)
 class Fill:
-    """Counts and expected errors of the cells filled in, for all classes.
+    """Counts and expected errors of the labels filled in, for all classes.
 
     Attributes:
         limits: Requested limits.
@@ -92,7 +92,7 @@ class Fill:
 
 
 def max_cell_error(limits: Limits, calibrated: bool) -> float:
-    """Return the highest error probability of a filled-in cell."""
+    """Return the highest probability of an error that a filled-in label may have."""
     return min(EVEN_PROBABILITY, limits.expected_error * (MAX_ERROR_FACTOR if calibrated else 1.0))
 
 
@@ -198,7 +198,7 @@ def estimate_fill(
 
 
 def round_probabilities(chances: np.ndarray) -> np.ndarray:
-    """Round probabilities as exported, for agreement with the thresholds."""
+    """Round probabilities as in the export, so that they agree with the thresholds."""
     return np.round(chances.astype(np.float64), PROBABILITY_DIGITS)
 
 

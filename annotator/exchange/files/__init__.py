@@ -1,4 +1,1 @@
-"""Reading and writing of large, broken or hostile files, without knowledge of formats and projects.
-
-Start with text_files.py.
-"""
+"""Reading and writing of large, damaged or hostile files. Knows no formats and projects. Start with text_files.py."""

@@ -38,11 +38,10 @@ ROWS_PER_BATCH = 1000  # rows
 
 
 class TableTooLargeError(AnnotatorError):
-    """Error of a table that unpacks to an implausible size."""
+    """The error of a table that unpacks to an implausible size."""
 
 
 def check_column_count(path: Path, count: int) -> None:
-    """Raise TableTooLargeError for too many columns."""
     if count > MAX_COLUMNS:
         raise TableTooLargeError(
             f"{path} has {count:,} columns; {MAX_COLUMNS:,} are read at most. Is the table turned on its side? Else "
@@ -62,7 +61,7 @@ def read_parquet_schema(path: Path) -> "pa.Schema":
 def read_parquet_batches(
     path: Path, columns: Collection[str] | None = None, rows: int = ROWS_PER_BATCH
 ) -> "Iterator[pa.RecordBatch]":
-    """Yield batches of at most `rows` rows of a Parquet file, fewer if they are large.
+    """Yield batches of at most `rows` rows of a Parquet file, fewer if rows are large.
 
     `columns` of None selects all. Raises pyarrow errors and TableTooLargeError.
     """
@@ -98,7 +97,7 @@ def read_arrow_schema(path: Path) -> "pa.Schema":
 def read_arrow_batches(
     path: Path, columns: Collection[str] | None = None, rows: int = ROWS_PER_BATCH
 ) -> "Iterator[pa.RecordBatch]":
-    """Yield batches of at most `rows` rows of an Arrow stream, fewer if they are large.
+    """Yield batches of at most `rows` rows of an Arrow stream, fewer if rows are large.
 
     `columns` of None selects all. Raises pyarrow errors, and AnnotatorError for unsupported types and large
     tables.
@@ -151,7 +150,7 @@ class _UnpackLimit:
 
 @dataclass
 class _LeafColumn:
-    """Unpacked size of a leaf column in one row group, from its page headers.
+    """The unpacked size of one column in a row group of a Parquet file, from its page headers.
 
     Attributes:
         longest: Maximum bytes of values that may exceed their bytes in a page.
@@ -169,7 +168,7 @@ class _LeafColumn:
 def _plan_row_group(
     path: Path, group: int, metadata: Any, names: set[str], limit: _UnpackLimit
 ) -> tuple[int, list[str]]:
-    """Return rows per batch and the columns to keep dictionary-encoded."""
+    """Return the number of rows per batch, and the columns to keep dictionary-encoded."""
     is_every = any("." in name for name in names)  # a dot also separates a column from its sub-columns
     row_group, leaves = metadata.row_group(group), list[_LeafColumn]()
     with path.open("rb") as file:
@@ -214,7 +213,7 @@ def _measure_column(file: BinaryIO, chunk: Any, column: Any, limit: _UnpackLimit
 
 
 def _bound_longest_text(file: BinaryIO, page: Page, compression: str) -> int:
-    """Bound the bytes of a dictionary page's longest text."""
+    """Return an upper limit of the bytes of the longest text in a dictionary page."""
     import pyarrow as pa
 
     file.seek(page.start)
@@ -228,7 +227,6 @@ def _bound_longest_text(file: BinaryIO, page: Page, compression: str) -> int:
 
 
 def _replace_views(field: "pa.Field") -> "pa.Field":
-    """Replace string or byte views by plain types."""
     import pyarrow as pa
 
     others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -249,7 +247,7 @@ def _split_batch(batch: "pa.RecordBatch", limit: _UnpackLimit) -> "Iterator[pa.R
 
 
 def _measure_values(array: Any) -> np.ndarray:
-    """Return the text and binary bytes per value, (n,) int64, including dictionaries."""
+    """Return the bytes of each text or binary value, (n,) int64, also of dictionary-encoded ones."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.types as types
@@ -288,7 +286,7 @@ def _measure_values(array: Any) -> np.ndarray:
 
 
 def _check_no_views(kind: Any) -> None:
-    """Reject types with shared values, as a kilobyte of views can stand for gigabytes."""
+    """Raise for types whose values share bytes, because a kilobyte of views can stand for gigabytes."""
     import pyarrow as pa
     import pyarrow.types as types
 
@@ -308,7 +306,7 @@ def _unread_type_error(kind: Any) -> AnnotatorError:
 
 
 def _check_uncompressed(path: Path) -> None:
-    """Reject a stream with compressed buffers (see https://flatbuffers.dev/internals)."""
+    """Raise for a stream with compressed buffers (see https://flatbuffers.dev/internals)."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as opened:

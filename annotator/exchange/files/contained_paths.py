@@ -1,10 +1,10 @@
-"""Paths from a source, restricted to its folder."""
+"""Paths named by an imported source, restricted to its folder."""
 
 from pathlib import Path, PurePosixPath
 
 
 def find_file_inside(folder: Path, name: str) -> str:
-    """Return a file's path relative to a folder, or "" if missing or outside (by links)."""
+    """Return a file's path relative to a folder, or "" if it is missing or (by links) outside."""
     path = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or path.is_absolute() or ".." in path.parts:
         return ""

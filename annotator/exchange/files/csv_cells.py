@@ -16,33 +16,31 @@ _IS_ESCAPED = re.compile(f"'+{_FORMULA_START}")
 
 
 def escape_formula(text: str) -> str:
-    """Prefix a text that spreadsheets would run as formula with '."""
+    """Prefix a text that spreadsheets would run as a formula with an apostrophe."""
     return f"'{text}" if _NEEDS_ESCAPE.match(text) else text
 
 
 def unescape_formula(text: str) -> str:
-    """Revert `escape_formula`."""
     return text[1:] if _IS_ESCAPED.match(text) else text
 
 
 def decode_name(cell: str, known: Collection[str] | None) -> str:
-    """Return the name in a CSV cell.
+    """Return the name in a CSV cell: the first variant (unescaped or not, stripped or not) that is in `known`.
 
-    The first variant (unescaped or not, stripped or not) in `known` wins, else the unescaped, stripped text.
+    Without one, it is the unescaped, stripped text.
     """
     readings = [reading for text in (cell, cell.strip()) for reading in (unescape_formula(text), text)]
     return next((reading for reading in readings if known is not None and reading in known), readings[2])
 
 
 class CsvField:
-    """A function object that escapes and quotes one value, so that repeated values are encoded once."""
+    """A function object that escapes and quotes one value for a CSV, and encodes repeated values only once."""
 
     def __init__(self, raw: bool = False):
         self._line = ""
         self._rows = CsvWriter(self, raw)
 
     def __call__(self, value: object) -> str:
-        """Return a value's text in a CSV."""
         self._rows.write_row([value, ""])  # the second value keeps a single empty value unquoted
         return self._line.removesuffix("\n").removesuffix(",")
 
@@ -60,7 +58,6 @@ class CsvWriter:
         self._writer = csv.writer(self, lineterminator="\r\n")
 
     def write_row(self, values: Iterable[object]) -> None:
-        """Write one row. Only text is escaped."""
         self._writer.writerow(
             [escape_formula(value) if isinstance(value, str) and not self._raw else value for value in values]
         )

@@ -13,7 +13,7 @@ MAX_LEVELS = 100  # levels
 
 
 def read_hierarchy(path: Path) -> list[tuple[str, str]]:
-    """Return unique (child, parent) class names in file order, or raise AnnotatorError.
+    """Return unique (child, parent) class names in file order. Raises AnnotatorError.
 
     * JSON with `categories`: COCO supercategories.
     * JSON with `LabelName` and `Subcategory`: Open Images.

@@ -40,11 +40,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive entries of one JSON array, as undecoded text.
+    """Consecutive entries of one JSON array, as text that is not parsed yet.
 
     Attributes:
         key: Key of the array, "" if the document is the array.
-        first: Index of the first entry.
         cuts: Offsets of commas between entries.
     """
 
@@ -55,7 +54,7 @@ class Piece:
     cuts: np.ndarray
 
     def decode(self, decoder: "msgspec.json.Decoder[list[T]]", problems: Problems) -> list[tuple[int, T]]:
-        """Return (index, entry) of readable entries, and report others."""
+        """Return (index, entry) of the entries that `decoder` can read, and report the others."""
         try:
             return list(enumerate(decoder.decode(b"[" + self.text + b"]"), start=self.first))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -74,7 +73,7 @@ class Piece:
             start = end + 1
 
     def place(self, index: int) -> str:
-        """Return an entry's name, such as annotations[12]."""
+        """Return the name of an entry for messages, such as annotations[12]."""
         return f"{self.key or 'entry '}[{index}]"
 
 
@@ -98,7 +97,7 @@ def read_pieces(
 
 
 def read_objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """Return the text of wanted objects by key. Raises as `read_pieces`."""
+    """Return the JSON text of objects with a `wanted` key, by key. Raises as `read_pieces`."""
     cutter = _ArrayCutter(path, lambda key: False, wanted)
     try:
         with open_file(path) as file:
@@ -110,9 +109,9 @@ def read_objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
 
 
 def check_json(path: Path) -> None:
-    """Check that ijson can parse a whole file, or raise AnnotatorError.
+    """Check that ijson can parse a whole file. Raises AnnotatorError.
 
-    Numbers over 1,000 digits are rejected, as they crash ijson's C code.
+    Numbers over 1,000 digits are rejected, because they crash ijson's C code.
     """
     for _ in read_pieces(path, wanted=lambda key: False):
         pass
@@ -127,7 +126,7 @@ def check_json(path: Path) -> None:
 
 
 def read_start(path: Path, max_bytes: int = 1 << 16) -> bytes:
-    """Return a file's first bytes without byte order mark and spaces, or b""."""
+    """Return at most `max_bytes` of a file's start without byte order mark and spaces, or b""."""
     try:
         with open_file(path) as file:
             return file.read(max_bytes).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -136,7 +135,7 @@ def read_start(path: Path, max_bytes: int = 1 << 16) -> bytes:
 
 
 class _ArrayCutter:
-    """A parser that cuts one document's arrays into pieces, keeping its state between chunks."""
+    """A parser that cuts the arrays of one document into pieces, and keeps its state between chunks."""
 
     def __init__(
         self, path: Path, wanted: Callable[[str], bool], wanted_objects: Callable[[str], bool] = lambda key: False

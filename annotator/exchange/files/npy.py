@@ -1,4 +1,4 @@
-"""Untrusted .npy arrays, mapped and never unpickled.
+"""Untrusted .npy arrays, memory-mapped and never unpickled.
 
 Format: NEP 1, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 """
@@ -15,9 +15,9 @@ NPY_MAGIC = b"\x93NUMPY"
 
 
 def load_array(path: Path, root: Path) -> np.ndarray:
-    """Map an array of numbers or strings from its file, without running code in it.
+    """Map an array of numbers or strings from its file into memory, without running code in it.
 
-    Raises AnnotatorError for links out of `root` and Python objects.
+    Raises AnnotatorError for links out of `root` and for Python objects.
     """
     try:
         is_inside = path.resolve().is_relative_to(root.resolve())

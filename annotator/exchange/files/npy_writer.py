@@ -1,4 +1,4 @@
-""".npy arrays written in blocks, with a reserved header for the final number of rows.
+"""Writers of .npy arrays in blocks, with a reserved header for the final number of rows.
 
 Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0.
 """
@@ -23,7 +23,6 @@ class NpyWriter:
         file.write(b"\0" * HEADER_BYTES)
 
     def append_rows(self, rows: np.ndarray) -> None:
-        """Append rows, (n, width) or (n,)."""
         self._file.write(np.ascontiguousarray(rows, self.dtype).tobytes())
         self._rows += len(rows)
 
@@ -50,7 +49,6 @@ class NpyTextWriter:
         self._blocks.append("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     def save(self, path: Path) -> None:
-        """Write all texts as one (n,) array."""
         longest = max((len(text) for block in self._blocks for text in _decode_texts(block)), default=1)
         with path.open("wb") as file:
             array = NpyWriter(file, np.dtype(f"<U{max(longest, 1)}"))

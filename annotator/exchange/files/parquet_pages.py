@@ -1,4 +1,4 @@
-"""Unpacked sizes of Parquet pages by page headers, which readers trust over the footer.
+"""Unpacked sizes of Parquet pages by their headers, which readers trust more than the footer.
 
 Format: https://parquet.apache.org/docs/file-format/data-pages and
 https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md.
@@ -47,7 +47,7 @@ def read_pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
 
 
 def find_longest_text(content: bytes, entries: int) -> int:
-    """Return the bytes of the longest text of a dictionary page."""
+    """Return the number of bytes of the longest of the texts in a dictionary page."""
     at = most = 0
     for _ in range(entries):
         size = int.from_bytes(content[at : at + 4], "little")
@@ -79,7 +79,7 @@ class _ThriftReader:
         self._text, self.at = text, 0
 
     def read_struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return integers by field id. Truncation raises IndexError, other bytes ValueError."""
+        """Return the integers of the next struct by field id. Raises IndexError if truncated, ValueError if damaged."""
         if depth > 8:
             raise ValueError("a header of a page is nested too deep")
         numbers: dict[int, Any] = {}

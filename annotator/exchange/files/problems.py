@@ -1,4 +1,4 @@
-"""Problems of a source, collected while reading and reported together."""
+"""Problems of an imported source, collected while reading and reported together."""
 
 from annotator.errors import AnnotatorError, combine_problems
 
@@ -6,14 +6,13 @@ MAX_PROBLEMS_SHOWN = 50
 
 
 class Problems:
-    """A collector of a source's problems: the first fifty, and the count of all."""
+    """A collector of a source's problems: it keeps the first fifty, and counts all."""
 
     def __init__(self) -> None:
         self.count = 0
         self.sentences: list[str] = []
 
     def clear(self) -> None:
-        """Remove all problems."""
         self.__init__()
 
     def add(self, sentence: str) -> None:

@@ -11,7 +11,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
 def safe_name(text: str) -> str:
-    """Return a portable file or folder name without tilde, not necessarily unique."""
+    """Return a portable file or folder name without tilde, which may not be unique."""
     name = unicodedata.normalize("NFC", text)
     name = _UNSAFE_PATTERN.sub("_", name).strip(" .")[:MAX_NAME_CHARS].strip(" .")
     if not name or is_device_name(name):
@@ -39,5 +39,5 @@ def safe_names(texts: Sequence[str]) -> list[str]:
 
 
 def fold_name(name: str) -> str:
-    """Return a key equal for names that some file system merges ("Fox", "fox")."""
+    """Return a key that is equal for names that some file system treats as one ("Fox", "fox")."""
     return unicodedata.normalize("NFKC", name).casefold()

@@ -1,4 +1,4 @@
-"""Text for XML 1.0. Impossible characters are errors, as replacement would change names."""
+"""Text for XML 1.0. Characters that XML cannot hold are errors, because replacing them would change names."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ _INVALID_XML_CHARS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U
 
 
 def check_xml_text(kind: str, names: Iterable[str]) -> None:
-    """Raise AnnotatorError with the names that XML cannot hold."""
+    """Raise AnnotatorError that lists the names that XML cannot hold. `kind` is a word for such names."""
     problems = [ascii(name) for name in names if _INVALID_XML_CHARS.search(name)]
     if problems:
         raise combine_problems(

@@ -10,10 +10,7 @@ MAX_EXPANSION_RATIO = 10  # letters and entries for each letter of a longer text
 
 
 def parse_yaml(text: str, *, only_texts: bool = False) -> Any:
-    """Parse YAML into plain values, as text only if `only_texts`.
-
-    Invalid, too deep or too large YAML raises ValueError.
-    """
+    """Parse YAML into plain values, all as text if `only_texts`. ValueError if invalid, too deep or too large."""
     import yaml
 
     base: Any = yaml.BaseLoader if only_texts else yaml.SafeLoader
@@ -30,7 +27,7 @@ def parse_yaml(text: str, *, only_texts: bool = False) -> Any:
 
 
 class _ExpansionCounter:
-    """A PyYAML loader mix-in that counts the size with all aliases expanded, and limits it to `most`."""
+    """A mix-in for PyYAML loaders that limits the size with all aliases expanded to `most`."""
 
     most: int
     _count = 0
@@ -40,7 +37,7 @@ class _ExpansionCounter:
         self._size_of: dict[str, int] = {}
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Return the next node. Too large or recursive expansion raises ValueError."""
+        """Return the next node. Raises ValueError for recursive or too large expansion."""
         event, before = self.peek_event(), self._count  # type: ignore[attr-defined]
         is_alias = type(event).__name__ == "AliasEvent"
         if is_alias and event.anchor in self.anchors and event.anchor not in self._size_of:  # type: ignore[attr-defined]

@@ -88,7 +88,7 @@ ENTRY_POINT_GROUP = "annotator.formats"
 
 
 def all_formats() -> dict[str, Format]:
-    """Return all formats by name, own ones first. Broken plug-ins are skipped with a warning."""
+    """Return all formats by name, those of this program first. Broken plug-ins are skipped with a warning."""
     return FORMATS | _load_plugin_formats()
 
 
@@ -105,7 +105,7 @@ def _load_plugin_formats() -> dict[str, Format]:
 
 
 def _guard_recognize(name: str, recognize: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
-    """Wrap a plug-in's `recognize`, which runs for every source, to turn errors into warnings."""
+    """Wrap a plug-in's `recognize`, which runs for every source, so that its errors become warnings."""
     if recognize is None:
         return None
 
@@ -141,7 +141,7 @@ def find_format(name: str, operation: str = "") -> Format:
 
 
 def match_formats(path: Path) -> list[tuple[Format, str]]:
-    """Return (format, reason) pairs that recognize a source, a general format only if no other does."""
+    """Return (format, reason) for each format that recognizes a source, a general one only if no other does."""
     readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognize)
     found = [(format_, why) for format_ in readable if format_.recognize and (why := format_.recognize(path))]
     special = [(format_, why) for format_, why in found if not format_.is_general]

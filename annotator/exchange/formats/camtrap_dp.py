@@ -46,7 +46,6 @@ UNCLASSIFIED_TYPES = ("unknown", "unclassified")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder, description or table is Camtrap DP, or None."""
     if path.is_dir():
         is_package = (path / PACKAGE_FILE).is_file() and _is_package_description(path / PACKAGE_FILE)
         if is_package or all(identify_table(path / f"{table}.csv") for table in (MEDIA, OBSERVATIONS)):
@@ -97,7 +96,7 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
 
 
 class _ClassNamer:
-    """A lookup of class names: scientific, or vernacular in one language."""
+    """A lookup of class names by taxon: scientific, or vernacular in one language."""
 
     def __init__(self, package: Package, column: str):
         self._names, self._column, self._is_own = package.names, column, package.is_own
@@ -233,7 +232,7 @@ def _build_item(sql: Connection, package: Package, names: _ClassNamer, rows: lis
 
 
 class _MediumLabels:
-    """A collector of the labels, scores and fields of one medium (image) or event."""
+    """A collector of the labels, scores and fields of one image ("medium") or event."""
 
     def __init__(self, names: _ClassNamer, has_origins: bool = False):
         self._names, self._has_origins = names, has_origins

@@ -1,8 +1,8 @@
 """Export to Camtrap DP 1.0.2.
 
-Present labels become observations of media or events, images without classes blanks, filled-in cells machine
+Present labels become observations of media or events, images without classes blanks, and filled-in labels machine
 classifications. The format cannot hold other absent labels. Unknown times and places stay empty and are
-reported, as validators require them.
+reported, because validators require them.
 """
 
 import json
@@ -69,7 +69,7 @@ _ALLOWED_PATH = re.compile(r"[^./~](?:(?!\.\.).)*", re.DOTALL)
 
 @dataclass
 class _Deployment:
-    """The collected fields of a camera deployment, and the times of its first and last medium."""
+    """The collected fields of a camera deployment, with the times of its first and last image."""
 
     facts: dict[str, str] = field(default_factory=dict[str, str])
     first: float = math.inf
@@ -82,7 +82,7 @@ class _Deployment:
 
 @dataclass
 class _Event:
-    """A labeled event with its deployment and image times."""
+    """A labeled event with its deployment and the times of its images."""
 
     deployment: str
     labels: Any
@@ -91,7 +91,7 @@ class _Event:
 
 
 def write(view: View, output: Output) -> None:
-    """Write the package, with some 300 bytes per deployment and event in memory."""
+    """Write the package, with some 300 bytes of memory per deployment and event."""
     writer = _PackageWriter(view, output)
     with output.open_text("media.csv") as media, output.open_text("observations.csv") as observations:
         writer.media, writer.observations = CsvWriter(media, view.raw), CsvWriter(observations, view.raw)
@@ -114,11 +114,10 @@ def write(view: View, output: Output) -> None:
 
 
 class _PackageWriter:
-    """The package's tables during writing.
+    """The tables of the package while they are written.
 
     Attributes:
         untimed: Number of images without time.
-        newest: Unix seconds of the newest answer.
     """
 
     media: CsvWriter
@@ -285,7 +284,7 @@ class _PackageWriter:
 
 
 class _Taxon:
-    """A class as an observation names it.
+    """The name of a class in observations.
 
     Attributes:
         scientific: Scientific name, else class name, or "" for no animal.
@@ -327,7 +326,7 @@ def _find_label_facts(name: str, facts: Mapping[str, str]) -> dict[str, str]:
 
 
 def format_iso_second(at: float | None) -> str:
-    """Format unix seconds, or return "" for None and infinity."""
+    """Format Unix seconds as ISO 8601, or return "" for None and infinity."""
     if at is None or not math.isfinite(at):
         return ""
     return datetime.fromtimestamp(math.floor(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")

@@ -79,7 +79,6 @@ ANNOTATION_DECODER = msgspec.json.Decoder(list[Annotation])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why the first 64 KB show a COCO file, or None."""
     start = read_start(path) if path.is_file() else b""
     keys = {match[1].decode() for match in _ARRAY_KEY.finditer(start)}
     if "annotations" not in keys and b'"detections"' in start:  # results of MegaDetector have images and info, too
@@ -119,13 +118,11 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
 
 
 class CocoIndex:
-    """An index of the categories and images of one COCO file.
+    """An index of the categories and images in one COCO file.
 
     Attributes:
         classes: (name, description) in file order.
         columns: Class index by category id.
-        scored: Number of annotations with a score.
-        is_own: Whether this program exported the file.
     """
 
     def __init__(self, path: Path, problems: Problems):
@@ -238,7 +235,7 @@ def _build_present_items(annotations: Sequence[tuple[int, Annotation]], index: C
 
 
 def _find_cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
-    """Return each annotation's row and column, or -1 with a reported problem."""
+    """Return rows and columns of annotations (n,), -1 where unknown, which is reported."""
     rows = index.images.find_rows([annotation.image_id for _, annotation in annotations])
     ids = normalize_ids([annotation.category_id for _, annotation in annotations])
     columns = np.array([index.columns.get(category_id, -1) for category_id in ids])
@@ -264,7 +261,7 @@ def _build_score_items(annotations: Sequence[tuple[int, Annotation]], index: Coc
 
 
 def write(view: View, output: Output) -> None:
-    """Write all images to one file, plus one per split (labels.train.json)."""
+    """Write all images to one file, and each split to a file of its own (labels.train.json)."""
     with ExitStack() as stack:
         writers = {
             name: _CocoWriter(view, output, f".{name}{FILE_SUFFIX}" if name else "", stack)
@@ -279,7 +276,7 @@ def write(view: View, output: Output) -> None:
 
 
 class _CocoWriter:
-    """A COCO file being written, with annotations in a temporary file until the end."""
+    """A writer of a COCO file, which keeps annotations in a temporary file until the end."""
 
     def __init__(self, view: View, output: Output, name: str, stack: ExitStack):
         self._file = stack.enter_context(output.open_text(name))

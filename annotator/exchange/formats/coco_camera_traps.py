@@ -29,7 +29,7 @@ MAX_FACT_NAME_CHARS = 200  # letters of a fact
 
 
 class TrapImage(msgspec.Struct, gc=False, kw_only=True):
-    """Camera trap fields of an image, of any type."""
+    """The camera trap fields of an image in a COCO file, of any type."""
 
     location: Any = None
     datetime: Any = None
@@ -40,7 +40,7 @@ class TrapImage(msgspec.Struct, gc=False, kw_only=True):
 
 
 class TrapAnnotation(msgspec.Struct, gc=False, kw_only=True):
-    """Camera trap fields of an annotation."""
+    """The camera trap fields of an annotation in a COCO file."""
 
     sequence_level_annotation: Any = None
     count: Any = None
@@ -66,7 +66,7 @@ class CameraTraps:
         self._event_of = array("l")  # of each image, by row
 
     def add_image(self, image: TrapImage) -> None:
-        """Store the event of the next image."""
+        """Store the event of the next image of the file."""
         event = format_fact(image.seq_id)
         number = self._numbers.get(event)
         if number is None:
@@ -78,7 +78,7 @@ class CameraTraps:
     def decide_empty_categories(
         self, names: Sequence[str], columns: dict[Any, int], options: ReadingOptions, is_own: bool
     ) -> tuple[list[int], list[Interpretation]]:
-        """Return the indices of categories that are classes, and the decision which ones mean "empty".
+        """Return the indices of the categories that are classes, and the decision which others mean "empty".
 
         Args:
             columns: Index into `names` by category id, updated without empty categories.
@@ -112,7 +112,6 @@ class CameraTraps:
         return kept, [Interpretation("empty_label", value, why, is_sure, (NONE_VALUE,))]
 
     def build_item_fields(self, image: TrapImage) -> dict[str, Any]:
-        """Return an item's event and fields."""
         facts = {field: format_fact(getattr(image, field)) for field in IMAGE_FACTS}
         return {
             "event": format_fact(image.seq_id),
@@ -120,12 +119,12 @@ class CameraTraps:
         }
 
     def create_divider(self, images: CocoImages, names: Sequence[str], columns: dict[Any, int]) -> "AnnotationDivider":
-        """Return an annotation reader for one pass."""
+        """Return a new divider of annotations, for one pass over the file."""
         return AnnotationDivider(self, images, names, columns, self._events, np.array(self._event_of, np.int64))
 
 
 class AnnotationDivider:
-    """A filter, for one pass, that separates image labels from event labels, empty images and fields."""
+    """A divider of annotations, for one pass: into image labels, event labels, empty images and fields."""
 
     def __init__(
         self,
@@ -145,7 +144,7 @@ class AnnotationDivider:
     def divide(
         self, annotations: Sequence[tuple[int, Any]], place: Callable[[int], str]
     ) -> tuple[list[tuple[int, Any]], list[Item]]:
-        """Return annotations that make a class present, and items for others."""
+        """Return the annotations that make a class present on an image, and items for the others."""
         rows = self._images.find_rows([annotation.image_id for _, annotation in annotations]) if annotations else []
         of_images: list[tuple[int, Any]] = []
         items: list[Item] = []
@@ -169,7 +168,7 @@ class AnnotationDivider:
         return of_images, items
 
     def finish(self) -> Iterator[Item]:
-        """Yield empty images, and add remarks on unused annotations."""
+        """Yield items of empty images, and add remarks on unused annotations."""
         both = np.flatnonzero((self._empty_at >= 0) & self._shows)
         for row in np.flatnonzero((self._empty_at >= 0) & ~self._shows).tolist():
             yield Item(self._images.name(row), f"annotations[{self._empty_at[row]}]", exhaustive=True)
@@ -201,7 +200,7 @@ class AnnotationDivider:
 
 
 def format_fact(value: object) -> str:
-    """Return a field value as text, or "" if missing or composite."""
+    """Return a field value as text, "" if missing or not a single value."""
     if isinstance(value, bool):
         return "true" if value else ""
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,4 @@
-"""Image ids and names of a COCO file, some 50 bytes per image.
+"""Ids and names of the images in a COCO file, with some 50 bytes per image.
 
 Ids 1, 1.0 and "1" are equal, because pandas writes integers as floats in columns with gaps.
 """
@@ -20,7 +20,7 @@ _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.0+)?")
 
 
 def normalize_id(written: Id) -> int | str:
-    """Return an id as integer if possible, else as text, such as "007"."""
+    """Return an id as an integer if possible, else as text, such as "007"."""
     if isinstance(written, int):
         return written
     if isinstance(written, float):
@@ -68,7 +68,6 @@ class CocoImages:
         return np.unique(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]).tolist()
 
     def find_rows(self, written: Sequence[Id]) -> np.ndarray:
-        """Return the row of each id, or -1."""
         ids = normalize_ids(written)
         if self._rows_of_texts or any(isinstance(image_id, str) for image_id in ids):
             texts = self._rows_of_texts
@@ -80,7 +79,6 @@ class CocoImages:
         return np.where(self._sorted[places] == wanted, self._order[places], -1)
 
     def name(self, row: int) -> str:
-        """Return the image name of a row."""
         return self._names[self._ends[row] : self._ends[row + 1]].decode("utf-8", "surrogatepass")
 
     def _find_row(self, image_id: int) -> int:

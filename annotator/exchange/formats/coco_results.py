@@ -1,7 +1,7 @@
 """COCO detection results as scores: the maximum per image and class, with the best boxes.
 
-Format: https://cocodataset.org/#format-results. Results hold only ids, so the annotation file must be next to
-them.
+Format: https://cocodataset.org/#format-results. Results contain only ids, so the annotation file must be in the same
+folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ MAX_PENDING_RESULTS = 4_000_000  # results in memory before they are reduced to 
 
 
 class Result(msgspec.Struct, gc=False):
-    """A detection. `bbox` is left, top, width, height in pixels, or None."""
+    """One detection. `bbox` is left, top, width, height in pixels, or None."""
 
     image_id: Id
     category_id: Id
@@ -44,7 +44,7 @@ class ImageSize(msgspec.Struct, gc=False):
 
 
 class Boxes(NamedTuple):
-    """Boxes: (n,) cells, (n,) scores, (n, 4) places as fractions of the image."""
+    """Arrays of n boxes: (n,) indexes of image and class, (n,) scores, (n, 4) places as fractions of the image."""
 
     cells: np.ndarray
     scores: np.ndarray
@@ -56,7 +56,6 @@ SIZE_DECODER = msgspec.json.Decoder(list[ImageSize])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is COCO results, or None."""
     start = read_start(path, 1 << 12) if path.is_file() else b""
     if start[:1] == b"[" and all(name in start for name in (b'"image_id"', b'"category_id"', b'"score"')):
         return "COCO results: each entry has image_id, category_id and score"
@@ -64,9 +63,9 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the scores, with some 12 bytes per image and class and 28 per box in memory.
+    """Return the scores, with some 12 bytes of memory per image and class and 28 per box.
 
-    The folder must have exactly one annotation file, else AnnotatorError.
+    Raises AnnotatorError unless the folder has exactly one annotation file.
     """
     annotations = _find_annotation_file(path)
     index = coco.CocoIndex(annotations, problems)
@@ -151,7 +150,7 @@ def _scale_boxes(
     good: np.ndarray,
     sizes: np.ndarray,
 ) -> Boxes:
-    """Return the boxes on images of known size, from n results of which k are `good`."""
+    """Return the boxes on images of known size. Of n results, the k `good` ones have `cells` and `scores` (k,)."""
     pixels = np.array([result.bbox if len(result.bbox or ()) == 4 else [0.0] * 4 for result in results], np.float64)
     size = np.tile(sizes[rows[good]], 2)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -15,7 +15,7 @@ EMPTY_EVENT_CLASS = ""
 
 
 class ImportedLabel(NamedTuple):
-    """An answer in a source.
+    """An answer in an imported source.
 
     Attributes:
         class_name: Class name in the source.
@@ -53,7 +53,7 @@ class Box(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A flag or comment of the source.
+    """A flag or comment in an imported source.
 
     Attributes:
         kind: "flag" or "comment".
@@ -96,7 +96,7 @@ class ScoresOverLow(Mapping[str, float]):
 
 @dataclass(slots=True)
 class Item:
-    """Data of a source about one image. Several items may concern one image.
+    """What an imported source says about one image. Several items may concern one image.
 
     Attributes:
         image: Name, path or URL in the source.

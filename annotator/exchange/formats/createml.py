@@ -32,7 +32,6 @@ class _Entry(msgspec.Struct):
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is CreateML, or None."""
     start = read_start(path) if path.is_file() else b""
     if (
         start[:1] != b"["
@@ -46,7 +45,6 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the list's images as items."""
     said = [
         "An annotation makes its label present, one with a confidence is a score; boxes are not kept.",
         "All other classes of an image are unknown, unless the source names everything (--exhaustive).",

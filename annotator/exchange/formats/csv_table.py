@@ -1,6 +1,6 @@
-"""CSV tables (RFC 4180), wide (one row per image) or long (one row per cell).
+"""CSV tables (RFC 4180), wide (one row per image) or long (one row per image and class).
 
-Label provenance and unsure cells are in separate files (sidecars.py).
+Label provenance and unsure labels are in separate files (sidecars.py).
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ CELL_COLUMNS = ("class", "state", "value", "source", "annotator", "decided_at", 
 
 
 def write_csv(view: View, out: Output) -> None:
-    """Write a header, and a row per image (wide) or per answered or filled cell (long)."""
+    """Write a header, and a row per image (wide) or per answered or filled-in label (long)."""
     names = select_columns(view)
     field = CsvField(view.raw)
     with out.open_text() as file:
@@ -30,7 +30,7 @@ def write_csv(view: View, out: Output) -> None:
 
 
 def select_columns(view: View) -> list[tuple[str, str]]:
-    """Return (column, name in the file), or raise AnnotatorError for unknown or duplicate names."""
+    """Return (column, name in the file) of the chosen columns. Raises AnnotatorError for unknown or duplicate names."""
     names = [class_.name for class_ in view.classes]
     if view.columns.chosen:
         known = available_columns(view.columns, names, view.attributes)
@@ -52,7 +52,6 @@ def select_columns(view: View) -> list[tuple[str, str]]:
 
 
 def default_columns(columns: TableColumns, classes: Sequence[str], has_splits: bool) -> list[str]:
-    """Return the default columns of a table."""
     split = ["split"] if has_splits else []
     if columns.long:
         return ["image", *split, *LONG_COLUMNS[1:], *(["seconds"] if columns.seconds else []), "probability"]
@@ -60,12 +59,10 @@ def default_columns(columns: TableColumns, classes: Sequence[str], has_splits: b
 
 
 def available_columns(columns: TableColumns, classes: Sequence[str], attributes: Sequence[str]) -> set[str]:
-    """Return all columns that can be chosen."""
     return {*IMAGE_COLUMNS, *attributes, *(CELL_COLUMNS if columns.long else classes)}
 
 
 def format_wide_rows(view: View, block: Block, names: Sequence[str], field: CsvField) -> Iterator[str]:
-    """Yield one line per image of the block."""
     column_of = {class_.name: column for column, class_ in enumerate(view.classes)}
     of_images = {name: _format_image_column(name, block, field) for name in names if name not in column_of}
     classes = [column_of[name] for name in names if name in column_of]
@@ -82,7 +79,7 @@ def format_wide_rows(view: View, block: Block, names: Sequence[str], field: CsvF
 
 
 def format_long_rows(view: View, block: Block, names: Sequence[str], field: CsvField) -> Iterator[str]:
-    """Yield one line per answered or filled cell of the block."""
+    """Yield one line per answered or filled-in label of the block."""
     rows, _ = block.sources.nonzero()
     of_images = {name: _format_image_column(name, block, field) for name in names if name not in CELL_COLUMNS}
     listed = [

@@ -39,7 +39,6 @@ SHAPE_TAGS = ("tag", "box", "polygon", "polyline", "points", "ellipse", "cuboid"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why an XML file, folder or zip is CVAT, or None."""
     try:
         with ExitStack() as stack:
             start = _open_xml(path, stack).read(1 << 14) if _find_xml(path) else b""
@@ -80,7 +79,7 @@ class _LabelMeaning(NamedTuple):
 
 
 class _BoundedReader:
-    """A file reader that raises AnnotatorError for XML elements with too many bytes."""
+    """A file reader that raises AnnotatorError for XML elements of too many bytes."""
 
     def __init__(self, file: BinaryIO, path: Path):
         self._file, self._path, self._count = file, path, 0
@@ -98,10 +97,9 @@ class _BoundedReader:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the images as items. A place is an image number from 1.
+    """Return the images as items, whose place is their number from 1.
 
-    Raises:
-        AnnotatorError: Not XML, with entities, too deep, or CVAT for video.
+    Raises AnnotatorError for invalid XML, XML with entities or too deep, or CVAT for video.
     """
     reader = _Reader(path, problems)
     items = reader.read_items()
@@ -117,7 +115,7 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
 
 
 class _Reader:
-    """A reader of one file, with class and state by label."""
+    """A reader of one CVAT file, with the class and state of each label."""
 
     def __init__(self, path: Path, problems: Problems):
         self._path, self._problems = path, problems

@@ -65,7 +65,6 @@ class _Label(msgspec.Struct):
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder or annotation file is Datumaro, or None."""
     for file in _list_annotation_files(path)[:1]:
         start = read_start(file)
         is_ours = b'"dm_format_version"' in start or b'"infos"' in start or b'"info"' in start
@@ -79,7 +78,7 @@ def _list_annotation_files(path: Path) -> list[Path]:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the items of all subsets. Invalid JSON or categories raise AnnotatorError."""
+    """Return the items of all subsets. Raises AnnotatorError for invalid JSON or categories."""
     files = _list_annotation_files(path)
     if not files:
         raise AnnotatorError(f"{path} has no annotations/*.json, which hold the items of Datumaro's format.")

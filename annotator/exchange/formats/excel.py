@@ -20,7 +20,6 @@ _WORKBOOK_PART = "xl/workbook.xml"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is a workbook, or None."""
     if not path.is_file() or path.suffix.lower() not in (".xlsx", ".xlsm"):
         return None
     try:

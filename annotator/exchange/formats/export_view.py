@@ -40,7 +40,7 @@ class Note:
 
 @dataclass(frozen=True)
 class CellAcceptance:
-    """The record of a cell that was auto-accepted.
+    """The record of a label that was auto-accepted.
 
     Attributes:
         state: 1 present, -1 absent.
@@ -89,7 +89,7 @@ class ImageEvent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Cells of n images and C classes, in the order of View.classes.
+    """Labels of n images and C classes, in the order of View.classes.
 
     Attributes:
         images: The n images.

@@ -70,14 +70,13 @@ _EXTRAS_DECODER = msgspec.json.Decoder(Extras | None)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder is a FiftyOneDataset, or None."""
     if (path / "samples.json").is_file() and b'"sample_fields"' in read_start(path / "metadata.json"):
         return "FiftyOne's format: a folder with metadata.json and samples.json"
     return None
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the samples as items. Missing fields or invalid JSON raise AnnotatorError."""
+    """Return the samples as items. Raises AnnotatorError for missing fields or invalid JSON."""
     file = path / "metadata.json"
     try:
         if file.stat().st_size > MAX_METADATA_BYTES:
@@ -178,7 +177,6 @@ def _parse_tags(tags: list[str]) -> dict[str, str]:
 
 
 def write(view: View, output: Output) -> None:
-    """Write metadata.json, samples.json and exported images."""
     names = [class_.name for class_ in view.classes]
     with output.open_text("metadata.json") as file:
         json.dump(_build_metadata(names), file, ensure_ascii=False)

@@ -27,7 +27,6 @@ LABELS_FILE, DATA_FOLDER = "labels.json", "data"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder or labels.json fits, or None."""
     file = path / LABELS_FILE if path.is_dir() else path
     start = read_start(file) if file.is_file() else b""
     compact = b"".join(start[: 1 << 12].split())
@@ -41,7 +40,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the images in labels.json. Invalid JSON or classes raise AnnotatorError."""
+    """Return the images in labels.json as items. Raises AnnotatorError for invalid JSON or classes."""
     file = path / LABELS_FILE if path.is_dir() else path
     folder = file.parent / DATA_FOLDER
     check_json(file)  # refuses a file that is not JSON or is nested too deep

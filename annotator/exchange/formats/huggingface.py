@@ -56,7 +56,6 @@ SIZE_CATEGORIES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is a Hugging Face data set, or None."""
     return huggingface_tables.recognize(path)
 
 
@@ -91,7 +90,6 @@ def _read_items(
 
 
 def write(view: View, output: Output) -> None:
-    """Write one table per split, exported images, and README.md."""
     import pyarrow.parquet as pq
 
     splits = make_split_names(view, UNASSIGNED_SPLIT if view.splits else SINGLE_SPLIT)

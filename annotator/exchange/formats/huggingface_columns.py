@@ -37,7 +37,7 @@ _NON_CLASS_COLUMNS = {"id", "image_id", "width", "height", "index", "__index_lev
 
 
 class Leaf(NamedTuple):
-    """A value in a column, possibly nested in objects, that names classes.
+    """A value that names classes, in a column and possibly nested in objects.
 
     Attributes:
         keys: Object keys from the outside in.
@@ -52,10 +52,9 @@ class Leaf(NamedTuple):
 
 @dataclass
 class FeatureColumns:
-    """The columns of one data set by meaning ("" if missing), and the reader of its rows.
+    """The columns of one data set by their meaning ("" if missing), with a reader of rows.
 
     Attributes:
-        leaves: Values that name classes.
         flags: Class column -> value -> state, such as {1: PRESENT, 0: ABSENT}.
         scores: Column of probabilities in `classes` order.
         facts: Text columns that become fields.
@@ -73,18 +72,17 @@ class FeatureColumns:
 
     @property
     def classes(self) -> list[str]:
-        """The class names declared in features, then the columns that are classes."""
+        """Return the class names declared in features, then the columns that are classes."""
         return list(dict.fromkeys([*(name for leaf in self.leaves for name in leaf.names), *self.flags]))
 
     @property
     def column_names_to_read(self) -> list[str]:
-        """The columns to read."""
         columns = [self.image, self.file, self.scores, self.sha256, *self.facts, *self.flags]
         return [column for column in dict.fromkeys([*columns, *(leaf.column for leaf in self.leaves)]) if column]
 
     @classmethod
     def from_tables(cls, path: Path, tables: list[DatasetTable]) -> "FeatureColumns":
-        """Return a data set's columns, or raise AnnotatorError if no column holds images or classes."""
+        """Return a data set's columns. Raises AnnotatorError if no column has images or classes."""
         first = list(islice(tables[0].rows(None), SAMPLE_ROWS)) if not tables[0].features else []
         features = tables[0].features or _derive_features(first)
         image = next((name for name in _IMAGE_COLUMN_NAMES if name in features), "")
@@ -130,7 +128,7 @@ class FeatureColumns:
         return said
 
     def build_item(self, row: dict[str, Any], place: str, table: DatasetTable) -> Item:
-        """Return a row as an item. Invalid values raise ValueError."""
+        """Return a row as an item. Raises ValueError for invalid values."""
         named = row.get(self.image)
         image = named.get("path") if isinstance(named, dict) else named
         if not image and isinstance(named, dict) and named.get("bytes"):
@@ -208,7 +206,7 @@ def _iter_values(value: Any, keys: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _find_class_name(value: Any, leaf: Leaf) -> str | None:
-    """Return a value's class, or None for -1 ("no label"). Other values raise ValueError."""
+    """Return the class that a value names, None for -1 ("no label"). Raises ValueError for other values."""
     if isinstance(value, str):
         return value or None
     if isinstance(value, int) and not isinstance(value, bool) and -1 <= value < len(leaf.names):

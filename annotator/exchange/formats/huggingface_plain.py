@@ -22,7 +22,7 @@ FILE_COLUMN = "file_name"
 
 
 def is_plain(tables: Sequence[DatasetTable]) -> bool:
-    """Return whether tables lack features and hold only texts, numbers and flat lists."""
+    """Return whether tables have no features, and only texts, numbers and flat lists."""
     if any(table.features for table in tables):
         return False
     first = list(islice(tables[0].rows(None), table_items.SAMPLE_ROWS))
@@ -34,7 +34,6 @@ def is_plain(tables: Sequence[DatasetTable]) -> bool:
 
 
 def read(path: Path, tables: Sequence[DatasetTable], problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the rows of all tables as items."""
     names: dict[str, None] = {}
     for table in tables:
         for row in islice(table.rows(None), table_items.SAMPLE_ROWS):

@@ -66,7 +66,7 @@ def recognize(path: Path) -> str | None:
 
 
 def list_tables(path: Path) -> list[DatasetTable]:
-    """Return all files of a data set, or raise AnnotatorError."""
+    """Return all files of a data set. Raises AnnotatorError."""
     features = read_readme_features(path) if path.is_dir() else {}
     if (path / "dataset_dict.json").is_file():
         splits = _check_file_names(_read_json(path / "dataset_dict.json").get("splits"))
@@ -198,7 +198,6 @@ def _list_saved_tables(root: Path, folder: Path, split: str) -> list[DatasetTabl
 
 
 def _check_file_names(listed: Any) -> list[str]:
-    """Return listed file names, or none if any is invalid."""
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     usable = all(name not in ("", ".", "..") and not set(name) & set("/\\\0") for name in names)
     return names if usable and len(names) == len(listed or ()) else []
@@ -255,7 +254,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def read_readme_features(path: Path) -> dict[str, Any]:
-    """Return the features in README.md's YAML as hub JSON."""
+    """Return the features that the YAML of README.md declares, as hub JSON."""
     file = path / "README.md"
     try:
         text = file.read_bytes()[:MAX_JSON_BYTES].decode() if file.is_file() else ""

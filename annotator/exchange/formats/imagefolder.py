@@ -29,10 +29,7 @@ _MAX_ENTRIES_SEEN = 200
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder has this format, or None.
-
-    Requires two class folders, an image in one of the first 20, and no image next to them.
-    """
+    """Return why a folder has this format: two class folders, an image in one of the first 20, none next to them."""
     folders, images = _sample_folder(path)
     if (path / "project.db").exists():  # a project is not a data set, but its thumbnails are in folders too
         return None
@@ -88,10 +85,7 @@ def _are_splits(names: list[str]) -> bool:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the images of all class folders, named by relative path.
-
-    Without class folders, AnnotatorError is raised.
-    """
+    """Return the images of all class folders, named by relative path. Raises AnnotatorError without class folders."""
     paths = list_files(path, leave_out=path).list_images()
     tops = sorted({name.split("/", 1)[0] for name in paths if "/" in name})
     depth = 1 if _are_splits(tops) and any(name.count("/") > 1 for name in paths) else 0

@@ -9,7 +9,7 @@ from annotator.exchange.reading.reading_options import ReadingOptions
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return a folder without items, so that all its images are registered."""
+    """Return contents without items, so that all images of the folder are registered."""
     return Contents((), iter(()), folder=path if path.is_dir() else None)
 
 

@@ -34,7 +34,6 @@ _FIRST_RECORD_BYTES = 1 << 16  # bytes of a first record
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file holds records with images, or None."""
     if not path.is_file():
         return None
     if _is_mapping(path):
@@ -118,7 +117,7 @@ def _read_mapping(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _flatten_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with nested fields lifted by one level."""
+    """Return a record in which nested fields are lifted by one level."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):

@@ -20,7 +20,7 @@ from annotator.records import ABSENT, PRESENT, STATES
 
 
 class OriginRecord(msgspec.Struct, gc=False):
-    """JSON record: a label's provenance in the file from which it had been imported."""
+    """JSON record: the provenance that a label had in the file it was imported from."""
 
     source: str | None = None
     annotator: str | None = None
@@ -28,7 +28,7 @@ class OriginRecord(msgspec.Struct, gc=False):
 
 
 class ProvenanceRecord(msgspec.Struct, gc=False):
-    """JSON record: state and provenance of one class on an image."""
+    """JSON record: state and provenance of the label for one class."""
 
     state: str = ""
     source: str | None = None
@@ -64,7 +64,6 @@ _DECODER = msgspec.json.Decoder(LabelRecord)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file's first line has this format, or None."""
     if not path.is_file() or path.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
         return None
     text = read_first_line(path, 1 << 20)
@@ -78,7 +77,6 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the labels of a file, and report problems of lines."""
     items = _read_items(path, problems)
     first = next(items, None)
     if first is None:

@@ -87,7 +87,6 @@ _TASK_DECODER = msgspec.json.Decoder(list[_Task])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is Label Studio, or None."""
     start = read_start(path) if path.is_file() else b""
     if start.startswith(b"[") and b'"data"' in start and any(key in start for key in _TASK_KEYS):
         return "Label Studio tasks: a list of objects with data, annotations and predictions"
@@ -250,7 +249,7 @@ def _list_result_classes(result: _Result) -> list[str]:
 
 
 def write(view: View, output: Output) -> None:
-    """Write tasks and labeling config. Class names that XML cannot hold raise AnnotatorError."""
+    """Write tasks and labeling config. Raises AnnotatorError for class names that XML cannot hold."""
     names = [class_.name for class_ in view.classes]
     check_xml_text("classes", names)
     with output.open_text(CONFIG_SUFFIX) as file:

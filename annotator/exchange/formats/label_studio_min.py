@@ -42,7 +42,6 @@ _MARKING_KEYS = re.compile(rb'"(annotation_id|annotator|annotations|data)"\s*:')
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is JSON-MIN, CSV or TSV of Label Studio, or None."""
     if not path.is_file():
         return None
     start = read_start(path)
@@ -55,7 +54,7 @@ def recognize(path: Path) -> str | None:
 
 
 def is_header(names: Sequence[str]) -> bool:
-    """Return whether these columns are Label Studio's."""
+    """Return whether these column names are those of Label Studio's export."""
     return {"annotation_id", "annotator", "lead_time"} <= set(names)
 
 

@@ -44,7 +44,6 @@ _DECODER = msgspec.json.Decoder(_File)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a JSON file or folder is LabelMe, or None."""
     if path.is_file():
         return "a file of LabelMe: it has flags and shapes of one image" if _is_labelme(path) else None
     files = find_first_files(path, (FILE_SUFFIX,), max_files=50) if path.is_dir() else []
@@ -81,7 +80,7 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
 
 
 class _Reader:
-    """The reader of all files of a source. Its remarks are complete after the last item."""
+    """A reader of all files of a source. Its remarks are complete after the last item."""
 
     def __init__(self, root: Path, images: ImageFiles, problems: Problems, options: ReadingOptions):
         self._root, self._images, self._problems = root, images, problems

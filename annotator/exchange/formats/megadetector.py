@@ -35,7 +35,7 @@ OLD_DETECTION_LENGTH = 6  # numbers of a detection in the oldest files: top, lef
 
 
 class Detection(msgspec.Struct, gc=False):
-    """A box with (category, confidence) classifications of its content."""
+    """A detected box, with (category, confidence) classifications of its content."""
 
     category: CategoryId
     conf: float
@@ -45,7 +45,7 @@ class Detection(msgspec.Struct, gc=False):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """A file's results. Old detections are lists of OLD_DETECTION_LENGTH numbers."""
+    """The results for one file. Old detections are lists of OLD_DETECTION_LENGTH numbers."""
 
     file: str
     detections: list[Detection | list[float]] | None = None
@@ -59,7 +59,6 @@ CATEGORY_DECODER = msgspec.json.Decoder(dict[str, str])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why the first 64 KB are MegaDetector results, or None."""
     start = read_start(path) if path.is_file() else b""
     has_images = b'"file"' in start and (b'"detections"' in start or b'"max_detection_conf"' in start)
     if start[:1] == b"{" and (
@@ -72,9 +71,9 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the scores of all processed files, with flat memory in two passes.
+    """Return the scores of all processed files in two passes, without keeping them in memory.
 
-    Incomplete results or invalid categories raise AnnotatorError.
+    Raises AnnotatorError for incomplete results or invalid categories.
     """
     said = [
         "The score of a class is that of its surest box; a processed file without one says 0 of the class.",
@@ -116,7 +115,7 @@ def _parse_categories(path: Path, key: str, text: bytes) -> dict[str, str]:
 
 
 class _Reader:
-    """A reader of the entries, which counts special cases for its final remarks."""
+    """A reader of the entries, which counts special cases for its remarks."""
 
     def __init__(
         self, detected: Mapping[str, str], species: Mapping[str, str], said: list[str], dispensable: list[str]
@@ -160,7 +159,7 @@ class _Reader:
         self._add_sentences()
 
     def _read_video(self, file: str, place: str, detections: Sequence[Detection]) -> Iterator[Item]:
-        """Yield an item per frame with boxes. Other frames get no score, as files omit most boxes."""
+        """Yield an item per video frame with boxes. Other frames get no score, because files omit most boxes."""
         self._videos += 1
         frames: dict[int, list[Detection]] = {}
         for detection in detections:

@@ -24,12 +24,11 @@ IMAGES_FOLDER = "images"
 
 
 def write_numpy(view: View, out: Output) -> None:
-    """Write the arrays and exported images."""
     _write_arrays(view, out)
 
 
 def _write_arrays(view: View, out: Output) -> set[str]:
-    """Write the arrays, and return the splits with images, "" for none."""
+    """Write the arrays, and return the names of the splits that have images, "" for none."""
     images, splits = NpyTextWriter(), NpyTextWriter()
     used: set[str] = set()
     with ExitStack() as stack:
@@ -50,16 +49,15 @@ def _write_arrays(view: View, out: Output) -> set[str]:
 
 
 def write_torch(view: View, out: Output) -> None:
-    """Write the arrays, exported images and dataset.py."""
     used = _write_arrays(view, out)
     with out.open_text("dataset.py") as file:
         file.write(format_dataset_module(used, view.image_mode != "none"))
 
 
 def write_images(block: Block, view: View, out: Output) -> dict[int, str]:
-    """Write a block's images, and return exported names by row.
+    """Write a block's images, and return the names of those written by row.
 
-    Unwritable images are omitted, because readers of the export would fail.
+    Images that cannot be written are omitted, because readers of the export would fail.
     """
     if view.image_mode == "none":
         return {row: image.name for row, image in enumerate(block.images)}
@@ -68,20 +66,18 @@ def write_images(block: Block, view: View, out: Output) -> dict[int, str]:
 
 
 def write_classes(view: View, out: Output) -> None:
-    """Write classes.txt, one class per line."""
     with out.open_text("classes.txt") as file:
         file.writelines(f"{class_.name}\n" for class_ in view.classes)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder has labels.npy and images.npy, or None."""
     if path.is_dir() and all((path / name).is_file() for name in ("labels.npy", "images.npy")):
         return "a folder of arrays: it has labels.npy and images.npy"
     return None
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the labels of the arrays. Unusable arrays raise AnnotatorError."""
+    """Return the labels of the arrays. Raises AnnotatorError for unusable arrays."""
     array = load_arrays(path, "images.npy", "labels.npy")
     classes, said = read_classes_beside(path, array.labels.shape[1])
     splits = load_array(path / "splits.npy", path) if (path / "splits.npy").is_file() else None

@@ -28,7 +28,6 @@ VERIFIED_SOURCE, MACHINE_SOURCE = "verification", "machine"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file's header is Open Images, or None."""
     named = set(read_header_line(path).replace('"', "").split(",")) if path.is_file() else set()
     return f"an Open Images CSV: it has {', '.join(LABEL_COLUMNS)}" if named.issuperset(LABEL_COLUMNS) else None
 
@@ -86,7 +85,7 @@ def _read_items(path: Path, names: dict[str, str], problems: Problems) -> Iterat
 
 
 def _add_row(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
-    """Add a row to its item, or return the error. `has_provenance`: sidecar files hold its source."""
+    """Add a row to its item, or return the error. With `has_provenance`, sidecar files have its source."""
     try:
         confidence = float(text)
     except ValueError:
@@ -114,7 +113,7 @@ def _image_id(name: str) -> str:
 
 
 def write(view: View, output: Output) -> None:
-    """Write a row per cell with a value, and class-descriptions.csv."""
+    """Write a row per label with a value, and class-descriptions.csv."""
     names = [class_.name for class_ in view.classes]
     is_filled = np.isin(view.sources, FILL_SOURCES)
     with output.open_text() as file:

@@ -68,7 +68,7 @@ class ParquetColumns:
     state: str = ""
 
     def list_needed(self, names: Sequence[str]) -> list[str]:
-        """Return those of a table's column names that are read, in table order."""
+        """Return those of a table's column names that must be read, in table order."""
         single = (self.image, self.sha256, self.split, self.provenance, self.attributes, self.notes)
         who = PROVENANCE_COLUMNS if self.class_ else ()
         wanted = {*single, *self.classes, self.class_, self.state, *who}
@@ -79,7 +79,6 @@ PROVENANCE_COLUMNS = ("source", "annotator", "decided_at", *ORIGIN_COLUMNS)
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is a Parquet table with images, or None."""
     if not path.is_file() or not _is_parquet(path):
         return None
     try:
@@ -123,7 +122,7 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
 
 
 def _make_table(path: Path, schema: "pa.Schema") -> RawTable:
-    """Return another tool's table without its picture columns, with rows keyed as in image_tables.py."""
+    """Return a table of another tool, without columns of image content. Rows get the keys of image_tables.py."""
     pictures = _find_picture_columns(schema)
     names = [name for name in schema.names if name not in pictures]
     image = None
@@ -260,7 +259,7 @@ def _read_image_rows(path: Path, columns: ParquetColumns, problems: Problems) ->
 
 
 def _read_values(batch: "pa.RecordBatch", names: Sequence[str]) -> np.ndarray:
-    """Return values, (n, C) int8: 1, 0, -1 for null, or _INVALID_VALUE."""
+    """Return the class columns of a batch, (n, C) int8: 1, 0, -1 for null, or _INVALID_VALUE."""
     values = np.full((batch.num_rows, len(names)), -1, np.int8)
     for column, name in enumerate(names):
         numbers = batch.column(name).cast("double").to_numpy(zero_copy_only=False)
@@ -281,7 +280,7 @@ def _build_plain_labels(values: np.ndarray, states: np.ndarray, names: Sequence[
 def _read_provenance(
     batch: "pa.RecordBatch", columns: ParquetColumns, first: int, problems: Problems
 ) -> tuple[list[list[ImportedLabel]], np.ndarray]:
-    """Return answers with provenance per row, and (n, C) int8 of state plus 2, or 0 for none."""
+    """Return the answers of each row with provenance, and (n, C) int8 with their state plus 2, 0 for none."""
     given: list[list[ImportedLabel]] = [[] for _ in range(batch.num_rows)]
     states = np.zeros((batch.num_rows, len(columns.classes)), np.int8)
     if not columns.provenance:
@@ -362,7 +361,6 @@ def _parse_remark(note: dict[str, Any]) -> Remark:
 
 
 def _read_answer_rows(path: Path, columns: ParquetColumns, problems: Problems) -> Iterator[Item]:
-    """Yield a table's answers, one item per successive rows of one image."""
     import pyarrow as pa
 
     for first, batch in _read_batches(path, columns.list_needed(read_parquet_schema(path).names)):

@@ -40,7 +40,7 @@ class Classifications(msgspec.Struct, gc=False):
 
 
 class Detection(msgspec.Struct, gc=False):
-    """A detector box."""
+    """One box of the detector."""
 
     conf: float
     category: str | int = ""
@@ -49,8 +49,6 @@ class Detection(msgspec.Struct, gc=False):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """SpeciesNet's entry for one file."""
-
     filepath: str
     classifications: Classifications | None = None
     detections: list[Detection] | None = None
@@ -63,7 +61,6 @@ ENTRY_DECODER = msgspec.json.Decoder(list[Entry])
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file has SpeciesNet `predictions`, or None."""
     start = read_start(path) if path.is_file() else b""
     if start[:1] == b"{" and _ENTRY.search(start):
         return "SpeciesNet predictions: the predictions of each filepath"
@@ -71,7 +68,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the scores of processed files, with flat memory in two passes."""
+    """Return the scores of processed files in two passes, without keeping them in memory."""
     names = _ClassNames()
     for piece in read_pieces(path, "predictions".__eq__):
         for _, entry in piece.decode(ENTRY_DECODER, Problems()):  # undecodable ones are noted when the items are read
@@ -93,7 +90,7 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
 
 
 def parse_class_name(taxonomy: str) -> str:
-    """Return the class name in a taxonomy, or ""."""
+    """Return the class name in a taxonomy text: the common name, else the last taxon, or ""."""
     parts = [part.strip() for part in taxonomy.split(";")]
     if len(parts) == 1:
         return parts[0]
@@ -106,7 +103,7 @@ def parse_class_name(taxonomy: str) -> str:
 
 
 class _ClassNames:
-    """The classes of a file by name, from classifier or ensemble (`classified`) and detector."""
+    """The classes of a file by name: those of classifier or ensemble (`classified`), and those of the detector."""
 
     def __init__(self) -> None:
         self.classified: dict[str, str] = {}
@@ -142,7 +139,7 @@ class _ClassNames:
 
 
 def find_detection_class(detection: Detection) -> str:
-    """Return a box's class, or "" for an unknown category without label."""
+    """Return the class of a box, or "" for an unknown category without label."""
     return detection.label.strip() or DETECTOR_CATEGORIES.get(str(detection.category), "")
 
 
@@ -210,7 +207,7 @@ def _read_items(path: Path, names: _ClassNames, said: list[str], problems: Probl
 
 
 def _find_crop(entry: Entry) -> list[float] | None:
-    """Return the box whose crop was classified (the best), or None if the whole image was."""
+    """Return the box whose crop the classifier saw (the best), or None if it saw the whole image."""
     if not entry.detections or (entry.model_version or "").endswith(WHOLE_IMAGE_VERSION_END):
         return None
     return max(entry.detections, key=lambda detection: detection.conf).bbox

@@ -28,7 +28,6 @@ OBSERVED_ARRAY_NAMES = ("labels_obs", "uniform_labels_obs")  # the older and the
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder or label array has this format, or None."""
     folder, name = (path, None) if path.is_dir() else (path.parent, path.name)
     for part in _list_splits(folder) if name is None or name.startswith("formatted_") else ():
         files = (f"formatted_{part}_labels.npy", *(f"formatted_{part}_{name}.npy" for name in OBSERVED_ARRAY_NAMES))
@@ -46,7 +45,7 @@ def _list_splits(folder: Path) -> list[str]:
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the labels of a folder of arrays or of one array.
 
-    AnnotatorError lists all missing or unusable arrays. Python objects are never loaded.
+    Raises AnnotatorError that lists all missing or unusable arrays. Python objects are never loaded.
     """
     folder = path if path.is_dir() else path.parent
     parts = _load_splits(folder, None if path.is_dir() else path.name)
@@ -116,7 +115,7 @@ def write(view: View, out: Output) -> None:
 
 
 class _SplitArrays:
-    """The arrays of one split being written."""
+    """A writer of the arrays of one split."""
 
     def __init__(self, split: str, view: View, out: Output, stack: ExitStack):
         def array(name: str) -> NpyWriter:

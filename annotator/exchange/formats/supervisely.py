@@ -55,7 +55,6 @@ _FILE_DECODER, _META_DECODER = msgspec.json.Decoder(_File), msgspec.json.Decoder
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a folder is a Supervisely project, or None."""
     start = read_start(path / META_FILE) if (path / META_FILE).is_file() else b""
     if start[:1] != b"{" or b'"classes"' not in start:
         return None
@@ -65,7 +64,6 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the images of all data sets."""
     listing = list_files(path, leave_out=path)
     names = [name for name in listing.paths if name.split("/")[-2:-1] == [ANNOTATION_FOLDER] and name.endswith(".json")]
     meta = _parse_file(path / META_FILE, META_FILE, _META_DECODER, problems)

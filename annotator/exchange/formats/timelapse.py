@@ -39,11 +39,10 @@ _COUNT_PATTERN = re.compile(r"count|number|quantity|total|how ?many|^n$|^num", r
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the template.
+    """A column of the database's template.
 
     Attributes:
         name: Name in DataTable.
-        label: Displayed name.
         kind: FixedChoice, Counter, Flag, Note, ...
         default: Value in new rows.
     """
@@ -55,12 +54,11 @@ class Column:
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is a Timelapse database (.ddb), or None."""
     return f"{DATABASE_DESCRIPTION} (.ddb)" if path.suffix.lower() == FILE_SUFFIX and path.is_file() else None
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the labels of a database. Other files raise AnnotatorError."""
+    """Return the labels of a database. Raises AnnotatorError for other files."""
     with open_read_only(path, DATABASE_DESCRIPTION) as sql:
         columns = _read_columns(path, sql)
         rows = sql.execute(f"SELECT count(*) FROM {DATA_TABLE}").fetchone()[0]
@@ -93,7 +91,7 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
 
 @dataclass(frozen=True)
 class _ColumnMeanings:
-    """Columns with class names, columns that are classes, and words for absent and "no class"."""
+    """The columns that contain class names, those that are classes, and the words for absent and "no class"."""
 
     columns: dict[str, Column]
     labels: Sequence[str]

@@ -1,4 +1,4 @@
-"""Text of the Dataset in a torch export, as this package never imports torch."""
+"""The Python text of the Dataset in an export for torch, which this package never imports."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +10,7 @@ EXAMPLE_SPLIT = "train"  # the split of the example, if it has images
 def format_dataset_module(splits: Iterable[str], with_images: bool) -> str:
     """Return the text of dataset.py, with an example that runs unchanged.
 
-    Args:
-        splits: Splits with images, "" for none.
+    `splits` are those with images, "" for images in no split.
     """
     named = [name for name in splits if PLAIN_NAME.fullmatch(name)]
     split = EXAMPLE_SPLIT if EXAMPLE_SPLIT in named else min(named, default="")

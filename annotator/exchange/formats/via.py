@@ -35,7 +35,6 @@ AttributeChoices = dict[str, dict[str, None]]
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is VIA, or None."""
     if not path.is_file():
         return None
     start = read_start(path)

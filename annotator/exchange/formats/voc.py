@@ -41,7 +41,6 @@ STATE_BY_VALUE = {1: PRESENT, -1: ABSENT, 0: UNSURE}
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a path is Pascal VOC, VOCdevkit or its XML files, or None."""
     root = _find_root(path)
     if root is None:
         return voc_xml_files.recognize(path)
@@ -50,7 +49,6 @@ def recognize(path: Path) -> str | None:
 
 
 def _find_root(path: Path) -> Path | None:
-    """Return the only folder with Annotations or ImageSets, or None."""
     places = [path, *(path / kit / year for kit in ("", "VOCdevkit") for year in VOC_YEARS)]
     found = [
         place for place in places if _find_first_xml(place / ANNOTATIONS_FOLDER) or _is_folder(place / MAIN_FOLDER)
@@ -74,7 +72,7 @@ def _find_first_xml(folder: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the labels of all XML files and lists, or raise AnnotatorError."""
+    """Return the labels of all XML files and lists. Raises AnnotatorError."""
     root = _find_root(path)
     if root is None:
         if voc_xml_files.recognize(path):
@@ -151,7 +149,7 @@ def _name_if_exists(images: Path | None, file: str) -> str:
 
 
 def _find_class_lists(folder: Path) -> list[tuple[Path, str, str]]:
-    """Return (file, class, set) per class list, without trainval if the class has train and val."""
+    """Return (file, class, set) per class list, without the set trainval if the class has train and val."""
     paths = sorted(folder.glob("*.txt")) if folder.is_dir() else []
     stems = {path.stem: path for path in paths if not path.is_symlink()}
     sets = sorted((stem for stem in stems if _is_set_list(stems[stem])), key=len, reverse=True)
@@ -199,7 +197,7 @@ def _read_class_list(
 
 
 def write(view: View, output: Output) -> None:
-    """Write XML files, lists and exported images. Ids are stems of Block.files."""
+    """Write XML files, lists and exported images. The id of an image is the stem of its exported file."""
     check_xml_text("classes", (class_.name for class_ in view.classes))
     names = [escape(class_.name) for class_ in view.classes]
     folders = safe_names([class_.name for class_ in view.classes])
@@ -230,7 +228,7 @@ def write(view: View, output: Output) -> None:
 
 
 def _escape_blanks(name: str) -> str:
-    """Escape spaces, which separate ids in lists, as %20. Block.files has no "%"."""
+    """Escape spaces as %20, because they separate ids in lists. Block.files has no "%"."""
     return name.replace(" ", "%20")
 
 
@@ -266,7 +264,7 @@ def _escape_xml(text: str) -> str:
 
 
 class _ListWriter:
-    """The writer of ImageSets/Main. It buffers texts, because few files can be open at once."""
+    """A writer of ImageSets/Main, which buffers texts because few files can be open at once."""
 
     def __init__(self, output: Output):
         self._output = output

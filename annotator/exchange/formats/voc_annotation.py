@@ -18,13 +18,12 @@ _ROOT_ELEMENT = re.compile(rb"<annotation[\s>]")
 
 
 def is_annotation(path: Path) -> bool:
-    """Return whether a file starts like a VOC annotation."""
     start = read_start(path, 1 << 12).replace(b"\0", b"")  # without zeros: UTF-16
     return b"<" in start[:3] and _ROOT_ELEMENT.search(start) is not None
 
 
 def build_labels(found: dict[str, Any]) -> list[ImportedLabel]:
-    """Return the answers in one file's content."""
+    """Return the answers in the content of one file, from `parse_annotation`."""
     labels = [
         ImportedLabel(class_name, UNSURE if difficult else PRESENT, source=source)
         for class_name, (difficult, source) in found["objects"].items()
@@ -33,7 +32,7 @@ def build_labels(found: dict[str, Any]) -> list[ImportedLabel]:
 
 
 def parse_annotation(path: Path, place: str, problems: Problems) -> dict[str, Any] | None:
-    """Return an XML file's content, or None and report the problem.
+    """Return the content of an XML file, or None after reporting a problem.
 
     Returns:
         "filename", "image", "sha256", "split": texts. "objects": class -> (whether all are difficult, source).

@@ -17,7 +17,6 @@ FILE_SUFFIX = ".xml"
 
 
 def recognize(path: Path) -> str | None:
-    """Return why an XML file or folder has VOC annotations, or None."""
     if path.is_file():
         return "an XML file of Pascal VOC: it has an annotation of one image" if is_annotation(path) else None
     files = find_first_files(path, (FILE_SUFFIX,)) if path.is_dir() else []
@@ -26,7 +25,6 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the images of one XML file or a folder of them."""
     root = path if path.is_dir() else path.parent
     listing = list_files(path, leave_out=path) if path.is_dir() else None
     names = [name for name in listing.paths if name.lower().endswith(FILE_SUFFIX)] if listing else [path.name]

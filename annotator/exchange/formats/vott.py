@@ -22,7 +22,6 @@ VISITED_STATE = 1  # state of an asset that somebody opened; 2: it has regions; 
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file is VoTT, or None."""
     start = read_start(path) if path.is_file() else b""
     has_tool = b'"securityToken"' in start or b'"videoSettings"' in start or b'"activeLearningSettings"' in start
     if start[:1] == b"{" and has_tool and b'"tags"' in start and b'"assets"' in start:
@@ -31,7 +30,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the assets as items. Invalid JSON raises AnnotatorError."""
+    """Return the assets as items. Raises AnnotatorError for invalid JSON."""
     check_json(path)  # refuses a file that is not JSON or is nested too deep
     try:
         with open_file(path) as file:

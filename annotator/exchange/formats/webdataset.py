@@ -55,7 +55,7 @@ _HEADER_TYPES = (
 
 
 class Sample(msgspec.Struct, rename={"extras": EXTRAS_KEY}):
-    """The .json of a sample."""
+    """The content of a sample's .json file."""
 
     image: Any = None
     present: Any = None
@@ -65,15 +65,15 @@ class Sample(msgspec.Struct, rename={"extras": EXTRAS_KEY}):
 
 
 class UnreadMemberError(tarfile.ReadError):
-    """Error of an unsupported tar member, with advice."""
+    """The error of a tar member that is not supported, with advice."""
 
 
 class Member(tarfile.TarInfo):
-    """A tar member that rejects invalid or oversized headers and sparse files."""
+    """A member of a tar file that rejects invalid or oversized headers and sparse files."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Any:
-        """Return the next member. Invalid headers raise tarfile.ReadError."""
+        """Return the next member. Raises tarfile.ReadError for invalid headers."""
         try:
             return super().fromtarfile(archive)
         except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
@@ -96,7 +96,6 @@ class Member(tarfile.TarInfo):
 
 
 def recognize_shards(path: Path) -> str | None:
-    """Return why a shard or folder of shards is WebDataset, or None."""
     try:
         for shard in _list_shards(path)[:1]:
             with tarfile.open(shard, "r:", tarinfo=Member) as archive:
@@ -123,7 +122,7 @@ def _split_member_name(name: str) -> tuple[str, str]:
 
 
 class _SampleFiles(NamedTuple):
-    """A sample's picture name, and its labels as bytes."""
+    """The picture name of a sample, and the bytes of its labels."""
 
     picture: str = ""
     json: bytes | None = None
@@ -131,7 +130,7 @@ class _SampleFiles(NamedTuple):
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the samples of all shards. Invalid or truncated tars raise AnnotatorError."""
+    """Return the samples of all shards as items. Raises AnnotatorError for invalid or truncated tars."""
     shards = _list_shards(path)
     if not shards:
         raise AnnotatorError(f"{path} holds no .tar, which the shards of WebDataset are.")
@@ -245,7 +244,6 @@ def _read_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def write(view: View, output: Output) -> None:
-    """Write the shards of all splits, and classes.txt."""
     names = [class_.name for class_ in view.classes]
     with output.open_text(CLASSES_FILE) as file:
         file.write("".join(f"{name}\n" for name in names))
@@ -271,7 +269,7 @@ def write(view: View, output: Output) -> None:
 
 
 class _ShardWriter:
-    """The shards of one split being written."""
+    """A writer of the shards of one split."""
 
     def __init__(self, output: Output, split: str):
         self._output, self._split = output, split

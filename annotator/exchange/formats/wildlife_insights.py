@@ -34,7 +34,6 @@ MISSING_VALUES = ("", "na", "nan", "null", "none")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a file has the header of a download, or None."""
     if not path.is_file() or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return None
     is_known = IDENTIFYING_COLUMNS.issubset(read_header(path)[0])
@@ -42,7 +41,7 @@ def recognize(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return the labels in two passes, with some 150 bytes per image in memory."""
+    """Return the labels in two passes, with some 150 bytes of memory per image."""
     column = (options.label_columns or (SCIENTIFIC_NAME,))[0]
     header = read_header(path)[0]
     if column not in (SCIENTIFIC_NAME, *header):

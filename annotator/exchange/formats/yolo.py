@@ -56,7 +56,6 @@ SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
 
 
 def recognize(path: Path) -> str | None:
-    """Return why a YAML file or folder is YOLO, or None."""
     if path.suffix.lower() in (".yaml", ".yml") and path.is_file():
         return "a YOLO data set: the YAML file has names" if has_names(path) else None
     if not path.is_dir():
@@ -120,7 +119,7 @@ def _find_usual_yaml(folder: Path) -> Path | None:
 
 
 def _find_root(folder: Path, described: Mapping[str, Any]) -> Path:
-    """Return the base of paths: the YAML's `path` if inside `folder`, else `folder`."""
+    """Return the folder that paths start from: the YAML's `path` if inside `folder`, else `folder`."""
     inner = described.get("path")
     if isinstance(inner, str) and "\0" not in inner:
         place = (folder / inner).resolve()
@@ -137,7 +136,7 @@ def _read_items(
     is_whole: bool,
     said: list[str],
 ) -> Iterator[Item]:
-    """Yield the images as items. `is_whole`: those without label file have no class, as in Ultralytics."""
+    """Yield the images as items. With `is_whole`, images without a label file show no class, as in Ultralytics."""
     splits = _SplitFinder(root, described, images)
     for path in images:
         split = splits.find_split(path)
@@ -177,7 +176,7 @@ def _read_label_files(
 
 
 class _SplitFinder:
-    """The lookup of a file's split, by folders and lists of the description, else by folder name."""
+    """A lookup of a file's split, by folders and lists in the description, else by folder name."""
 
     def __init__(self, root: Path, described: Mapping[str, Any], files: Sequence[str]):
         self._folders: list[tuple[str, str]] = []
@@ -220,7 +219,7 @@ class _SplitFinder:
 
 
 def write_classification(view: View, output: Output) -> None:
-    """Write each image into the folders of its present classes, or raise AnnotatorError without images."""
+    """Write each image into the folders of its present classes. Raises AnnotatorError if images are not exported."""
     if view.image_mode == "none":
         raise AnnotatorError(
             "yolo-cls is nothing but folders of images: leave out --images none, or choose link or copy."

@@ -22,7 +22,7 @@ IMAGES_FOLDER, LABELS_FOLDER = "images", "labels"
 
 
 class LabelFileContent(NamedTuple):
-    """The content of a label file: classes with boxes, and the maximum confidence per class."""
+    """The content of a label file: its classes with boxes, and the maximum confidence of each class."""
 
     present: Sequence[str] = ()
     scores: Mapping[str, float] = MappingProxyType({})
@@ -30,7 +30,7 @@ class LabelFileContent(NamedTuple):
 
 
 def has_boxes(file: Path) -> bool:
-    """Return whether a text file's first line is a box."""
+    """Return whether the first line of a text file is a box."""
     try:
         with open_file(file) as opened:
             start = opened.read(1 << 12)
@@ -43,7 +43,7 @@ def has_boxes(file: Path) -> bool:
 
 
 def has_image_beside(file: Path) -> bool:
-    """Return whether a label file's folder or images folder has its image."""
+    """Return whether the image of a label file is in its folder or in the images folder."""
     parts = list(file.parent.parts)
     folders = [file.parent]
     if LABELS_FOLDER in parts:
@@ -56,8 +56,7 @@ def has_image_beside(file: Path) -> bool:
 class LabelFileReader:
     """A reader of label files: labels/a.txt for images/a.jpg, else a.txt next to it.
 
-    Args:
-        are_answers: Boxes with a confidence are labels instead of scores.
+    If `are_answers`, boxes with a confidence are labels instead of scores.
     """
 
     def __init__(self, root: Path, names: ClassNames, problems: Problems, are_answers: bool):
@@ -67,12 +66,10 @@ class LabelFileReader:
         self._scored = self._missing = 0
 
     def read_for_image(self, path: str) -> LabelFileContent:
-        """Return the content of an image's label file."""
         folder, _, name = path.rpartition("/")
         return self.read_file(f"{self._find_label_folder(folder)}/{name.rpartition('.')[0]}.txt")
 
     def read_file(self, place: str) -> LabelFileContent:
-        """Return the content of a label file."""
         file = Path(f"{self._inside}/{unescape_path(place)}")
         try:
             if file.is_symlink():  # a problem quotes a word of the file, so a link could disclose any file
@@ -92,7 +89,6 @@ class LabelFileReader:
         return self._parse_text(place, text)
 
     def format_sentences(self) -> list[str]:
-        """Return remarks on the files read so far."""
         said = []
         if self._scored and not self._are_answers:
             said.append(
@@ -168,7 +164,7 @@ class LabelFileReader:
 def _parse_confidence(words: Sequence[bytes]) -> float | None:
     """Return the confidence at the end of a line, or None.
 
-    Polygons have odd word counts, but key points with visibility 0, 1 or 2 may have even ones.
+    A polygon with a confidence has an odd number of words, but one with key points (0, 1 or 2) may have an even one.
     """
     if len(words) % 2 or len(words) < BOX_COORDINATES + 2:
         return None

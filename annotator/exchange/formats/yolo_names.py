@@ -24,12 +24,10 @@ MAX_FILES_CHECKED = 20  # files of a kind that are looked at
 
 
 def has_names(yaml: Path) -> bool:
-    """Return whether a YAML file has class names."""
     return is_regular_file(yaml) and b"\nnames:" in b"\n" + _read_start(yaml)
 
 
 def is_regular_file(path: Path) -> bool:
-    """Return whether a path is a file and not a symbolic link."""
     try:
         return path.is_file() and not path.is_symlink()
     except (OSError, ValueError):  # a name too long, or with a zero byte
@@ -37,7 +35,7 @@ def is_regular_file(path: Path) -> bool:
 
 
 def read_description(yaml: Path) -> dict[str, Any]:
-    """Return a YAML file's fields, or raise AnnotatorError."""
+    """Return the fields of a YAML file. Raises AnnotatorError."""
     try:
         if yaml.stat().st_size > MAX_DESCRIPTION_BYTES:
             raise AnnotatorError(
@@ -53,7 +51,7 @@ def read_description(yaml: Path) -> dict[str, Any]:
 
 
 def parse_class_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str]:
-    """Return class names by number, or raise AnnotatorError."""
+    """Return class names by number, from the fields of a YAML file. Raises AnnotatorError."""
     names = described.get("names")
     if isinstance(names, list):
         names = {str(number): name for number, name in enumerate(names)}
@@ -74,7 +72,7 @@ def find_darknet_file(folder: Path) -> Path | None:
 
 
 def find_described_yaml(folder: Path) -> Path | None:
-    """Return a folder's usual or only YAML file with names."""
+    """Return the YAML file with class names in a folder: the usual one, or the only one."""
     usual = next((folder / name for name in YAML_NAMES if has_names(folder / name)), None)
     others = (
         [] if usual else [file for end in (".yaml", ".yml") for file in _list_files(folder, end) if has_names(file)]
@@ -91,13 +89,13 @@ def _list_files(folder: Path, ending: str) -> list[Path]:
 
 
 def read_darknet(path: Path) -> dict[str, str]:
-    """Return the `key = value` fields of Darknet's description."""
+    """Return the `key = value` fields of Darknet's data set description."""
     pairs = (line.partition("=") for line in _read_start(path).decode("utf-8-sig", "replace").splitlines())
     return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
 def read_darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> dict[int, str]:
-    """Return class names by number from Darknet's list, or raise AnnotatorError."""
+    """Return class names by number from the list that Darknet's description names. Raises AnnotatorError."""
     # The path begins where Darknet was started, which nobody knows: data/obj.names is obj.names here.
     tried = [root / name for name in iter_tails(normalize_path(described["names"]))]
     file = next((path for path in [*tried, find_names_file(root)] if path and is_regular_file(path)), None)
@@ -109,13 +107,13 @@ def read_darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> 
 
 
 def find_names_file(folder: Path) -> Path | None:
-    """Return a folder's list of names, if any."""
+    """Return the list of class names in a folder, if any."""
     usual = next((folder / name for name in LIST_NAMES if is_regular_file(folder / name)), None)
     return usual or next(iter(_list_files(folder, ".names")), None)
 
 
 def find_nearest_names_file(file: Path, root: Path) -> Path | None:
-    """Return the nearest list of names above a label file."""
+    """Return the nearest list of class names in or above the folder of a label file."""
     for folder in file.parents:
         if found := find_names_file(folder):
             return found
@@ -125,11 +123,7 @@ def find_nearest_names_file(file: Path, root: Path) -> Path | None:
 
 
 class ClassNames:
-    """Class names by number for each label file.
-
-    Args:
-        fixed: Names for all files, or None for the nearest list.
-    """
+    """A lookup of class names by number for each label file: `fixed` for all files, or the nearest list."""
 
     def __init__(self, root: Path, fixed: dict[int, str] | None):
         self._root, self._fixed = root, fixed
@@ -137,7 +131,6 @@ class ClassNames:
         self._lists: dict[Path, dict[int, str]] = {}
 
     def find_names(self, folder: str) -> dict[int, str]:
-        """Return the names for label files in a folder."""
         if self._fixed is not None:
             return self._fixed
         if folder not in self._files:
@@ -150,13 +143,13 @@ class ClassNames:
         return self._lists[file]
 
     def list_all_names(self, paths: Sequence[str]) -> list[str]:
-        """Return the unique names for these files' folders."""
+        """Return the unique class names for the folders of these files."""
         folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
         lists = [self.find_names(folder) for folder in ("", *folders)]
         return list(dict.fromkeys(names[number] for names in lists for number in sorted(names)))
 
     def find_repeated_names(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield (place of the list, repeated names)."""
+        """Yield (path of a list of names, names that occur in it more than once)."""
         lists = {"": self._fixed} if self._fixed is not None else {f" in {file}": n for file, n in self._lists.items()}
         for place, names in lists.items():
             if found := sorted(name for name, count in Counter(names.values()).items() if count > 1):
@@ -164,7 +157,6 @@ class ClassNames:
 
 
 def normalize_path(path: str) -> str:
-    """Return a path with "/" and without "." and ".."."""
     return "/".join(part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("..", ".", "/"))
 
 
@@ -176,7 +168,6 @@ def iter_tails(path: str) -> Iterator[str]:
 
 
 def strip_path_suffix(path: str) -> str:
-    """Return a path without its ending."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{name.rpartition('.')[0] or name}"
 

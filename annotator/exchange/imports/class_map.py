@@ -13,7 +13,7 @@ from annotator.exchange.formats.shared.label_table import read_header
 
 
 def read_class_map(path: Path) -> dict[str, str]:
-    """Return class by source name ("" omits it), or raise AnnotatorError."""
+    """Return the class by source name ("" omits it). Raises AnnotatorError."""
     problems = Problems()
     known: dict[str, tuple[int, str]] = {}
     for line, row in read_csv_rows(path, problems, columns=2, delimiter=read_header(path)[1]):

@@ -1,4 +1,4 @@
-"""Image folders of a source, listed, compared and registered."""
+"""The image folders of a source: listed, compared with the project and registered."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,9 @@ MAX_NAMED_FILES = 3  # files that are named
 
 @dataclass(frozen=True)
 class ListedFolder:
-    """A listed image folder and its differences from registered files.
+    """A listed image folder, with its differences from the registered files.
 
     Attributes:
-        new: Unregistered images.
         missing: Registered files that no longer exist.
         changed: Registered files with another size, time or disk location.
         returning: Number of files of images that an undo had removed.
@@ -43,11 +42,10 @@ class ListedFolder:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether registration does more than add new images."""
+        """Return whether registering the folder does more than add new images."""
         return bool(self.missing or self.changed or self.returning)
 
     def format_sentences(self) -> Iterator[str]:
-        """Yield remarks on skipped, missing, changed and returning files."""
         yield from self.listing.left_out.format_sentences()
         if self.returning:
             yield f"{format_count(self.returning, 'image')} of an import that was taken back or never ended come back."
@@ -119,7 +117,7 @@ def _list_folder(
 
 
 def check_has_images(folder: Path, listing: FolderListing) -> None:
-    """Raise AnnotatorError if a new project's folder has no image."""
+    """Raise AnnotatorError if the folder of a new project has no image."""
     if not listing.list_images():
         raise combine_problems(
             f"No image was found in {folder} or below it ({len(listing.paths):,} other files, "
@@ -129,13 +127,13 @@ def check_has_images(folder: Path, listing: FolderListing) -> None:
 
 
 def check_usable_images(name: str, result: RegistrationResult) -> None:
-    """Raise AnnotatorError if a new project would get no image."""
+    """Raise AnnotatorError if a new project would get no usable image."""
     if result.bad and not result.added and not any(UNCHOSEN_REASON in bad.reason for bad in result.bad):
         raise combine_problems(f"No image of {name} can be used:", describe_skipped_files(result.bad))
 
 
 def describe_skipped_files(bad: Sequence[BadFile]) -> list[str]:
-    """Return a sentence with count and example per reason for skipped files."""
+    """Return a sentence with number and example per reason for skipped files."""
     groups = images.group_by_reason(bad).items()
     return [f"{format_count(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]
 
@@ -150,7 +148,7 @@ def check_no_unread_pictures(folder: Path) -> None:
 def register_folders(
     db: Database, folders: Sequence[ListedFolder], progress: ProgressCallback | None = None
 ) -> RegistrationResult:
-    """Register listed folders, and return summed results. The call is idempotent."""
+    """Register listed folders, and return the sum of their results. The call is idempotent."""
     result = RegistrationResult()
     for folder in folders:
         one = register_folder(db, folder.path, folder.listing.paths, progress, folder.listing.kept_out)

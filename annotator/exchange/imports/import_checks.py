@@ -10,14 +10,14 @@ from annotator.store.imports.staged_cells import ImportPreview
 
 
 def check_no_open_questions(name: str, doubts: Sequence[Interpretation]) -> None:
-    """Raise AnnotatorError with options that resolve open questions."""
+    """Raise AnnotatorError for open questions about a source, with the options that answer them."""
     if doubts:
         start = f"{name} can be read in more than one way, and nothing was stored. Say what it means:"
         raise combine_problems(start, [describe_question(one) for one in doubts])
 
 
 def explain_missing_answers(name: str, preview: ImportPreview) -> str:
-    """Return why an import without any answer is rejected."""
+    """Return why an import is rejected that has no answer at all."""
     reasons = []
     if preview.images_unknown.count:
         reasons.append(

@@ -1,4 +1,4 @@
-"""Sentences about imports for command line and Import page. Callers escape names in them."""
+"""Sentences about imports for the command line and the Import page, which escape names in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _MATCH_REASONS = {"synonym": "a synonym", "alike": "but for case and blanks", "m
 
 @dataclass(frozen=True)
 class PreviewLine:
-    """One line of an import preview: title, number of cases and first examples."""
+    """A line of an import preview: title, number of cases and first examples."""
 
     title: str
     count: int
@@ -29,7 +29,6 @@ class PreviewLine:
 
 
 def describe_format(plan: ImportPlan) -> str:
-    """Describe the recognized format and the reason."""
     return f"Format: {plan.format.name} ({plan.why})."
 
 
@@ -61,7 +60,6 @@ def list_preview_lines(preview: ImportPreview, conflicts: str) -> list[PreviewLi
 
 
 def describe_classes(preview: ImportPreview) -> str:
-    """Describe the number of classes in the source."""
     known = sum(class_.how == "known" for class_ in preview.classes)
     others = len(preview.classes) - known
     return f"{format_count(len(preview.classes), 'class', 'classes')}: {known:,} known, {others:,} others."
@@ -78,7 +76,6 @@ def describe_class(class_: StagedClass) -> str:
 
 
 def describe_registration(registered: RegistrationResult) -> str:
-    """Describe registration counts in one line."""
     counts = [
         (registered.added, format_count(registered.added, "image added", "images added")),
         (registered.known, f"{registered.known:,} already there"),
@@ -96,7 +93,6 @@ def describe_registration(registered: RegistrationResult) -> str:
 
 
 def describe_result(done: ImportOutcome) -> list[str]:
-    """Describe the images and answers of a finished import."""
     imported = done.imported
     images = (
         [f"{describe_registration(done.registered)}.", *done.registered.format_sentences()] if done.registered else []
@@ -119,7 +115,6 @@ def _describe_stored(imported: ImportResult) -> str:
 
 
 def describe_unapplied_plan(plan: ImportPlan) -> str:
-    """Describe a plan that was not applied."""
     if not plan.has_changes:
         return "Nothing was changed. There is nothing new in it."
     if not plan.kept_folders:

@@ -88,7 +88,7 @@ class ImportOutcome:
 
 
 class ImportPlan:
-    """An import that was read and can be applied.
+    """An import whose source was read, ready to be stored by `apply`.
 
     Attributes:
         format, why: Source format and its reason.
@@ -128,13 +128,11 @@ class ImportPlan:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the import would change anything."""
         waits = bool(self._origin.fetched and self._origin.fetched.changed)
         return self.preview.has_changes or waits or any(folder.has_changes for folder in self._folders)
 
     @property
     def open_questions(self) -> Sequence[Interpretation]:
-        """Return unresolved questions about the source."""
         return [one for one in self.interpretations if not one.is_sure]
 
     @property
@@ -157,16 +155,15 @@ class ImportPlan:
 
     @property
     def kept_folders(self) -> Sequence[Path]:
-        """Folders with fetched files of an unapplied import, which the same import will use again."""
+        """Return folders with fetched files of an import that was not applied. The same import uses them again."""
         fetched = self._origin.fetched
         waits = fetched and (fetched.changed or any(folder.new for folder in self._folders))
         return fetched.fetch_folders if fetched and waits and self.done is None else ()
 
     def read_source(self, progress: StepCallback | None = None, coming: Sequence[str] = ()) -> None:
-        """Read the source and compute the preview, or raise AnnotatorError with all problems.
+        """Read the source and compute the preview. Raises AnnotatorError that lists all problems.
 
-        Args:
-            coming: Files that will be registered before applying.
+        `coming` are files that will be registered before `apply`.
         """
         problems = Problems()
         contents = self._read_contents(problems)
@@ -209,7 +206,7 @@ class ImportPlan:
         return each[0] if len(each) == 1 else join_contents(files, each, self._origin.folder)
 
     def _add_classes(self, contents: Contents) -> bool:
-        """Stage the listed classes, and return whether a data card describes them."""
+        """Stage the classes that the source lists, and return whether a data card describes them."""
         listed = dict(contents.classes)
         facts = [one for one in read_class_facts(self._origin.path) if one.name in listed or not listed]
         said = {one.name: one.description for one in facts}
@@ -220,7 +217,7 @@ class ImportPlan:
         return bool(facts)
 
     def _find_folders(self, contents: Contents) -> FolderPaths:
-        """Return the image folders. Item files are relative to the first one, after `_prefix` is added."""
+        """Return the image folders. Files of items are relative to the first one, after `_prefix` is added."""
         fetched = self._origin.fetched
         if self._choices.images:
             return [(self._choices.images, None)]
@@ -238,7 +235,7 @@ class ImportPlan:
     def update_preview(
         self, coming: Sequence[str], problems: Problems | None = None, progress: StepCallback | None = None
     ) -> None:
-        """Recompute the preview for other files to register."""
+        """Compute the preview again, with `coming` as the files that will be registered before `apply`."""
         self._coming_files = coming
         self._staging.set_coming_files(coming, self._duplicate_files)
         self._match_names(problems or Problems(), progress)
@@ -247,7 +244,7 @@ class ImportPlan:
         self._resolved_at = self.db.get_change_key()
 
     def change_options(self, choices: ImportOptions, progress: StepCallback | None = None) -> None:
-        """Recompute the preview for other options. Changed meaning reads the source again.
+        """Compute the preview again for other options, which may read the source again.
 
         After AnnotatorError, call it again before `apply`.
         """
@@ -266,7 +263,7 @@ class ImportPlan:
     def apply(self, progress: StepCallback | None = None) -> ImportOutcome:
         """Register the images and store the labels.
 
-        AnnotatorError is raised for unclear classes, or equal images with contradictory labels.
+        Raises AnnotatorError for unclear classes, or equal images with contradictory labels.
         """
         self._check_class_names()
         self._check_no_open_questions()
@@ -339,7 +336,6 @@ class ImportPlan:
             raise problems.error(f"{self._origin.name} cannot be imported, and no label was stored:")
 
     def _register_images(self, progress: StepCallback | None) -> tuple[RegistrationResult, list[int]]:
-        """Register images, and return the result and new ids, also those of a killed import."""
         is_new = self.db.paths.file != DATABASE_FILE  # all images of a new project came with the import
         if not is_new:
             unfinished_imports.begin(self.db, [folder.path for folder in self._folders])
@@ -356,7 +352,7 @@ def _load_class_map(choices: ImportOptions) -> Mapping[str, str]:
 
 
 class _NotAppliedError(Exception):
-    """Internal error that rolls back the creation of a project whose import was only previewed."""
+    """An internal error that undoes the creation of a project whose import was only previewed."""
 
 
 @contextmanager
@@ -416,7 +412,7 @@ def prepare_import(
 
 
 def _check_no_predictions(project: Path, origin: LocatedSource) -> None:
-    """Raise AnnotatorError if the source has only predictions, as scores are never answers."""
+    """Raise AnnotatorError if the source has only predictions, because scores are never labels."""
     if by := origin.format.predicted_by:
         raise AnnotatorError(
             f"{origin.name} holds predictions of {by} ({origin.format.name}) and no answers of people, so there is "

@@ -11,11 +11,7 @@ from annotator.store.pictures.files import looks_like_image
 
 
 def join_contents(files: Sequence[Path], each: Sequence[Contents], folder: Path | None) -> Contents:
-    """Return the contents of all files as one.
-
-    Args:
-        folder: Image folder. An image name is first looked up next to its label file.
-    """
+    """Return the contents of all files as one. An image name is looked up next to its label file, then in `folder`."""
     classes = {name: about for contents in reversed(each) for name, about in contents.classes}
     ordered = dict.fromkeys(name for contents in each for name, _ in contents.classes)
     decided: dict[tuple[str, str], Interpretation] = {}

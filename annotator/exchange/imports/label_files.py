@@ -64,7 +64,7 @@ _PLACE_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class FoundLabelFiles:
-    """Result of the search: the label file `path`, and `other_paths` of the same format."""
+    """The label file found, `path`, and `other_paths` of the same format."""
 
     path: Path
     format: Format
@@ -77,11 +77,8 @@ class FoundLabelFiles:
 def find(paths: Sequence[Path], name: str | None, reading: ReadingOptions) -> FoundLabelFiles:
     """Return the label files: one of the paths, or files in the last path if it is a folder.
 
-    Args:
-        name: Format name. None recognizes it.
-
-    Raises:
-        AnnotatorError: No or several formats fit, or a requested file is missing.
+    `name` is the format name, None to recognize it. Raises AnnotatorError if no or several formats fit, or a requested
+    file is missing.
     """
     folder = paths[-1]
     if reading.labels is not None and folder.is_dir():
@@ -127,7 +124,7 @@ def _find_requested(folder: Path, name: str | None, labels: str) -> FoundLabelFi
 
 
 def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> FoundLabelFiles:
-    """Return a folder that fits a format. Label files per image take precedence over folder names."""
+    """Return the label files of a folder that fits a format. Files per image take precedence over folder names."""
     others = [one for one in found if one[0] is not IMAGEFOLDER]
     chosen = FoundLabelFiles(folder, *_require_one_format(folder, others or found))
     if chosen.format is IMAGEFOLDER:
@@ -159,7 +156,7 @@ def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> Foun
 
 
 def _find_inside_folder(folder: Path) -> FoundLabelFiles:
-    """Return the label files in a folder without format, else the folder as images."""
+    """Return the label files in a folder that fits no format, else the folder as images."""
     files = _list_label_files(folder)
     beside = {path for file in files for path in find_sidecars(file)}
     inside = [(file, found) for file in files if file not in beside and (found := match_formats(file))]
@@ -199,7 +196,6 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
 
 
 def _find_predictor(found: Sequence[tuple[Format, str]]) -> str:
-    """Return what made the scores of a predictions-only format, such as "a detector", or ""."""
     return next((format_.predicted_by for format_, _ in found if format_.predicted_by), "")
 
 
@@ -269,7 +265,7 @@ def _explain_plain_folders(folder: Path) -> list[Interpretation]:
 
 
 def _find_repeated_subfolders(folder: Path, classes: Sequence[str]) -> list[str]:
-    """Return subfolder names in several class folders, which may be the real classes."""
+    """Return names of subfolders in several class folders, which may be the real classes."""
     counts: Counter[str] = Counter()
     for name in classes:
         place = folder / name
@@ -358,10 +354,9 @@ def read_label_file(format_: Format, path: Path, problems: Problems, reading: Re
 
 
 def find_predictor(path: Path, name: str | None) -> str:
-    """Return what made the scores of a file without answers, such as "a detector", or "".
+    """Return what kind of model made the scores of a file without answers, such as "a detector", or "".
 
-    Args:
-        name: Format name. None recognizes it.
+    `name` is the format name, None to recognize it.
     """
     if name is not None:
         return all_formats()[name].predicted_by if name in all_formats() else ""
@@ -369,7 +364,7 @@ def find_predictor(path: Path, name: str | None) -> str:
 
 
 def choose_format(path: Path, name: str | None) -> tuple[Format, str]:
-    """Return the format and why it fits, or raise AnnotatorError unless exactly one does."""
+    """Return the format and why it fits. Raises AnnotatorError unless exactly one does."""
     if name is not None:
         return find_format(name, "read"), "as you say"
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
@@ -416,5 +411,5 @@ def _iter_entries(folder: Path) -> Iterator[Path]:
 
 
 def contains_images(folder: Path) -> bool:
-    """Return whether the first entries below a folder include an image."""
+    """Return whether there is an image among the first entries below a folder."""
     return any(looks_like_image(file.name) for file in _iter_entries(folder))

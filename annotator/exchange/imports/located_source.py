@@ -1,4 +1,4 @@
-"""Fetching of an import's source, and recognition of its format."""
+"""The source of an import: fetched if needed, with its format recognized."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ def locate_source(
 
 
 def relocate_source(origin: LocatedSource, format_: str | None, reading: ReadingOptions) -> LocatedSource:
-    """Locate the labels again with other options. Raises as `locate_source`."""
+    """Find the labels of a located source again with other options. Raises as `locate_source`."""
     return _locate_labels(origin, format_, reading) if origin.paths else origin
 
 

@@ -1,4 +1,4 @@
-"""Labels of events as scores of their images, as no label says which images show the class."""
+"""Labels of events as scores of their images, because no label says which of the images show the class."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,9 @@ IMAGES_PER_BATCH = 5000  # images
 
 
 def store(db: Database, by: str) -> PredictionSource:
-    """Replace the stored scores of all images in labeled events.
+    """Replace the stored scores of all images in labeled events. Raises AnnotatorError without event labels.
 
     An event's classes score 1 on its images, and all classes score 0 in an empty event. Only the order counts.
-    Without event labels, AnnotatorError is raised.
     """
     ids = [row[0] for row in db.tuples("SELECT DISTINCT image_id FROM event_image ORDER BY image_id")]
     names = [class_.name for class_ in classes.load_active_classes(db)]

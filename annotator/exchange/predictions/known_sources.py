@@ -1,4 +1,4 @@
-"""Prediction sources and their weights in the model."""
+"""Prediction sources (other models) and their weights in the current model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_WEIGHTS_SHOWN = 4  # weights that are named
 
 @dataclass(frozen=True)
 class KnownSource:
-    """A prediction source and its use by the current run.
+    """A prediction source and how the current model uses it.
 
     Attributes:
         covered: Share of images with a prediction.
@@ -28,11 +28,10 @@ class KnownSource:
     weights: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields except `source` as JSON."""
         return {"covered": self.covered, "weights": dict(self.weights), "used": self.used}
 
     def describe_weights(self) -> str:
-        """Describe the largest and smallest weights, or why there are none."""
+        """Describe the largest and smallest weights, or why there is none."""
         if not self.used:
             return "not used yet: after the next training"
         if not self.weights:

@@ -4,8 +4,8 @@
         print(plan.found)
         source = plan.apply()
 
-Unknown images are omitted, as sources rarely match the project. Unknown classes are errors unless
-`only_known`. The highest score per cell counts.
+Unknown images are omitted, because sources rarely match the project. Unknown classes are errors unless
+`only_known`. The highest score per image and class counts.
 """
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class PredictionOptions:
         class_map: Project class by name in the file, "" to omit it.
         images_file, classes_file: Row and column names of a .npy array.
         replace: Delete earlier predictions of the source.
-        match: Loosest name match. None allows all.
+        match: Loosest way to match image names, as in ReadingOptions. None allows all.
     """
 
     format: str | None = None
@@ -50,7 +50,7 @@ class PredictionOptions:
 
 
 class PredictionPlan:
-    """Predictions that were read and can be stored.
+    """Predictions that were read from a file, ready to be stored by `apply`.
 
     Attributes:
         format, why: File format and its reason.
@@ -68,13 +68,12 @@ class PredictionPlan:
         self.found: ResolvedScores
 
     def change_options(self, choices: PredictionOptions) -> None:
-        """Match the names again with other options, without reading the file. Raises AnnotatorError."""
+        """Match the names again with other options, without reading the file again. Raises AnnotatorError."""
         self._choices = choices
         self._problems.clear()
         self.found = _check_names(self._db, self._staged, "The file", choices, self._problems, self.dispensable)
 
     def apply(self, progress: ProgressCallback = ignore_progress) -> PredictionSource:
-        """Store the predictions and return their source."""
         return self._staged.store(self._name, self._by, replace=self._choices.replace, progress=progress)
 
 
@@ -129,7 +128,10 @@ def store_scores(
     by: str,
     subject: str = "The request",
 ) -> tuple[PredictionSource, ResolvedScores]:
-    """Check and store scores that do not come from a file. Errors name `subject` as their source."""
+    """Check and store scores that do not come from a file, and return the source and the matches.
+
+    `subject` names their origin in errors.
+    """
     _check_source_name(name)
     problems = Problems()
     with StagedScores(db, choices.scale, problems.add, "image") as staged:

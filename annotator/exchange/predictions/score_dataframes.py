@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_score_frame(table: "pd.DataFrame") -> Iterator[ScoreBlock]:
-    """Return the scores of a table as blocks, or raise AnnotatorError for invalid tables.
+    """Yield the scores of a table as blocks. Raises AnnotatorError for invalid tables.
 
     Long tables have columns image, class, and score or probability. Wide ones have an image index and a column
     per class.

@@ -69,7 +69,7 @@ class ScoreBlock:
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A recognized file of scores.
+    """A file of scores in a recognized format.
 
     Attributes:
         place: Noun for ScoreBlock.places, such as "row".
@@ -95,7 +95,7 @@ def read_scores(
 ) -> ScoreFile:
     """Recognize a file of scores, which are read with its blocks.
 
-    Unreadable files raise AnnotatorError. Problems of rows are reported.
+    Raises AnnotatorError for unreadable files. Problems of rows are reported.
 
     Args:
         format_name: None recognizes it.
@@ -338,7 +338,7 @@ def _read_long_batches(
 
 
 def _encode_values(values: list[T]) -> tuple[list[T], np.ndarray]:
-    """Return distinct values in order of appearance, and each value's index, (n,) int64."""
+    """Return the distinct values in order of appearance, and the index of each value in them, (n,) int64."""
     place: dict[T, int] = {}
     codes = np.array([place.setdefault(value, len(place)) for value in values], np.int64)
     return list(place), codes
@@ -358,7 +358,7 @@ def _to_texts(column: "pa.Array") -> list[str]:
 
 
 def _to_numbers(column: "pa.Array", name: str, places: Sequence[int], problems: Problems) -> np.ndarray:
-    """Return a column as (n,) float64, NaN for empty cells. Other texts are reported and NaN."""
+    """Return a column as (n,) float64, NaN for empty cells and for other texts, which are reported."""
     import pyarrow as pa
     import pyarrow.compute
 

@@ -77,7 +77,7 @@ def _decide_empty_words(sample: TableSample, found: ColumnMeanings) -> None:
 
 
 def decide_states(sample: TableSample, found: ColumnMeanings) -> None:
-    """Decide the meaning of -1 and of words."""
+    """Decide which state -1 and each word in the cells mean."""
     if not found.classes:
         return
     cells = [cell for place in found.classes for cell in sample.cells[place] if isinstance(cell, str)]

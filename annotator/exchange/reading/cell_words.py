@@ -41,7 +41,7 @@ _MAX_LIST_CHARS = 100_000  # letters
 
 
 def build_state_words(reading: ReadingOptions) -> dict[str, int | None]:
-    """Return state by lower-case word, with the user's words first."""
+    """Return the state by lower-case word, the user's words first."""
     words = dict(STATE_BY_WORD)
     for given, state in (
         (reading.present, PRESENT),
@@ -54,12 +54,12 @@ def build_state_words(reading: ReadingOptions) -> dict[str, int | None]:
 
 
 def normalize_word(word: str) -> str:
-    """Return a word without case, spaces and signs, for comparison."""
+    """Return a word in lower case without spaces and signs, for comparison."""
     return re.sub(r"[\W_]+", "", word.casefold()) or word.strip()
 
 
 def to_cell(value: Any) -> Cell:
-    """Convert a typed value to a cell: 1.0 to "1", true to "true", null to ""."""
+    """Convert a typed value to a table cell: 1.0 to "1", true to "true", null to ""."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -74,7 +74,7 @@ def to_cell(value: Any) -> Cell:
 
 
 def parse_list(cell: str) -> list[str] | None:
-    """Return the texts of a list in JSON, Python or R (c("fox", "deer")) syntax, else None."""
+    """Return the texts of a list in JSON, Python or R (c("fox", "deer")) syntax, None if it is not a list."""
     text = cell.strip()
     if match := _R_LIST.fullmatch(text):
         text = f"[{match[1]}]"
@@ -96,7 +96,7 @@ def parse_list(cell: str) -> list[str] | None:
 
 
 def split_labels(cell: Cell, separator: str) -> list[str]:
-    """Return a cell's unique labels, from a list or between separators ("" or NONE for one label)."""
+    """Return the unique labels of a cell, from a list or between separators ("" or NONE for one label)."""
     if isinstance(cell, str):
         found = parse_list(cell)
         if found is None:
@@ -107,12 +107,12 @@ def split_labels(cell: Cell, separator: str) -> list[str]:
 
 
 def is_whole_number(text: str) -> bool:
-    """Return whether a cell is a non-negative integer, also as "2.0"."""
+    """Return whether a cell is a non-negative integer, which may have the form "2.0"."""
     return text.removesuffix(".0").isdecimal()
 
 
 def parse_number(text: str) -> float | None:
-    """Return a cell's number, also with a decimal comma, or None."""
+    """Return the number in a cell, which may have a decimal comma, or None."""
     try:
         return float(text.replace(",", ".") if text.count(",") == 1 else text)
     except ValueError:
@@ -120,7 +120,7 @@ def parse_number(text: str) -> float | None:
 
 
 def quote_words(words: Iterable[str], shown: int = 5) -> str:
-    """Return some quoted words and the count of others."""
+    """Return at most `shown` quoted words, and the number of others."""
     listed_words = list(words)
     text = ", ".join(f"{word[:40]!r}" for word in listed_words[:shown])
     return text + (f" and {len(listed_words) - shown:,} more" if len(listed_words) > shown else "")

@@ -1,4 +1,4 @@
-"""Meaning of columns by name, and lookup of user-given columns."""
+"""The meaning of columns by their names, and the lookup of columns that the user names."""
 
 import re
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ AMBIGUOUS_COLUMN_NAMES = frozenset(
 
 
 def lookup(name: str, names: Sequence[str], option: str) -> int:
-    """Return a user-given column's index, or raise AnnotatorError with all columns."""
+    """Return the index of a column that the user named. Raises AnnotatorError that lists all columns."""
     if name in names:
         return names.index(name)
     same = [place for place, other in enumerate(names) if normalize_word(other) == normalize_word(name)]
@@ -62,7 +62,7 @@ def lookup(name: str, names: Sequence[str], option: str) -> int:
 
 
 def parse_label_column(name: str) -> tuple[str, int] | None:
-    """Return word and number of a label column ("Label_2"), else None."""
+    """Return the word and number in the name of a label column ("Label_2"), or None for other names."""
     match = LABEL_COLUMN_PATTERN.fullmatch(normalize_word(name))
     if not match:
         return None
@@ -70,7 +70,7 @@ def parse_label_column(name: str) -> tuple[str, int] | None:
 
 
 def compute_image_share(cells: Sequence[Cell]) -> float:
-    """Return the share of non-empty cells that are image file names."""
+    """Return the share of image file names among the non-empty cells."""
     texts = [text.split("?")[0].strip() for text in cells if isinstance(text, str) and text.strip()]
     return sum(looks_like_image(text.replace("\\", "/")) for text in texts) / len(texts) if texts else 0.0
 

@@ -1,4 +1,4 @@
-"""Reading options as command line options and as a file."""
+"""Reading options as command line options, and in a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -29,7 +29,7 @@ def format_option_name(field: str) -> str:
 
 
 def parse_option(field: str, text: str) -> str | tuple[str, ...]:
-    """Parse a typed value: lists have commas, and NONE is an empty list."""
+    """Parse a typed option value: lists have commas, and NONE is an empty list."""
     if field == "separator":
         return SEPARATOR_WORDS.get(text.strip().lower(), text)
     if field not in LIST_FIELDS:
@@ -40,7 +40,7 @@ def parse_option(field: str, text: str) -> str | tuple[str, ...]:
 
 
 def check_reading(reading: ReadingOptions) -> ReadingOptions:
-    """Return the options, or raise AnnotatorError with all invalid ones."""
+    """Return the options. Raises AnnotatorError that lists all invalid ones."""
     problems = []
     if reading.numbers not in (None, *NUMBER_MEANINGS):
         problems.append(f"--numbers cannot be {reading.numbers!r}; it is one of {', '.join(NUMBER_MEANINGS)}")
@@ -56,7 +56,6 @@ def check_reading(reading: ReadingOptions) -> ReadingOptions:
 
 
 def load_reading(path: Path) -> ReadingOptions:
-    """Load reading options from a file, or raise AnnotatorError."""
     try:
         with open_file(path) as file:
             said = msgspec.json.decode(file.read(_MAX_FILE_BYTES), type=dict[str, str | list[str] | None])
@@ -77,14 +76,14 @@ def load_reading(path: Path) -> ReadingOptions:
 
 
 def write_reading(path: Path, reading: ReadingOptions) -> None:
-    """Write the given options to a new file. Existing ones raise AnnotatorError."""
+    """Write reading options to a new file. Raises AnnotatorError if it exists."""
     said = {name: value for name, value in asdict(reading).items() if value is not None}
     with open_text_output(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(said), indent=1).decode() + "\n")
 
 
 def merge_interpretations(reading: ReadingOptions, decided: Sequence[Interpretation]) -> ReadingOptions:
-    """Complete the user's options with a reader's decisions."""
+    """Return the user's options, completed with a reader's decisions."""
     found: dict[str, Any] = {}
     for one in decided:
         given, value = getattr(reading, one.field), parse_option(one.field, one.value)

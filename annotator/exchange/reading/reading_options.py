@@ -1,4 +1,4 @@
-"""Decisions of user and reader about the meaning of a source."""
+"""The decisions of user and reader about the meaning of an imported source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LABELS_FROM_FOLDERS = "folders"
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The user's decisions about a source. None lets the reader decide and report.
+    """The user's decisions about the meaning of a source. None lets the reader decide and report.
 
     Attributes:
         labels: The label file in a folder, LABELS_FROM_FOLDERS, or NONE_VALUE for only images.
@@ -46,7 +46,7 @@ class ReadingOptions:
 
 
 class Interpretation(NamedTuple):
-    """A reader's decision about a source.
+    """A reader's decision about the meaning of a source.
 
     Attributes:
         field: ReadingOptions field that overrides it.
@@ -64,5 +64,5 @@ class Interpretation(NamedTuple):
 
 
 def has_facts_only(reading: ReadingOptions) -> bool:
-    """Return whether the user's options leave a table no label or class columns, only fields."""
+    """Return whether the user's options exclude label or class columns, so that a table has only fields."""
     return reading.class_columns in ((), (NONE_VALUE,)) or reading.label_columns in ((), (NONE_VALUE,))

@@ -26,7 +26,7 @@ _MIN_TAXA = 3  # parts from which cells with the same first part may be a path o
 
 
 def detect_separator(cells: Sequence[Cell], column: str) -> Interpretation | None:
-    """Return the separator of labels in these cells, or None without a candidate.
+    """Return the separator between labels in these cells, or None without a candidate.
 
     It is sure if nearly all parts are labels of other cells, but never for a space.
     """

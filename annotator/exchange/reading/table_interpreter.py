@@ -35,13 +35,13 @@ MAX_COUNT = 1000  # of a count; larger numbers are something else
 
 
 class TableInterpreter(TableSample):
-    """The interpreter of one table, which decides what each column means.
+    """An interpreter of one table, which decides what each column means.
 
     Args:
         rows: First rows, as `to_cell` returns cells.
         source_name: For messages.
         class_names: Class names by number.
-        is_our_class: Returns whether a data card lists a column name as class.
+        is_our_class: Function that returns whether a data card lists a column name as class.
     """
 
     def __init__(
@@ -58,10 +58,9 @@ class TableInterpreter(TableSample):
         self.strange: set[str] = set()  # words of cells that have to be asked about
 
     def interpret_columns(self, image: int | None = None) -> ColumnMeanings:
-        """Return the meaning of all columns, or raise AnnotatorError without an image column.
+        """Return the meaning of all columns. `image` is the image column, if the source defines it.
 
-        Args:
-            image: Image column, if the source defines it.
+        Raises AnnotatorError without an image column.
         """
         image = self._find_image_column() if image is None else image
         found = ColumnMeanings(image, states=build_state_words(self.reading))
@@ -269,7 +268,7 @@ class TableInterpreter(TableSample):
         )
 
     def _classify_cells(self, place: int) -> str:
-        """Return a column's type: "answer", "count", "fraction", "partly", "text", "list" or "empty"."""
+        """Return the type of a column's cells: "answer", "count", "fraction", "partly", "text", "list" or "empty"."""
         if not self.is_text_column(place):
             return "list"
         texts = self.list_answer_texts(place)
@@ -386,7 +385,7 @@ class TableInterpreter(TableSample):
     def _choose_labels_or_classes(
         self, labels: list[int], answers: list[int]
     ) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return the label columns, or the class columns if these repeat the same classes."""
+        """Return the label columns, or instead the class columns if these repeat the same classes."""
         answers = [
             place
             for place in answers

@@ -1,4 +1,4 @@
-"""First rows of a table and the decisions about them."""
+"""The first rows of a table, and the decisions about them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,11 +74,10 @@ class TableSample:
         self.sentences: list[str] = []
 
     def list_texts(self, place: int) -> list[str]:
-        """Return a column's non-empty texts, stripped."""
         return [text for cell in self.cells[place] if isinstance(cell, str) and (text := cell.strip())]
 
     def list_answer_texts(self, place: int) -> list[str]:
-        """Return a column's texts except words for unanswered."""
+        """Return a column's texts, without words that mean unanswered."""
         return [text for text in self.list_texts(place) if text.lower() not in UNKNOWN_WORDS]
 
     def add_interpretation(
@@ -89,5 +88,5 @@ class TableSample:
             self.interpretations.append(Interpretation(field_, value, why, is_sure, others))
 
     def is_text_column(self, place: int) -> bool:
-        """Return whether all cells of a column are texts, none a list."""
+        """Return whether all cells of a column are texts, and none a list."""
         return all(isinstance(cell, str) for cell in self.cells[place])

@@ -1,4 +1,4 @@
-"""Table of all image sources, SOURCES, with one file per kind. Start with source.py."""
+"""The table of all kinds of image sources, SOURCES, with one file per kind. Start with source.py."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ SOURCES: dict[str, Source] = {source.name: source for source in (ZIP, TAR, TABLE
 
 
 def match_source(path: Path) -> Source | None:
-    """Return the Source for a path, or None for folders and label files."""
+    """Return the Source that recognizes a path, or None for folders and label files."""
     return next((source for source in SOURCES.values() if source.recognize(path)), None)
 
 

@@ -51,7 +51,7 @@ _DRIVE_PREFIX = re.compile(r"^[A-Za-z]:")
 
 
 class UnsafeNameError(Exception):
-    """Error of a name that leads out of its folder."""
+    """The error of a name that leads out of its folder."""
 
 
 def is_wanted_file(name: str) -> bool:
@@ -63,7 +63,7 @@ def is_wanted_file(name: str) -> bool:
 
 
 def safe_path(name: str) -> str:
-    """Return an entry's name as a portable path below a folder, or raise UnsafeNameError."""
+    """Return the name of an entry as a portable path below a folder. Raises UnsafeNameError."""
     slashed = name.replace("\\", "/")
     if slashed.startswith("/") or (_DRIVE_PREFIX.match(slashed) and slashed[2:3] == "/"):
         raise UnsafeNameError("its name is an absolute path")
@@ -90,7 +90,7 @@ def _safe_part(part: str) -> str:
 
 
 class FetchFolder:
-    """The folder that one source is fetched into. If `problems` has entries, nothing is registered."""
+    """A folder into which one source is fetched. If `problems` has entries, nothing is registered."""
 
     def __init__(self, folder: Path, manifest: Manifest, address: str, progress: StepCallback | None):
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
@@ -105,7 +105,7 @@ class FetchFolder:
         self._free = shutil.disk_usage(folder).free - RESERVED_DISK_BYTES
 
     def make_key(self, name: str) -> str:
-        """Return an entry's key: its name, numbered if repeated in this pass."""
+        """Return the key of an entry: its name, numbered if repeated in this pass."""
         key, number = name.encode("utf-8", "backslashreplace").decode(), 1
         first = key
         while self.manifest.is_seen(key):
@@ -114,7 +114,7 @@ class FetchFolder:
         return key
 
     def register_entry(self, key: str, name: str, size: int, stamp: str) -> Entry | None:
-        """Record an entry of the source, and return it if it must be fetched, else None.
+        """Record an entry of the source. Returns it if it must be fetched, else None.
 
         A `size` of -1 is unknown. `stamp` changes with the content. Raises UnsafeNameError.
         """
@@ -151,7 +151,7 @@ class FetchFolder:
         self.skipped, self.example = self.skipped + 1, self.example or name
 
     def write_entry(self, entry: Entry, chunks: Iterable[bytes]) -> None:
-        """Write an entry's complete file. Raises DiskFull."""
+        """Write the complete file of an entry. Raises DiskFull."""
         part, size = self.folder / PART_FILE, 0
         try:
             part.unlink(missing_ok=True)
@@ -176,7 +176,6 @@ class FetchFolder:
         self.manifest.save_entry(entry._replace(bytes=size, state=state))
 
     def check_disk_space(self, size: int) -> None:
-        """Raise DiskFull if this many bytes do not fit."""
         if size > self._free:
             raise DiskFull(
                 f"{self.address} needs more room than there is in {self.folder}: {max(self._free, 0):,} bytes are free "
@@ -185,14 +184,12 @@ class FetchFolder:
             )
 
     def report_progress(self, step: str, done: int, total: int = 0) -> None:
-        """Report the progress. An exception of the callback cancels."""
         if self._progress:
             self._progress(
                 f"{step} ({format_size(self.bytes + sum(list(self.bytes_in_flight.values())))})", done, total
             )
 
     def sentences(self) -> list[str]:
-        """Describe new, changed, unchanged, missing, renamed and skipped files."""
         parts = [(self.new, "new"), (self.changed, "changed"), (self.known, "as before")]
         listed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no file"
         where = f", {format_size(self.bytes)} written to" if self.bytes else " in"
@@ -234,7 +231,6 @@ def format_size(size: int) -> str:
 
 
 def find_fetch_folder(project: Path, address: str, name: str) -> Path:
-    """Return this source's folder, created if missing."""
     base = project.resolve() / IMPORTED_FOLDER
     address = _stored_address(project, address)
     name = safe_name(name).lstrip(".~") or "images"
@@ -255,7 +251,7 @@ def find_fetch_folder(project: Path, address: str, name: str) -> Path:
 
 
 def _stored_address(project: Path, address: str) -> str:
-    """Return the path or URL for the manifest, relative in imported/, as projects may move."""
+    """Return the path or URL to store in the manifest, relative inside the project, because projects may move."""
     inside = project.resolve() / IMPORTED_FOLDER
     return Path(address).relative_to(project.resolve()).as_posix() if Path(address).is_relative_to(inside) else address
 
@@ -270,9 +266,9 @@ def _make_folder(project: Path, folder: Path) -> None:
 
 @contextmanager
 def open_fetch_folder(project: Path, address: str, name: str, progress: StepCallback | None) -> Generator[FetchFolder]:
-    """Yield a source's folder for one pass. Interruptions explain how to resume.
+    """Yield the folder of a source for one pass. Interruptions explain how to resume.
 
-    Raises AnnotatorError with all problems, or AlreadyRunning.
+    Raises AnnotatorError that lists all problems, or AlreadyRunning.
     """
     folder = find_fetch_folder(project, address, name)
     try:
@@ -296,7 +292,7 @@ def open_fetch_folder(project: Path, address: str, name: str, progress: StepCall
 
 
 def remove_fetched_files(project: Path, address: str, known: Collection[Path]) -> None:
-    """Remove the unpacked files of a deleted archive unless registered."""
+    """Remove the unpacked files of an archive that was deleted, unless they are registered."""
     for manifest_path in (project.resolve() / IMPORTED_FOLDER).glob(f"*/{MANIFEST_FILE}"):
         folder = manifest_path.parent
         with open_manifest(folder) as manifest:
@@ -317,11 +313,9 @@ def _remove_empty_folders(project: Path, folder: Path) -> None:
 
 
 def build_fetched(place: FetchFolder, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> FetchedFiles:
-    """Return the result of a fetch, or raise AnnotatorError without any file.
+    """Return the result of a fetch. Raises AnnotatorError without any file.
 
-    Args:
-        labels: Likely label files.
-        said: First remarks.
+    `labels` are likely label files, `said` are remarks to list first.
     """
     if not place.manifest.count_seen()[0]:
         others = f" ({format_count(place.skipped, 'other')}, such as {place.example!a})" if place.skipped else ""
@@ -341,7 +335,7 @@ def build_fetched(place: FetchFolder, labels: Iterable[Path] = (), said: Iterabl
 
 
 def apply_changed_images(folder: Path) -> None:
-    """Move changed images from .changed/ to their places. Safe to repeat or kill."""
+    """Replace images by their newly fetched versions in .changed/. Safe to repeat, also after a kill."""
     with open_manifest(folder) as manifest:
         while entries := manifest.list_aside(ENTRIES_PER_BATCH):
             for entry in entries:
@@ -367,7 +361,7 @@ def _find_root(place: FetchFolder) -> Path:
 
 
 def make_path_finder(folder: Path, root: Path) -> Callable[[str], str]:
-    """Return a function from an entry's key to its path below `root`, or "" if not fetched there."""
+    """Return a function from the key of an entry to its path below `root`, "" if not fetched there."""
     manifest: list[Manifest] = []
 
     def path(key: str) -> str:

@@ -50,7 +50,7 @@ _SUFFIX_BY_MAGIC = {
 
 
 class _TableFile(NamedTuple):
-    """A data set file with its relative name."""
+    """A file of the data set with its relative name."""
 
     name: str
     path: Path
@@ -66,7 +66,6 @@ def recognize(path: Path) -> bool:
 
 
 def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
-    """Write the images of all tables as files."""
     path = path.resolve()
     tables = _list_tables(path)
     with open_fetch_folder(project, str(path), path.stem if path.is_file() else path.name, progress) as place:

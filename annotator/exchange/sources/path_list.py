@@ -36,10 +36,9 @@ def recognize(path: Path) -> bool:
 
 
 def fetch_paths(path: Path, project: Path, progress: StepCallback | None, may_be_hidden: bool = True) -> FetchedFiles:
-    """Return the folders and their listed paths, or raise AnnotatorError with all invalid paths.
+    """Return the folders with their listed paths. Raises AnnotatorError that lists all invalid paths.
 
-    Args:
-        may_be_hidden: False rejects hidden files and folders, also behind links.
+    If not `may_be_hidden`, hidden files and folders are rejected, also behind links.
     """
     source = path.resolve()
     problems = Problems()
@@ -73,7 +72,7 @@ def fetch_paths(path: Path, project: Path, progress: StepCallback | None, may_be
 
 
 def is_hidden_path(path: Path) -> bool:
-    """Return whether a path has a hidden part, which may hold keys and settings."""
+    """Return whether a part of a path is hidden, where keys and settings are often kept."""
     return any(part.startswith(".") and part not in (".", "..") for part in path.parts)
 
 

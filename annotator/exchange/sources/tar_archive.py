@@ -38,7 +38,6 @@ _BROKEN_TAR_ERRORS = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError
 
 
 def recognize(path: Path) -> bool:
-    """Return whether a path is a tar or a folder of shards."""
     return bool(_list_shards(path))
 
 
@@ -54,7 +53,6 @@ def _list_shards(path: Path) -> list[Path]:
 
 
 def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
-    """Unpack new and changed members, shard by shard."""
     path = path.resolve()
     shards = _list_shards(path)
     images_only = recognize_shards(path) is not None  # labels of WebDataset are read from the shards
@@ -119,7 +117,7 @@ def _should_unpack(member: tarfile.TarInfo, place: FetchFolder, images_only: boo
 
 
 def _unpack_member(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, place: FetchFolder) -> None:
-    """Write a new or changed member. Small ones are compared by CRC-32, larger ones by time and size."""
+    """Write a new or changed member of a tar. Small ones are compared by CRC-32, larger ones by time and size."""
     opened = archive.extractfile(member)
     assert opened is not None  # _should_unpack has checked isreg
     chunks: Iterable[bytes] = _read_chunks(opened, member.size)

@@ -1,4 +1,4 @@
-"""Limits of unpacked archive bytes, as images hardly compress."""
+"""Limits of the bytes that an archive may unpack to, which are low because images hardly compress."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from annotator.store.locations.web_servers import MAX_MEMBER_BYTES
 
 
 class ArchiveTooLargeError(ValueError):
-    """Error of an archive that unpacks to an implausible size."""
+    """The error of an archive that unpacks to an implausible size."""
 
 
 class UnpackLimits:
@@ -20,7 +20,7 @@ class UnpackLimits:
         self._unpacked = 0
 
     def find_problem(self, size: int, packed: int) -> str:
-        """Return why a member of this size is rejected, or ""."""
+        """Return why a member of this size, `packed` in the archive, is rejected, or ""."""
         if size > MAX_MEMBER_BYTES:
             return f"it has {format_size(size)}, more than the {format_size(MAX_MEMBER_BYTES)} of an image or labels"
         if size > max(ALWAYS_ALLOWED_MEMBER_BYTES, MAX_UNPACK_RATIO * packed):
@@ -31,7 +31,7 @@ class UnpackLimits:
         return ""
 
     def add_bytes(self, size: int) -> None:
-        """Count unpacked bytes, or raise ArchiveTooLargeError above the limit."""
+        """Count unpacked bytes. Raises ArchiveTooLargeError above the limit."""
         self._unpacked += size
         if self._unpacked > self._most:
             raise ArchiveTooLargeError(

@@ -39,7 +39,7 @@ ARCHIVE_SUFFIXES = (".zip", ".parquet", ".arrow", *TAR_SUFFIXES)
 def fetch_address(
     address: Address, project: Path, progress: StepCallback | None, may_be_own: bool = True
 ) -> FetchedFiles:
-    """Download new and changed files. AnnotatorError names the URL without secrets."""
+    """Download new and changed files. Raises AnnotatorError that names the URL without secrets."""
     files = open_file_system(address, may_be_own)
     name = unquote(urlsplit(address.plain).path.rstrip("/").rpartition("/")[2]) or address.host or "images"
     with open_fetch_folder(project, str(address), name, progress) as place:

@@ -36,12 +36,10 @@ _BROKEN_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedEr
 
 
 def recognize(path: Path) -> bool:
-    """Return whether a path is a .zip file."""
     return path.suffix.lower() == ".zip" and path.is_file()
 
 
 def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFiles:
-    """Unpack new and changed members."""
     path = path.resolve()
     with open_fetch_folder(project, str(path), path.stem, progress) as place:
         try:

@@ -1,4 +1,4 @@
-"""Zip directories read in parts, as that of a million members takes 0.6 GB of memory.
+"""Zip directories read in parts, because that of a million members takes 0.6 GB of memory.
 
 zipfile reads each part as the directory of the same archive. Format:
 https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.12 to 4.3.16.
@@ -23,7 +23,7 @@ _ENTRY_HEADER_BYTES = 46  # bytes of an entry before its name
 
 @dataclass(frozen=True)
 class Directory:
-    """The position of a zip's directory.
+    """The position of the list of members in a zip file.
 
     Attributes:
         start, size: Offset and length in bytes.
@@ -37,7 +37,6 @@ class Directory:
 
 
 def find_directory(file: IO[bytes]) -> Directory:
-    """Return the directory's position, or raise zipfile.BadZipFile."""
     size = file.seek(0, io.SEEK_END)
     begin = max(0, size - MAX_COMMENT_BYTES - _END_RECORD.size - _ZIP64_LOCATOR.size)
     file.seek(begin)
@@ -61,10 +60,7 @@ def find_directory(file: IO[bytes]) -> Directory:
 
 
 def open_parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFile]:
-    """Yield archives that each list only the next members of the file.
-
-    Raises zipfile.BadZipFile.
-    """
+    """Yield archives that each list only the next members of the file. Raises zipfile.BadZipFile."""
     at, last = directory.start, directory.start + directory.size
     while at < last:
         file.seek(at)
@@ -83,7 +79,7 @@ def open_parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFil
 
 
 class _Part(io.RawIOBase):
-    """A file object: the archive's member data, followed by a directory of some of its members."""
+    """A file object with the archive's member data, followed by a directory of some of its members."""
 
     def __init__(self, file: IO[bytes], directory: Directory, entries: bytes, count: int):
         self._file, self._start, self._at = file, directory.start, 0

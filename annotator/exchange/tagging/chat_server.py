@@ -28,7 +28,7 @@ BUSY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)  # the same request may
 
 
 class ServerBusyError(Exception):
-    """Error of a request to repeat after `after` seconds (0 if unknown)."""
+    """The error of a request that may be repeated after `after` seconds (0 if unknown)."""
 
     def __init__(self, why: str, after: float = 0.0):
         super().__init__(why)
@@ -36,7 +36,7 @@ class ServerBusyError(Exception):
 
 
 class RequestRefusedError(Exception):
-    """Error of a permanently refused request, with its HTTP `status`."""
+    """The error of a request that was refused for good, with its HTTP `status`."""
 
     def __init__(self, status: int, why: str):
         super().__init__(why)
@@ -58,7 +58,6 @@ class ChatServer:
     timeout: float = 120.0
 
     def __post_init__(self) -> None:
-        """Raise AnnotatorError for an invalid URL."""
         parts = urlsplit(self.url)
         try:
             is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -78,13 +77,12 @@ class ChatServer:
 
     @property
     def display_url(self) -> str:
-        """Return the URL without a password."""
         parts = urlsplit(self.url)
         return self.url.replace(f"{parts.netloc}", parts.netloc.rpartition("@")[2]) if "@" in parts.netloc else self.url
 
     @property
     def is_local(self) -> bool:
-        """Return whether the server is on this machine, so images stay here."""
+        """Return whether the server is on this machine, so that images stay here."""
         host = urlsplit(self.url).hostname or ""
         if host == "localhost":
             return True
@@ -102,7 +100,7 @@ class ChatServer:
         return [self._shorten(name) for name in ids if isinstance(name, str)]
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a chat completion, and return {"text", "tokens"} with log probabilities.
+        """Send a request for a chat answer, and return {"text", "tokens"}, tokens with log probabilities.
 
         Raises:
             ServerBusyError: Retry later.

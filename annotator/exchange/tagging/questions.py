@@ -1,4 +1,4 @@
-"""Questions about an image to a model, and parsing of its answers.
+"""Questions to a vision-language model about an image, and parsing of its answers.
 
 Answers are "yes", "no" or "unsure" per class of a group, as JSON. Other content is ignored, and unnamed
 classes get no score.
@@ -31,7 +31,7 @@ _OBJECT = re.compile(r"\{")
 
 @dataclass(frozen=True)
 class ClassGroup:
-    """The classes of one question, with descriptions or ""."""
+    """The classes that one question asks about, with descriptions or ""."""
 
     class_ids: tuple[int, ...]
     names: tuple[str, ...]
@@ -39,7 +39,6 @@ class ClassGroup:
 
     @property
     def prompt(self) -> str:
-        """Return the question."""
         lines = [
             json.dumps(name, ensure_ascii=False) + (f": {' '.join(text.split())}" if text else "")
             for name, text in zip(self.names, self.descriptions, strict=True)
@@ -48,7 +47,6 @@ class ClassGroup:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Return the JSON schema of an answer."""
         values = {"type": "string", "enum": ["yes", "no", "unsure"]}
         return {
             "type": "object",
@@ -59,7 +57,6 @@ class ClassGroup:
 
     @property
     def max_answer_tokens(self) -> int:
-        """Return the token limit of an answer."""
         return 64 + sum(12 + len(name) for name in self.names)
 
 
@@ -92,7 +89,7 @@ def parse_answer(text: str, group: ClassGroup, tokens: Sequence[Mapping[str, Any
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return the first JSON object in a text, unwrapped from a single key, or None."""
+    """Return the first JSON object in a text (without a wrapping object of one key), or None."""
     decoder = json.JSONDecoder()
     for start in islice(_OBJECT.finditer(text), MAX_OBJECT_STARTS):
         try:
@@ -128,7 +125,7 @@ def _find_token_ends(tokens: Sequence[Mapping[str, Any]]) -> list[int]:
 def _probability_from_tokens(
     text: str, key: str, tokens: Sequence[Mapping[str, Any]], token_ends: Sequence[int]
 ) -> float | None:
-    """Return the probability of "yes" against "no" where a key's value starts, or None."""
+    """Return the probability of "yes" against "no" at the token where the value of `key` starts, or None."""
     for written in (json.dumps(key), json.dumps(key, ensure_ascii=False)):
         match = re.search(re.escape(written) + r'\s*:\s*"', text)
         if match:

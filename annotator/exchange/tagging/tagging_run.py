@@ -1,4 +1,4 @@
-"""Prelabeling: a model sees every image, and its answers become a prediction source.
+"""Prelabeling: a vision-language model sees every image, and its answers become a prediction source.
 
 Answers are stored every few seconds, and the next run asks only about unscored images. The training method
 `auto` weights the source by its agreement with annotators.
@@ -47,7 +47,7 @@ JPEG_QUALITY = 85  # of the JPEGs that are sent
 
 @dataclass(frozen=True)
 class TaggingOptions:
-    """The options of a run.
+    """The options of a prelabeling run.
 
     Attributes:
         name: Name of the prediction source.
@@ -70,7 +70,7 @@ class TaggingOptions:
 
 @dataclass(frozen=True)
 class RequestForm:
-    """The server's abilities, which determine the request.
+    """The form of requests that the server supports.
 
     Attributes:
         answer: "json_schema", "json_object", or "" for text with JSON.
@@ -91,13 +91,13 @@ REQUEST_FORMS = (
 
 @dataclass
 class TaggingResult:
-    """The result of a run.
+    """The result of a prelabeling run.
 
     Attributes:
-        images: Newly scored images.
-        without: Questions without a valid answer.
-        unread: Unreadable images.
-        had: Images scored before.
+        images: Number of newly scored images.
+        without: Number of questions without a valid answer.
+        unread: Number of unreadable images.
+        had: Number of images scored before.
         is_stopped: Stopped on request.
         error: Reason for an early end, or "".
     """
@@ -120,7 +120,7 @@ def tag_images(
     report: Callable[[TaggingState], None] = lambda state: None,
     stop: threading.Event | None = None,
 ) -> TaggingResult:
-    """Ask a model about all images of a project, and store its answers.
+    """Ask a model about all images of a project, and store its answers as predictions.
 
     Args:
         report: Receives the state once per second.
@@ -182,7 +182,6 @@ class _TaggingRun:
         return outcome
 
     def _list_questions(self, groups: Sequence[ClassGroup]) -> list[tuple[int, list[ClassGroup]]]:
-        """Return images with class groups to ask about, in random order."""
         image_ids = audits.load_readable_image_ids(self._db)
         if not len(image_ids):
             raise AnnotatorError("The project has no images that can be read.")
@@ -213,7 +212,7 @@ class _TaggingRun:
             pool.shutdown(wait=False)
 
     def _find_request_form(self, group: ClassGroup) -> RequestForm:
-        """Test what the server and model support, or raise AnnotatorError if they are unusable."""
+        """Return the form that server and model support, found by trying. Raises AnnotatorError if unusable."""
         names = tuple(TEST_COLORS)
         colors = random.Random(time.time_ns()).sample(names, TEST_PICTURES)
         asked = ClassGroup(tuple(range(len(names))), names, ("",) * len(names))
@@ -271,10 +270,7 @@ class _TaggingRun:
         )
 
     def _ask_all(self, asked: Sequence[tuple[int, list[ClassGroup]]], began: float) -> None:
-        """Ask all questions, `jobs` in parallel, and store answers.
-
-        After a stop, pending requests get GRACE_SECONDS.
-        """
+        """Ask all questions, `jobs` in parallel, and store answers. After a stop, pending ones get GRACE_SECONDS."""
         most, outcome, bands = IMAGES_AHEAD_PER_JOB * self._options.jobs, self._outcome, get_shown_bands(self._db)
         left, done, over_at = iter(asked), 0, 0.0
         pool, running = ThreadPoolExecutor(self._options.jobs), set[Future[tuple[int, dict[int, float], int, str]]]()
@@ -304,7 +300,7 @@ class _TaggingRun:
     def _ask_about_image(
         self, image_id: int, groups: Sequence[ClassGroup], bands: BandChoices
     ) -> tuple[int, dict[int, float], int, str]:
-        """Return (image, scores, number of unanswered questions, reason) for one image."""
+        """Return (image id, score by class id, number of unanswered questions, why it failed or "")."""
         chances: dict[int, float] = {}
         try:
             source = open_source(find_image_source(self._db, image_id), patient=True)
@@ -341,7 +337,7 @@ class _TaggingRun:
     def _build_request(
         self, form: RequestForm, group: ClassGroup, text: str, picture: str, spoken: str = ""
     ) -> dict[str, Any]:
-        """Return a chat request. `spoken` is the model's previous invalid answer."""
+        """Return a chat request. `spoken` is the model's previous answer if that was invalid."""
         content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": SYSTEM_PROMPT},

@@ -1,4 +1,4 @@
-"""Autopilot: the work that finishes most labels per second of this annotator (docs/learning-loop.md).
+"""Autopilot: the work that finishes most labels per second of one annotator (docs/learning-loop.md).
 
 Start with planner.py.
 """

@@ -34,10 +34,10 @@ BAND_COUNT = BAND_BOUNDS.size + 1
 
 @dataclass(frozen=True, eq=False)
 class PromiseRecord:
-    """Expected and found positives of one kind of action.
+    """Expected and found positives in one kind of action.
 
     Attributes:
-        promised, found: (B,) sums per probability band. Older cells count less.
+        promised, found: (B,) sums per probability band, in which older cells count less.
     """
 
     promised: np.ndarray
@@ -45,11 +45,11 @@ class PromiseRecord:
 
     @property
     def ratios(self) -> np.ndarray:
-        """Return found over promised, (B,), shrunk to 1 by OVERALL_PRIOR_POSITIVES."""
+        """Return found / promised positives per band, (B,), shrunk toward 1 by OVERALL_PRIOR_POSITIVES."""
         return (self.found + OVERALL_PRIOR_POSITIVES) / (self.promised + OVERALL_PRIOR_POSITIVES)
 
     def with_later_cells(self, band: np.ndarray, worth: np.ndarray, present: np.ndarray) -> "PromiseRecord":
-        """Return the record extended by n cells: bands, corrected probabilities and answers, (n,) each."""
+        """Return the record extended by n cells: their bands, corrected probabilities and answers, (n,) each."""
         fades = 0.5 ** (worth.sum() / PROMISE_HALF_LIFE_POSITIVES)
         promised, found = np.bincount(band, worth, BAND_COUNT), np.bincount(band, present, BAND_COUNT)
         return PromiseRecord(self.promised * fades + promised, self.found * fades + found)
@@ -60,14 +60,14 @@ EMPTY_RECORD = PromiseRecord(np.zeros(BAND_COUNT), np.zeros(BAND_COUNT))
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """Expected and found positives up to one decision. Immutable.
+    """Expected and found positives of a project up to one decision. Immutable.
 
     Attributes:
         newest: Last included decision.
-        ratios: (K + 1, B) found over promised, for K classes and B bands, last row overall.
-        tiles_without_positive: Class id -> newest tiles in a row without positive.
-        answered_tiles: Class id -> answered grid tiles.
-        relabels: Earlier state -> (relabels, changes).
+        ratios: (K + 1, B) found / promised for K classes and B probability bands, with all classes in the last row.
+        tiles_without_positive: Class id -> number of newest grid tiles in a row without a positive.
+        answered_tiles: Class id -> number of answered grid tiles.
+        relabels: Earlier state -> (number of relabels, number of changes).
     """
 
     newest: int
@@ -82,7 +82,7 @@ class Account:
 
     @classmethod
     def build(cls, answers: ScoredAnswers, since: OutcomesSince | None = None) -> "Account":
-        """Return the account of all these answers."""
+        """Return the account of all these answers, and of later outcomes."""
         account = cls._compute(ScoredAnswers.from_rows([]), 0, {}, EMPTY_RECORD, EMPTY_RECORD)
         for start in range(0, len(answers.score), ANSWERS_PER_STEP):
             part = ScoredAnswers(
@@ -96,7 +96,6 @@ class Account:
         )
 
     def with_later_answers(self, since: OutcomesSince) -> "Account":
-        """Return the account extended by later outcomes."""
         later, kept = since.answers, {}
         band, worth = (
             np.searchsorted(BAND_BOUNDS, later.score, side="right"),
@@ -139,15 +138,11 @@ class Account:
         )  # fmt: skip
 
     def correct_for_grid(self, class_id: int, probabilities: np.ndarray) -> np.ndarray:
-        """Return corrected grid probabilities (n,) of a class."""
+        """Return corrected probabilities (n,) of cells of one class in a grid."""
         return self._correct([class_id], probabilities, self.grids)
 
     def correct_for_image(self, class_ids: Sequence[int], probabilities: np.ndarray) -> np.ndarray:
-        """Return corrected probabilities (n,) for an image answered in all these classes.
-
-        Args:
-            probabilities: (n,), nan counts as 0.
-        """
+        """Return corrected probabilities (n,) of n classes that are answered together on one image. nan counts as 0."""
         return self._correct(class_ids, probabilities, self.images)
 
     def _correct(
@@ -161,14 +156,13 @@ class Account:
 
 
 class _NewestAccount:
-    """A project's newest account, updated under its lock."""
+    """A cached account of a project, updated under its lock."""
 
     def __init__(self):
         self.lock, self.account = threading.Lock(), Account.build(ScoredAnswers.from_rows([]))
 
 
 def load_account(db: Database) -> Account:
-    """Return the project's current account, without undone answers."""
     newest = db.caches.get("account", "", _NewestAccount, 1)
     with newest.lock:
         known = newest.account
@@ -192,7 +186,6 @@ def _add_relabels(
 
 
 def _compute_overall_ratios(answers: ScoredAnswers) -> np.ndarray:
-    """Return found over promised per band (B,)."""
     score, present = answers.score[answers.in_grid], answers.present[answers.in_grid]
     band, so_far = np.searchsorted(BAND_BOUNDS, score, side="right"), score.cumsum()
     fades = 0.5 ** ((score.sum() - so_far) / (4 * HALF_LIFE_POSITIVES))

@@ -44,7 +44,7 @@ NO_EVENT_IMAGES: Mapping[int, Mapping[int, float]] = {}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate action before leasing.
+    """A candidate for Autopilot's next action, before it is leased.
 
     Attributes:
         kind: grid, image, click, search (grid of a class without example) or relabel.
@@ -74,24 +74,23 @@ class Candidate:
 
     @property
     def value(self) -> float:
-        """Return the acquisition value in labels."""
+        """Return the acquisition value: expected finished labels plus learning value."""
         ruled_out = RULED_OUT_VALUE * max(0.0, self.decided_cells - self.expected_positives)
         return self.expected_positives + self.implied_positives + ruled_out + self.learning_value
 
     @property
     def positives_per_second(self) -> float:
-        """Return expected positives per second."""
         return self.expected_positives / self.seconds
 
     @property
     def value_per_second(self) -> float:
-        """Return the value per second, including PRESS_PENALTY_SECONDS per press."""
+        """Return the acquisition value per second, where each key press costs PRESS_PENALTY_SECONDS more."""
         presses = 1 if self.kind == "click" else 1 + self.expected_presses
         return self.value / (self.seconds + PRESS_PENALTY_SECONDS * presses)
 
 
 def choose_sizes(max_tiles: int | None) -> tuple[int, ...]:
-    """Return the grid sizes to try: GRID_SIZES up to `max_tiles`, and `max_tiles` within them."""
+    """Return the grid sizes to try: those in GRID_SIZES below `max_tiles`, and the largest allowed one."""
     if max_tiles is None:
         return GRID_SIZES
     most = min(max_tiles, GRID_SIZES[-1])
@@ -109,11 +108,11 @@ def propose_grids(
     event_tiles: EventTilesFactory | None = None,
     count_implied: "ImpliedCounter | None" = None,
 ) -> Iterator[Candidate]:
-    """Yield the best grid, by value per second, of every class with enough expected positives.
+    """Yield the grid with the highest value per second for each class with enough expected positives.
 
     Args:
-        open_share: Fraction of undecided cells, which scales the learning value.
-        answers: Class id -> answered cells. Few answers limit the grid size.
+        open_share: Fraction of unanswered cells, which scales the learning value.
+        answers: Class id -> number of answered cells. Few answers limit the grid size.
         max_tiles: None allows all GRID_SIZES.
         event_tiles: Set if a tile can stand for all images of its event.
         count_implied: None without class relations.
@@ -154,12 +153,12 @@ def build_grid_candidate(
     event_images: EventImages,
     implied: np.ndarray | None = None,
 ) -> Candidate:
-    """Return the grid candidate of cells (image id, probability).
+    """Return the candidate of a grid with these cells (image id, probability).
 
     Args:
         event_images: Tile image -> other images of its event, which cost no time and teach nothing. Unlikely ones
             get only absent labels.
-        implied: (n,), number of open classes that each cell implies if present.
+        implied: (n,), number of unanswered classes that each cell implies if present.
     """
     tile_of = {image_id: chance for image_id, chance in cells if image_id in event_images}
     event_images = {image_id: event_images[image_id] for image_id in tile_of}
@@ -189,7 +188,7 @@ ProbabilityCorrector = Callable[[Sequence[dict[int, float]]], Sequence[dict[int,
 def estimate_unseen_rates(
     counts: Mapping[int, tuple[int, int, int]], has_model: Callable[[int], bool], ruled_out: Collection[int] = ()
 ) -> dict[int, float]:
-    """Return the expected image share of each class without example and model.
+    """Return the expected share of images with the class, for each class without an example or a model.
 
     After n absent answers it is 0.5 / (n + NEW_CLASS_TILES), the posterior mean under a Beta prior of
     shape 1/2 (Jeffreys).
@@ -213,15 +212,15 @@ def propose_searches(
     answers: Mapping[int, int],
     max_tiles: int | None = None,
 ) -> Iterator[Candidate]:
-    """Yield the best grid for each of the MAX_CLASSES_SEARCHED likeliest classes without example.
+    """Yield the best grid for each of the MAX_CLASSES_SEARCHED likeliest classes without an example.
 
-    Unusual images come first. After MAX_UNUSUAL_IMAGES, every other grid is random, which bounds the
+    Unusual images come first. After MAX_UNUSUAL_IMAGES, every other grid is random, which gives an upper limit of the
     class's share.
 
     Args:
-        rates: Class id -> expected image share.
-        draw: Returns open, free images: random, or unusual first.
-        searched: Class id -> unusual images labeled absent.
+        rates: Class id -> expected share of images.
+        draw: Function that returns free, unanswered images: random, or unusual first.
+        searched: Class id -> number of unusual images labeled absent.
     """
     sizes = choose_sizes(max_tiles)
     for class_id in sorted(rates, key=lambda class_id: (-rates[class_id], class_id))[:MAX_CLASSES_SEARCHED]:
@@ -260,8 +259,8 @@ def propose_images(
 
     Args:
         unavailable_image_ids: Leased, current or skipped images.
-        unlabeled: Images without known positive, tried besides the likeliest.
-        prior: Probability that such an image has an open class.
+        unlabeled: Images without a known positive, tried besides the likeliest.
+        prior: Probability that such an image shows an unanswered class.
         in_events: An image's answers also apply to its event.
     """
     rows = snapshot.rankings.by_image[:MAX_IMAGES_TRIED]
@@ -309,12 +308,12 @@ def _correct_event_images(
 
 
 class PositivePrior:
-    """The probability (Bayes) that an image without known positives contains an unanswered class.
+    """An estimator (Bayes) of the probability that an image without known positives shows an unanswered class.
 
     Args:
         had_positive: Whether answered images have a positive, newest first. Weights halve every
             PRIOR_HALF_LIFE_IMAGES.
-        present: Class id -> present count.
+        present: Class id -> number of present labels.
     """
 
     def __init__(self, had_positive: Sequence[bool], present: dict[int, int]):
@@ -325,7 +324,6 @@ class PositivePrior:
         self.total = sum(self.frequency.values())
 
     def compute_any_probability(self, class_ids: Collection[int]) -> float:
-        """Return the probability that any of these classes is present."""
         left = sum(self.frequency.get(class_id, 0.0) for class_id in class_ids) / max(self.total, 1e-9)
         return self.share * left / max(self.share * left + 1 - self.share, 1e-9)
 
@@ -333,7 +331,7 @@ class PositivePrior:
 def iterate_open_cells(
     db: Database, snapshot: Snapshot, image_ids: Sequence[int]
 ) -> Iterator[tuple[int, dict[int, float], bool]]:
-    """Yield (image id, open class id -> probability, has a positive) per image with open cells."""
+    """Yield (image id, unanswered class id -> probability, has a positive) per image with unanswered cells."""
     states: dict[int, dict[int, int]] = {}
     for label in decisions.load_labels(db, image_ids):
         states.setdefault(label.image_id, {})[label.class_id] = label.state
@@ -355,7 +353,7 @@ def iterate_open_cells(
 
 
 def compute_sharpness(snapshot: Snapshot) -> float:
-    """Return the share of expected positives in open cells of at least SURE_PROBABILITY."""
+    """Return the share of all expected positives that is in cells of at least SURE_PROBABILITY."""
     scores = snapshot.rankings.scores[:, :SURE_SAMPLE_CELLS].astype(np.float32)
     return float(scores[scores >= SURE_PROBABILITY].sum() / max(float(snapshot.rankings.expected.sum()), 1e-9))
 
@@ -370,12 +368,12 @@ def build_image_candidate(
     preset_threshold: float | None = None,
     event_images: Mapping[int, Mapping[int, float]] = NO_EVENT_IMAGES,
 ) -> Candidate:
-    """Return the candidate of answering all open classes of an image.
+    """Return the candidate of answering all unanswered classes of an image.
 
     Args:
-        probabilities: Class id -> probability, open classes.
-        open_share: Fraction of undecided cells.
-        min_positives: Lower bound of expected positives.
+        probabilities: Class id -> probability.
+        open_share: Fraction of all cells that are unanswered.
+        min_positives: Lower limit of expected positives.
         preset_threshold: Classes from this probability on start present. None disables.
         event_images: Image id -> class id -> probability, for other images of the event.
     """
@@ -416,7 +414,7 @@ def build_click_candidate(
 
 
 def _estimate_learning_value(probabilities: np.ndarray, open_share: float) -> float:
-    """Return the learning value in labels (uncertainty sampling, Lewis and Gale, SIGIR 1994)."""
+    """Return the gain for the model, in labels, of answering these cells (Lewis and Gale, SIGIR 1994)."""
     return LEARNING_VALUE * open_share * float((probabilities * (1 - probabilities)).sum())
 
 

@@ -28,10 +28,10 @@ REASON_TEXTS = {
 
 @dataclass(frozen=True)
 class CandidateEvidence:
-    """Data that the texts about candidate actions quote.
+    """Numbers that the texts about candidate actions quote.
 
     Attributes:
-        random_absent: Class id -> random images labeled absent.
+        random_absent: Class id -> number of random images labeled absent.
         unusual_absent: Likewise for unusual images.
     """
 
@@ -42,11 +42,7 @@ class CandidateEvidence:
 
 
 def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, image: str = "this image") -> str:
-    """Return a line on a candidate's question, gain and duration.
-
-    Args:
-        image: Words for the image, "this image" only on screen.
-    """
+    """Return a candidate's question, gain and duration in one line. `image` is "this image" only on screen."""
     time = _format_seconds(candidate.seconds)
     if candidate.kind == "grid":
         return _format_grid_line(candidate, evidence)
@@ -67,7 +63,7 @@ def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, ima
 
 
 def format_candidate_reason(candidate: Candidate, evidence: CandidateEvidence) -> str:
-    """Return why a candidate comes next."""
+    """Return the reason why a candidate comes next, in words."""
     if candidate.kind == "search":
         return _format_search_reason(candidate, evidence)
     return REASON_TEXTS.get(candidate.reason, BEST_VALUE_REASON)
@@ -105,28 +101,27 @@ def _format_search_reason(candidate: Candidate, evidence: CandidateEvidence) -> 
 
 
 def format_max_share(absent: int) -> str:
-    """Return in words the maximum share of images with a class, after `absent` random ones without it."""
+    """Return in words the maximum share of images with a class, after `absent` random images without it."""
     return f"at most {100 * rule_out.compute_max_share(absent):.1f} % of all do (95 %)"
 
 
 def format_reading_line(seconds: float) -> str:
-    """Return the line of an action that answers an image in all classes, blind."""
+    """Return the line that describes answering an image in all classes, blind."""
     return _format_mark_everything("this image", _format_seconds(seconds))
 
 
 def format_audit_line(tiles: int, name: str, seconds: float) -> str:
-    """Return the line of an audit grid."""
+    """Return the line that describes an audit grid of the class `name`."""
     return f"Audit: which of {tiles} random images show {name}? ({_format_seconds(seconds)})"
 
 
 def explain_empty(
     db: Database, wanted: WantedActions, counts: Mapping[str, int], has_classes: bool, run: Run | None
 ) -> str:
-    """Return why there is no action.
+    """Return the reason why Autopilot has no action.
 
     Args:
-        counts: Images by stage.
-        run: None before the first.
+        counts: Number of images by stage.
     """
     if not counts["all"]:
         return "No images yet. Add a folder on the Images page."
@@ -149,7 +144,7 @@ def explain_empty(
 
 
 def format_complete_line(complete: CompleteProject) -> str:
-    """Return the contents of a fully labeled project in one line."""
+    """Return one line on the labels of a project in which every label is answered."""
     progress, labels = complete.progress, sum(images for _, images in complete.labels)
     held = f"{format_count(progress.images, 'image')}, {format_count(labels, 'label')}"
     if progress.share == 1:
@@ -167,7 +162,7 @@ def format_complete_line(complete: CompleteProject) -> str:
 
 
 def format_doubted_line(doubted: PairOffer | None) -> str:
-    """Return how many labels the model contradicts and the time to check them, in one line."""
+    """Return one line on the number of labels that the model contradicts, and the time to check them."""
     if doubted is None:
         return "There is no model to compare the answers with."
     if not doubted.pairs:
@@ -179,7 +174,7 @@ def format_doubted_line(doubted: PairOffer | None) -> str:
 
 
 def format_audit_offer_line(complete: CompleteProject) -> str:
-    """Return an audit's effort and purpose."""
+    """Return one line on the effort and the purpose of an audit."""
     offer = complete.open_audit
     if offer.pairs:
         pairs = format_count(offer.pairs, "pair of an audit is", "pairs of an audit are")

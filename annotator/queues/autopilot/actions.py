@@ -1,4 +1,4 @@
-"""Actions: candidates whose image or cells are leased to a page."""
+"""Actions of Autopilot: candidates whose image or cells are leased to a page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ _action_numbers = count(time_ns() // 1_000_000)
 
 @dataclass(frozen=True)
 class RuleOutOffer:
-    """The offer to mark a class without example absent everywhere.
+    """The offer to mark a class without an example absent everywhere.
 
     Attributes:
         absent_answers: Random images labeled absent.
@@ -89,11 +89,11 @@ class Action:
 
 
 class ActionLeaser:
-    """The builder of the actions for one page request. It offers no leased cell twice.
+    """The builder of the actions for one page request, which never offers a leased cell twice.
 
     Attributes:
         preset_threshold: Image classes from this probability on start present. None disables.
-        rates: Class id -> expected image share, for classes without example.
+        rates: Class id -> expected share of images, for classes without an example.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ActionLeaser:
         )
 
     def lease_action(self, candidate: Candidate, alternatives: tuple[str, ...] = ()) -> Action | None:
-        """Lease a candidate as an action, None if another page holds it."""
+        """Lease a candidate's cells and return it as an action, or None if another page holds them."""
         if candidate.kind == "relabel":
             return self._lease_relabel(candidate, alternatives)
         if candidate.kind in ("grid", "search"):
@@ -126,7 +126,7 @@ class ActionLeaser:
         return self._lease_image(candidate, alternatives)
 
     def lease_audit(self, class_id: int, image_ids: Sequence[int]) -> Action | None:
-        """Lease an audit grid of these images, None if another page holds them."""
+        """Lease an audit grid of these images, or return None if another page holds them."""
         tiles = self._lease_tiles(class_id, [(image_id, None) for image_id in image_ids], hide_predictions=True)
         if tiles is None:
             return None
@@ -152,7 +152,7 @@ class ActionLeaser:
         )
 
     def load_open_classes(self, image_id: int) -> dict[int, float]:
-        """Return an image's open class id -> probability, 0 without model."""
+        """Return an image's unanswered classes as class id -> probability, 0 without a model."""
         if self.snapshot and (open_cells := list(acquisition.iterate_open_cells(self.db, self.snapshot, [image_id]))):
             return open_cells[0][1]
         answered = label_cells.load_answered_cells(self.db, [image_id]).get(image_id, {})
@@ -160,7 +160,7 @@ class ActionLeaser:
         return {class_id: 0.0 for class_id in self.names if class_id not in answered and class_id not in accepted}
 
     def correct_probabilities(self, of_images: Sequence[dict[int, float]]) -> list[dict[int, float]]:
-        """Return corrected probabilities per image: class id -> probability, or its rate without model."""
+        """Return corrected probabilities per image: class id -> probability, or without a model its rate."""
         class_ids = [class_id for open_classes in of_images for class_id in open_classes]
         known = np.array([probability for open_classes in of_images for probability in open_classes.values()])
         values = iter(self.account.correct_for_image(class_ids, known).tolist())
@@ -236,7 +236,6 @@ class ActionLeaser:
         return Action(action_id, kind, source, line, *numbers, **words, **content)
 
     def _build_rule_out_offer(self, class_id: int) -> RuleOutOffer | None:
-        """Return the offer for a class, None if samples or permission are missing."""
         absent = self.evidence.random_absent.get(class_id, 0)
         if absent < rule_out.MIN_RANDOM_ABSENT or authorization.explain_denial(self.db.sql, Right.REVIEW):
             return None
@@ -253,7 +252,7 @@ class ActionLeaser:
         hide_predictions: bool = False,
         event_images: acquisition.EventImages | None = None,
     ) -> Grid | None:
-        """Lease images (id, probability or None) as a grid of one class, None if none is free."""
+        """Lease images (id, probability or None) as a grid of one class, or return None if none is free."""
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
         tiles = grid_queue.lease_tiles(self.db, asked, class_id, wanted)
         if event_images:

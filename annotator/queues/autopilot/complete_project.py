@@ -1,4 +1,4 @@
-"""The end of Autopilot, when no pair of image and class is open: it offers label checks and audits."""
+"""The end of Autopilot, when every label is answered: it offers label checks and audits."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -29,14 +29,14 @@ class PairOffer:
 
 @dataclass(frozen=True)
 class CompleteProject:
-    """A project without open pairs of image and class, with offers of further work.
+    """A project in which every label is answered, with offers of further work.
 
     Attributes:
-        progress: Auto-accepted and unreadable pairs count as unanswered.
+        progress: Auto-accepted and unreadable labels count as unanswered.
         labels: (class, images labeled present), most frequent first.
         doubted_answers: Check of labels that the model contradicts, each once. None without model.
         open_audit: Unanswered audit cells.
-        audit_finds: "missing" labels, or "wrong" ones if every pair is answered.
+        audit_finds: "missing" labels, or "wrong" ones if every label is answered.
     """
 
     progress: Progress
@@ -48,7 +48,7 @@ class CompleteProject:
 
 
 def has_no_open_pair(db: Database, have: Collection[tuple[int, int]] = ()) -> bool:
-    """Return whether no pair of image and class is open, except those in `have`."""
+    """Return whether every class is answered on every image, except the (image id, class id) pairs in `have`."""
     open_pairs = project_counts.count_open_cells(db)
     if open_pairs <= 0 or open_pairs > len(have) * classes.count_classes(db):
         return open_pairs <= 0
@@ -56,7 +56,7 @@ def has_no_open_pair(db: Database, have: Collection[tuple[int, int]] = ()) -> bo
 
 
 def load_complete_project(db: Database, wanted: WantedActions) -> CompleteProject | None:
-    """Return the completed project, None while a pair or a blind answer is open."""
+    """Return the complete project, or None while a label or a blind answer is missing."""
     counts = project_counts.count_images_by_stage(db)
     present = project_counts.list_label_counts_by_class(db)
     if not counts["all"] or not present or not has_no_open_pair(db):
@@ -81,7 +81,7 @@ def load_complete_project(db: Database, wanted: WantedActions) -> CompleteProjec
 
 
 def _count_open_among(db: Database, have: Collection[tuple[int, int]]) -> int:
-    """Count the open cells among these. Class 0 means all classes of the image."""
+    """Count the unanswered cells among these (image id, class id). Class 0 means all classes of the image."""
     image_ids = list({image_id for image_id, _ in have})
     answered = label_cells.load_answered_cells(db, image_ids)
     accepted = auto_accepted.load_accepted_class_ids(db, image_ids)
@@ -102,7 +102,6 @@ def _offer_doubted_answers(db: Database, wanted: WantedActions, time_model: Time
 
 
 def _split_into_grids(pairs_of_classes: Iterable[int]) -> list[int]:
-    """Return the sizes of the grids that these cells per class fill."""
     return [
         min(AUDIT_GRID_TILES, pairs - start)
         for pairs in pairs_of_classes

@@ -1,4 +1,4 @@
-"""The next best action, by finished labels per second of this annotator.
+"""The choice of Autopilot's next action, by finished labels per second of this annotator.
 
 Single clicks on representative images come first, and continue with random whole images while the
 model is unsure. Later RANDOM_SHARE of the actions are random, which keeps probabilities calibrated
@@ -70,7 +70,7 @@ EXPECTED_POSITIVES = 1.5  # of an image, before there is a model
 
 
 def lease_next_actions(db: Database, wanted: WantedActions) -> LeasedWork:
-    """Lease up to `want` actions to this page, best first, with the page's context."""
+    """Lease up to `want` actions to this page, best first, and return them with the page's context."""
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
     leases.renew_cells(db, wanted.holder, wanted.annotator, wanted.have)
@@ -89,7 +89,7 @@ def lease_next_actions(db: Database, wanted: WantedActions) -> LeasedWork:
 
 
 class _Planner:
-    """The selector of one request's actions."""
+    """The planner that selects the actions of one request."""
 
     def __init__(self, db: Database, wanted: WantedActions, all_classes: list[Class], image_count: int):
         self.db, self.image_count = db, image_count
@@ -137,7 +137,6 @@ class _Planner:
         self.rng = np.random.default_rng([self.answered_cells, len(wanted.have), len(wanted.passed)])
 
     def lease_next(self) -> Action | None:
-        """Lease the next action, None if nothing is free or only offers remain."""
         if not self.extras:
             return self._lease_reading()
         if self.known_share and self.rng.random() < self.known_share and (action := self._lease_reference_image()):
@@ -158,7 +157,7 @@ class _Planner:
         return self._lease_best(candidates) or self._lease_unbiased() or self._lease_leftover() or self._lease_reading()
 
     def _should_draw_randomly(self, candidates: Sequence[Candidate], drawn: float) -> bool:
-        """Return whether to act randomly: at most RANDOM_SHARE of actions and of time."""
+        """Return whether the next action is random: at most RANDOM_SHARE of actions and of time are."""
         if self.snapshot is None or not candidates:
             return True
         if self.is_below_yield:
@@ -167,7 +166,7 @@ class _Planner:
         return drawn < RANDOM_SHARE * min(1.0, of_time)
 
     def _lease_reference_image(self) -> Action | None:
-        """Lease a reference image (known answers) that this annotator lacks. It looks like blind work."""
+        """Lease a reference image (known answers) that this annotator has not answered. It looks like blind work."""
         for image_id in reference_answers.find_next_images(
             self.db, self.annotator, self.leaser.passed, MAX_IMAGES_TRIED
         ):
@@ -176,7 +175,7 @@ class _Planner:
         return None
 
     def _lease_reading(self) -> Action | None:
-        """Lease an image that several annotators answer blind, None if none is left."""
+        """Lease an image that several annotators answer blind, or return None if none is left."""
         if not self.reading_share:
             return None
         for image_id in image_overlap.find_next_images(self.db, self.annotator, self.leaser.passed, MAX_IMAGES_TRIED):
@@ -203,13 +202,12 @@ class _Planner:
 
     @cached_property
     def _is_proven(self) -> bool:
-        """Return whether the current run rests on labels, not only on external predictions."""
+        """Return whether the current model was trained on labels, not only on external predictions."""
         run = self.snapshot and self.snapshot.run
         return run is not None and (run.calibration is not None or not runs.load_source_versions(self.db, run.id))
 
     @cached_property
     def _event_tiles_factory(self) -> EventTilesFactory | None:
-        """Return a function that groups a class's tiles by event, or None."""
         if self.snapshot is None or not stored_events.has_multi_image_events(self.db):
             return None
         predictions = self.snapshot.predictions
@@ -219,7 +217,6 @@ class _Planner:
 
     @cached_property
     def _implied_counter(self) -> acquisition.ImpliedCounter | None:
-        """Return a function that counts the open classes a positive implies, or None without relations."""
         declared = declared_relations.load_relations(self.db)
         if not declared.parents:
             return None
@@ -286,7 +283,7 @@ class _Planner:
         return None
 
     def _draw_images(self, class_id: int, max_images: int, is_random: bool) -> list[int]:
-        """Return open, free images of a class: random, or unusual first."""
+        """Return free images on which a class is unanswered: random, or unusual first."""
         if class_id in self.leaser.unavailable_cells.withheld_classes:
             return []
         taken, found = self.leaser.unavailable_cells.get_unavailable_images(class_id), []
@@ -309,7 +306,7 @@ class _Planner:
 
     @cached_property
     def _unlabeled_ids(self) -> list[int]:
-        """Return images without known positive, drawn once per request."""
+        """Return images without a known positive, drawn once per request."""
         if self.own_image_ids is not None:
             return label_cells.filter_without_positive(
                 self.db, self._draw_own_images(UNLABELED_SAMPLE_IMAGES), MAX_UNLABELED_IMAGES
@@ -334,7 +331,6 @@ class _Planner:
         return self._lease_audit() or self._lease_random_image()
 
     def _lease_audit(self) -> Action | None:
-        """Lease open audit cells of the class with most."""
         if "audit" not in self.extras:
             return None
         waiting: dict[int, list[int]] = {}
@@ -355,7 +351,7 @@ class _Planner:
         return None
 
     def _lease_leftover(self) -> Action | None:
-        """Lease a remaining image of a class with open cells that no other action covers."""
+        """Lease an unanswered image of any class that no other action covers."""
         for class_id, counts in self.counts.items():
             if sum(counts) < self.image_count:
                 for image_id in self._find_open_images(class_id):
@@ -370,7 +366,7 @@ class _Planner:
         return label_cells.find_open_images(self.db, class_id, MAX_IMAGES_TRIED, least)
 
     def _lease_whole_image(self, image_id: int, reason: str) -> Action | None:
-        """Lease all open classes of an image, none preset, None if not free."""
+        """Lease all unanswered classes of an image, none preset, or return None if it is not free."""
         if not self.whole_images or image_id in self.leaser.unavailable_images:
             return None
         if not (open_classes := self.leaser.load_open_classes(image_id)):
@@ -385,7 +381,7 @@ class _Planner:
         yield from self._unlabeled_ids
 
     def _lease_exploration(self, kind: str) -> Action | None:
-        """Lease an image without known positive: a representative "click" or a random "image"."""
+        """Lease an image without a known positive: a representative one for a "click", a random one for an "image"."""
         for image_id in self._iterate_unexplored(kind):
             if image_id in self.leaser.unavailable_images or not (
                 open_classes := self.leaser.load_open_classes(image_id)

@@ -34,9 +34,7 @@ def propose_grids(
 ) -> Iterator[Candidate]:
     """Yield a grid of probable mistakes per class and state, most probable first.
 
-    Args:
-        max_tiles: None selects GRID_TILES.
-        ask_once: Skip every cell that was relabeled before.
+    `max_tiles` of None selects GRID_TILES. `ask_once` skips every cell that was relabeled before.
     """
     size = GRID_TILES if max_tiles is None else min(GRID_TILES, max_tiles)
     for (class_id, state), group in _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=ask_once).items():
@@ -66,7 +64,7 @@ def compute_grid_sizes(db: Database, snapshot: Snapshot, unavailable_cells: Unav
 def _group_likely_mistakes(
     db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells, *, ask_once: bool
 ) -> dict[tuple[int, int], list[tuple[int, float]]]:
-    """Return (class id, state) -> (image id, P(wrong)), worst first."""
+    """Return (class id, state) -> (image id, probability of a wrong label), most probable first."""
     rows, columns = snapshot.rankings.disagreements[:MAX_CELLS_TRIED].T
     image_ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
     probabilities = snapshot.predictions.probabilities[rows, columns].astype(float)
@@ -97,5 +95,5 @@ def _group_likely_mistakes(
 
 
 def _estimate_wrong(promised: float, relabels: int, changed: int) -> float:
-    """Return P(wrong), a Beta posterior mean."""
+    """Return the probability of a wrong label, from the `promised` one and `changed` of `relabels` checks."""
     return (PRIOR_WEIGHT_RELABELS * promised + changed) / (PRIOR_WEIGHT_RELABELS + relabels)

@@ -1,4 +1,1 @@
-"""Image ranking by similarity to an example, exact at the top, with a varied selection.
-
-Start with image_similarity.py.
-"""
+"""Ranking of images by similarity to examples, exact at the top, and varied samples. Start with image_similarity.py."""

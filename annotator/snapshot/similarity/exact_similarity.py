@@ -1,4 +1,4 @@
-"""The most similar images by codes, compared again by their original embeddings.
+"""The most similar images by compressed codes, compared again by their original embeddings.
 
 A code keeps 256 directions, too few to rank very similar images.
 """
@@ -17,21 +17,21 @@ TAIL_IMAGES = 200  # of those, the last ones, whose values say how those of code
 
 
 def signed_sqrt(features: np.ndarray) -> np.ndarray:
-    """Return the square roots of absolute embeddings, with their signs."""
+    """Return the square roots of the absolute values, with the signs of the values."""
     return np.sign(features) * np.sqrt(np.abs(features))
 
 
 class ExactFeatures:
-    """A reader of the original embeddings of images that have codes, by row of ascending image ids."""
+    """A reader of original embeddings for the images that have codes, by row in ascending image ids."""
 
     def __init__(self, features: ShardedRows, places: np.ndarray):
-        """Store embeddings (n, D), and each image's row in them, -1 if none."""
+        """Store embeddings (n, D), and the row of each image in them, (N,), -1 if none."""
         self._features, self._places = features, places
         self._mean = self._read_roots(np.flatnonzero(places >= 0)[:MEAN_SAMPLE_IMAGES]).mean(0)
 
     @classmethod
     def build(cls, folder: Path, codes: StoredCodes, order: np.ndarray | None) -> "ExactFeatures | None":
-        """Return the embeddings of ordered codes, or None if unreadable."""
+        """Return a reader for images with codes, in `order`, or None if embeddings are unreadable."""
         features, places = read_features(folder, codes)
         places = places if order is None else places[order]
         if not (places >= 0).any():
@@ -42,7 +42,7 @@ class ExactFeatures:
             return None
 
     def compute_direction(self, examples: np.ndarray) -> np.ndarray | None:
-        """Return the mean direction (D,) of rows, or None if an embedding is missing."""
+        """Return the mean direction (D,) of example rows, or None if an embedding is missing."""
         if (self._places[examples] < 0).any():
             return None
         try:
@@ -52,17 +52,13 @@ class ExactFeatures:
         return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).mean(0)
 
     def compute_example_direction(self, features: np.ndarray) -> np.ndarray:
-        """Return the direction (D,) of an external embedding."""
+        """Return the direction (D,) of the embedding of an external example."""
         return signed_sqrt(features) - self._mean
 
     def correct_similarities(self, values: np.ndarray, direction: np.ndarray | None) -> None:
-        """Replace the highest similarities by exact cosines, and scale the others down to match.
+        """Replace the highest similarities, (N,) float32, in place by exact cosines, and scale the others to match.
 
-        Cosines of codes are too large, because codes omit directions.
-
-        Args:
-            values: (N,) float32, changed in place.
-            direction: (D,) of the example, None changes nothing.
+        Cosines of codes are too large, because codes omit directions. `direction` (D,) of None changes nothing.
         """
         if direction is None or len(values) <= RECOMPARED_IMAGES:
             return

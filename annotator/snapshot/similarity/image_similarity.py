@@ -1,9 +1,9 @@
 """Similarity of images to examples, by the current backbone's embeddings.
 
-It is the cosine between signed square roots of the embeddings, minus their mean. Without subtracting the
-mean, nonnegative embeddings make all images similar. Roots limit the effect of single large values. Above
-MAX_EXACT_IMAGES it uses int8 codes, exact only at the top. Several examples are averaged (Rocchio,
-"Relevance feedback in information retrieval", in: The SMART Retrieval System, 1971).
+It is the cosine of the signed square roots of the embeddings, after subtracting their mean, without which nonnegative
+embeddings make all images similar. Roots limit the effect of single large values. Above MAX_EXACT_IMAGES it uses int8
+codes, exact only at the top. Several examples are averaged (Rocchio, "Relevance feedback in information retrieval",
+in: The SMART Retrieval System, 1971).
 """
 
 import threading
@@ -37,7 +37,7 @@ MAX_EXAMPLES = 16
 
 @dataclass(eq=False)
 class _LockedFeatures:
-    """The embeddings of one backbone, locked while read."""
+    """The embeddings of one backbone, locked while they are read."""
 
     cache: FeatureCache
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -50,7 +50,7 @@ def get_change_key(db: Database) -> tuple[str, int]:
 
 
 def has_analyzed_images(db: Database) -> bool:
-    """Return whether the current backbone has embeddings."""
+    """Return whether any image has an embedding by the current backbone."""
     name, files = get_change_key(db)
     return files > 0 or (db.paths.features(name) / CODES_FOLDER / INDEX_FILE).exists()
 
@@ -66,7 +66,7 @@ def compute_similarities(
         example_key: Id of an external example.
 
     Returns:
-        (N,) float32 in [-1, 1], for words rescaled to [0, 1], nan without an embedding.
+        (N,) float32 in [-1, 1], for text rescaled to [0, 1], nan without an embedding.
 
     Raises:
         AnnotatorError: If an example is unknown or none has an embedding.
@@ -87,7 +87,7 @@ def compute_similarities(
 
 
 def _compare_with_images(db: Database, examples: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return all analyzed image ids, ascending, and their similarities."""
+    """Return the ids of all images with an embedding, ascending, and their similarities to the examples."""
     if len(examples) > MAX_EXAMPLES:
         raise AnnotatorError(f"{len(examples):,} examples are too many: take {MAX_EXAMPLES} at most.")
     marks = ",".join("?" * len(examples))
@@ -107,14 +107,13 @@ def _compare_with_images(db: Database, examples: Sequence[int]) -> tuple[np.ndar
 
 
 def load_directions(db: Database, image_ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the analyzed images, (n,) int64, and their unit directions (n, K) float32."""
+    """Return which of these images have an embedding, (n,) int64, and their unit vectors, (n, K) float32."""
     space, ids = _load_space(db), np.asarray(image_ids, np.int64)
     rows, known = find_positions(ids, space.image_ids)
     return ids[known], space.compute_directions(rows[known])
 
 
 def is_text_example(db: Database, key: str) -> bool:
-    """Return whether an external example is text."""
     asked = search_examples.load_request(db, key)
     return asked is not None and asked.kind == search_examples.WORDS
 
@@ -133,7 +132,7 @@ def _compare_with_example(db: Database, key: str) -> tuple[np.ndarray, np.ndarra
 
 
 def _rescale(values: np.ndarray) -> np.ndarray:
-    """Rescale word cosines to [0, 1] for sorting in half precision."""
+    """Rescale cosines of a text to [0, 1], for sorting in half precision."""
     lowest, highest = float(values.min()), float(values.max())
     return (values - lowest) / max(highest - lowest, 1e-12)
 
@@ -177,9 +176,9 @@ def _load_coded_space(db: Database, folder: Path) -> "_VectorSpace | None":
 
 
 class _VectorSpace:
-    """Images as vectors (rows - center) * scales, compared in cache-sized blocks.
+    """Images as vectors (rows - center) * scales, compared in blocks that fit the processor cache.
 
-    `image_ids` ascend. `order` has their rows, unless equal.
+    `image_ids` ascend. `order` has their rows, None if equal.
     """
 
     def __init__(
@@ -202,13 +201,13 @@ class _VectorSpace:
         return self.compute_directions(rows).sum(0)
 
     def compute_directions(self, rows: np.ndarray) -> np.ndarray:
-        """Return unit vectors (n, K) float32 of rows in `image_ids`."""
+        """Return the unit vectors, (n, K) float32, of rows in `image_ids`."""
         of_order = rows if self.order is None else self.order[rows]
         vectors = (np.asarray(self._rows[of_order], np.float32) - self._center) * self._scales
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     def project_example(self, example: ExampleAnswer) -> np.ndarray:
-        """Return the direction (K,) of an example. Another backbone raises AnnotatorError."""
+        """Return the unit vector (K,) of an external example. Raises AnnotatorError for another backbone's."""
         assert example.vector is not None
         of_root = signed_sqrt(example.vector)
         centre = self._center if self._basis is None else self._basis.centre
@@ -220,7 +219,7 @@ class _VectorSpace:
         return of_root - centre if self._basis is None else (of_root - centre) @ self._basis.axes
 
     def compute_cosines(self, direction: np.ndarray) -> np.ndarray:
-        """Return each image's cosine with a direction (K,), (N,) float32."""
+        """Return the cosine of each image with a direction (K,), (N,) float32."""
         weights = self._scales * (direction / max(float(np.linalg.norm(direction)), 1e-12))
         offset = float(self._center @ weights)
         values = np.empty(len(self._rows), np.float32)
@@ -248,7 +247,7 @@ class _VectorSpace:
 
 
 class _SignedRootRows:
-    """Embeddings (N, D) on disk, of which rows are read as signed square roots."""
+    """A reader of embeddings (N, D) on disk that returns rows as signed square roots."""
 
     def __init__(self, features: ShardedRows):
         self._features = features

@@ -1,7 +1,7 @@
 """A varied sample of the first images of a listing, for classes without a known example.
 
-The most similar images are often wrong for the same reason. The sample adds farthest images to the
-LIKEST_IMAGES first ones (k-center, Gonzalez 1985).
+The most similar images are often wrong for the same reason. So the sample adds the images farthest from the first
+LIKEST_IMAGES (k-center, Gonzalez 1985).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ MAX_CANDIDATES, LIKEST_IMAGES, SAMPLE_IMAGES = 480, 24, 96
 
 
 def select_varied(db: Database, image_ids: Sequence[int]) -> list[int]:
-    """Return the first LIKEST_IMAGES, then the most different ones, at most SAMPLE_IMAGES."""
+    """Return the first LIKEST_IMAGES images, then those that differ most from them, at most SAMPLE_IMAGES in all."""
     ids, vectors = image_similarity.load_directions(db, image_ids)
     if len(ids) <= SAMPLE_IMAGES:
         return list(image_ids[:SAMPLE_IMAGES])

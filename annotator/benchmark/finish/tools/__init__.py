@@ -1,4 +1,4 @@
-"""The tools of `bench finish`: ours and four baselines, in one table."""
+"""The labeling tools of `annotator bench finish`: ours and four baselines, in one table."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 """Our tool: questions from Autopilot, and the quality report as stopping rule.
 
-An audit is drawn when the model expects the target recall, and again when much less is open.
+An audit is drawn when the model expects the target recall to be reached, and again when much less is unanswered.
 """
 
 import math
@@ -35,7 +35,6 @@ class AutopilotTool:
     )
 
     def start(self, task: Task) -> None:
-        """Start a task and forget the previous one."""
         self.task, self.engine = task, Engine(task)
         self._row_of = {image_id: row for row, image_id in enumerate(self.engine.image_ids.tolist())}
         self._column_of = {class_id: column for column, class_id in enumerate(self.engine.class_ids.tolist())}
@@ -44,7 +43,6 @@ class AutopilotTool:
         self._shown: tuple[str, list[float | None], int | None] = ("", [], None)
 
     def ask(self) -> Question | None:
-        """Return the next question, or None if finished."""
         self.engine.keep_up()
         if not self._audit and not self._certified:
             self._draw_audit()
@@ -58,7 +56,6 @@ class AutopilotTool:
         return self._make_question(items[0]) if items else None
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """Process the answer to the last question."""
         source, chances, run = self._shown
         self.engine.record_answer(question, answer, source, chances, run)
         self._answers += 1
@@ -68,15 +65,12 @@ class AutopilotTool:
         self._certified = self._certified or finished
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the present cells so far."""
         return self.engine.list_present()
 
     def certifies(self) -> bool:
-        """Return whether the tool claims the goal."""
         return self._certified
 
     def close(self) -> None:
-        """Release resources."""
         if engine := getattr(self, "engine", None):
             engine.close()
 

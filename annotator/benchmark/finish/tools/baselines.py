@@ -1,4 +1,4 @@
-"""Baselines: a form per image, random order, one-class grids, and most uncertain images first."""
+"""Baseline tools: a form per image, random order, one-class grids, and most uncertain images first."""
 
 from collections.abc import Iterable
 
@@ -23,30 +23,25 @@ SAMPLE_CERTIFICATION = (
 
 
 class FormTool:
-    """A tool with one form per image, in random order without presets."""
+    """A tool with one empty form per image, in random order."""
 
     certifies_by = "every pair is answered; answers are taken as right"
 
     def start(self, task: Task) -> None:
-        """Start a task and forget the previous one."""
         self._left = np.random.default_rng([task.seed, 5]).permutation(len(task.images)).tolist()
         self._classes = tuple(range(len(task.classes)))
         self._present: list[tuple[int, int]] = []
 
     def ask(self) -> Question | None:
-        """Return the next question, or None if finished."""
         return Question("image", (self._left.pop(),), self._classes) if self._left else None
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """Process the answer to the last question."""
         self._present += [cell for cell, present in zip(question.cells, answer.present, strict=True) if present]
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """Return the present cells so far."""
         return self._present
 
     def certifies(self) -> bool:
-        """Return whether the tool claims the goal."""
         return not self._left
 
     def close(self) -> None:
@@ -93,7 +88,7 @@ class _WithModel:
 
 
 class RandomTool(_WithModel):
-    """A tool with whole images in random order, probable classes preset."""
+    """A tool that asks whole images in random order, with probable classes preset as present."""
 
     strategy = "random"
 
@@ -130,13 +125,13 @@ class RandomTool(_WithModel):
 
 
 class UncertaintyTool(RandomTool):
-    """A RandomTool with the most uncertain images first."""
+    """A RandomTool that asks the most uncertain images first."""
 
     strategy = "uncertainty"
 
 
 class GridsTool(RandomTool):
-    """A tool with some whole images, then the one-class grid of most expected positives."""
+    """A tool that asks some whole images first, then always the one-class grid with most expected positives."""
 
     @override
     def choose_question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:

@@ -1,4 +1,4 @@
-"""The baselines' stopping rule: a random sample of open cells, and an exact binomial bound.
+"""The baselines' stopping rule: a random sample of unanswered cells, and an exact binomial bound.
 
 The bound is by Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the
 Binomial", Biometrika 1934. The j-th audit uses confidence 1 - (1 - c) / 2^j, so that all together err at
@@ -22,17 +22,17 @@ MIN_SAMPLE_PAIRS = 20
 
 
 def compute_upper_limit(positives: int, sample_pairs: int, miss: float) -> float:
-    """Return the upper bound on the share of positives, wrong with probability `miss` (Clopper-Pearson).
+    """Return the Clopper-Pearson upper limit of the share of positives, given `positives` in a random sample.
 
-    `positives` were found in a sample of `sample_pairs`.
+    It is wrong with probability `miss`.
     """
     return 1.0 if positives >= sample_pairs else float(beta.ppf(1 - miss, positives + 1, sample_pairs - positives))
 
 
 def choose_sample_size(open_pairs: int, allowed: float, rate: float, miss: float) -> int | None:
-    """Return the smallest sample that can prove at most `allowed` positives among the other open cells.
+    """Return the smallest sample that can prove at most `allowed` positives among the other unanswered cells, or None.
 
-    `rate` is the expected share of positives. None means that no sample suffices.
+    `rate` is the expected share of positives, `miss` the probability of a wrong proof.
     """
     for size in np.unique(
         np.geomspace(MIN_SAMPLE_PAIRS, max(MIN_SAMPLE_PAIRS, MAX_SAMPLE_SHARE * open_pairs), 40).astype(int)
@@ -47,7 +47,7 @@ def choose_sample_size(open_pairs: int, allowed: float, rate: float, miss: float
 
 
 class BinomialAudit:
-    """The state of all audits of one project, and whether they certify the recall."""
+    """The audits of one project, and whether they certify its recall."""
 
     def __init__(self, recall: float, confidence: float, rng: np.random.Generator):
         self.recall, self.confidence, self.rng = recall, confidence, rng

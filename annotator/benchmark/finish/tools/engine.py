@@ -1,4 +1,4 @@
-"""A project for one tool, with rows and columns by place in the task."""
+"""A project that one of our tools works on, addressed by positions in the task."""
 
 import hashlib
 import os
@@ -43,16 +43,16 @@ class Engine:
         return self.project.load_labels()[self._rows]
 
     def list_present(self) -> list[tuple[int, int]]:
-        """Return the cells answered present."""
+        """Return the (image, class) index pairs answered present."""
         return [(image, class_) for image, class_ in np.argwhere(self.load_labels() == PRESENT).tolist()]
 
     def load_chances(self) -> np.ndarray | None:
-        """Return current probabilities (N, C), nan for classes without model, None before training."""
+        """Return current probabilities, (N, C), nan for classes without a model, or None before the first training."""
         chances = self.project.load_chances()
         return None if chances is None else chances[self._rows]
 
     def keep_up(self) -> None:
-        """Train or update like a worker."""
+        """Train or update the model whenever a worker would."""
         self.project.keep_up()
 
     def record_answer(
@@ -63,7 +63,6 @@ class Engine:
         chances: Sequence[float | None] = (),
         run: int | None = None,
     ) -> None:
-        """Store an answer with the probabilities of its cells."""
         ids = [(int(self.image_ids[image]), int(self.class_ids[class_])) for image, class_ in question.cells]
         taken, shown = round(1000 * answer.seconds), chances or [None] * len(ids)
         if question.kind not in SINGLE_DECISION_KINDS:
@@ -90,12 +89,11 @@ class Engine:
         self.project.store_answers(*(decided or [nothing]))
 
     def close(self) -> None:
-        """Delete the project, keeping embeddings."""
+        """Delete the project, but keep its embeddings."""
         self.project.close()
 
 
 def count_open(labels: np.ndarray) -> int:
-    """Return the number of unanswered cells."""
     return int((labels == OPEN).sum())
 
 

@@ -1,4 +1,4 @@
-"""Camtrap DP tables (https://camtrap-dp.tdwg.org/data), joined in SQLite with flat memory."""
+"""Camtrap DP tables (https://camtrap-dp.tdwg.org/data), joined in SQLite instead of memory."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ _OBSERVATION_COLUMNS += ("classificationTimestamp", "classificationProbability",
 
 
 def identify_table(path: Path) -> str:
-    """Return a file's Camtrap DP table by its header, or ""."""
+    """Return the name of the Camtrap DP table in a file, by its header, or ""."""
     if not path.is_file() or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return ""
     columns = set(read_header(path)[0])
@@ -72,9 +72,7 @@ class Package:
 
     Attributes:
         folder: Base of paths.
-        files: Files by table.
         names: Vernacular name by scientific name and language.
-        is_own: Whether this program exported it.
         has_files: Whether it has media files, set by the reader.
         has_beside: Whether it has an own export's provenance and notes files.
     """
@@ -91,7 +89,7 @@ class Package:
 def open_package(path: Path) -> Package:
     """Return the package that a folder, datapackage.json or table belongs to.
 
-    AnnotatorError lists all files that are missing or outside the folder.
+    Raises AnnotatorError that lists all files that are missing or outside the folder.
     """
     folder = path if path.is_dir() else path.parent
     described = path if path.is_file() and identify_table(path) == "" else folder / PACKAGE_FILE
@@ -159,9 +157,9 @@ def _read_vernacular_names(document: Mapping[str, Any]) -> dict[str, dict[str, s
 
 
 def load_tables(package: Package, problems: Problems) -> Connection:
-    """Load the tables into a temporary SQLite file, deleted on close, or raise AnnotatorError.
+    """Load the tables into a temporary SQLite file, deleted on close. Raises AnnotatorError.
 
-    Tables `media`, `observation` and `deployment` have `line`, text columns ("" if missing), and times in unix
+    Tables `media`, `observation` and `deployment` have `line`, text columns ("" if missing), and times in Unix
     seconds (at, start, end). Table `member` has (media, event).
     """
     sql = open_temporary()
@@ -258,7 +256,7 @@ def _index_tables(sql: Connection, problems: Problems) -> None:
 
 
 def read_deployments(path: Path) -> dict[str, dict[str, str]]:
-    """Return the fields of deployments, or raise AnnotatorError with all problems."""
+    """Return the fields of each deployment. Raises AnnotatorError that lists all problems."""
     if not path.is_file():
         raise AnnotatorError(f"There is no file {path} (the table of deployments). Is the path spelled right?")
     problems, found = Problems(), dict[str, dict[str, str]]()

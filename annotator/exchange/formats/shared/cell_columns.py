@@ -1,4 +1,4 @@
-"""Cells as text columns, for long tables and provenance files."""
+"""Labels as columns of text, for long tables and provenance files."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ SECONDS_DIGITS = 3
 
 
 def format_cell_column(name: str, view: View, block: Block, field: CsvField) -> list[str]:
-    """Return column `name` ("class", "state", ...) of a long table as texts, one per cell with a source."""
+    """Return the column `name` ("class", "state", ...) of a long table as texts, one per label with a source."""
     rows, columns = block.sources.nonzero()
     cells = rows, columns
     if name == "class":
@@ -39,7 +39,7 @@ def format_cell_column(name: str, view: View, block: Block, field: CsvField) -> 
 
 
 def format_values(values: np.ndarray, word: Callable[[float], str]) -> list[str]:
-    """Format numbers by `word`, called once per distinct value, with "" for NaN."""
+    """Format numbers by `word`, which is called once per distinct value, with "" for NaN."""
     unique, which = np.unique(values, return_inverse=True)
     words = ["" if value != value else word(value) for value in unique.tolist()]
     return [words[place] for place in which.tolist()]

@@ -14,7 +14,7 @@ _LARGEST = 1 << 20  # bytes
 
 
 def find_class_names(path: Path) -> list[str]:
-    """Return the names from the class list next to a label file, in line order, or []."""
+    """Return the names in the class list next to a label file, in line order, or []."""
     for name in CLASS_LIST_NAMES:
         file = path.parent / name
         try:
@@ -26,12 +26,11 @@ def find_class_names(path: Path) -> list[str]:
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:
-    """Return (name, description) pairs of a file, or raise AnnotatorError (see `parse_class_list`)."""
+    """Return the (name, description) pairs in a file. Raises as `parse_class_list`."""
     return parse_class_list(read_text(path, "the class list"), str(path))
 
 
 def is_indented(path: Path) -> bool:
-    """Return whether a class list is indented, as in a hierarchy."""
     return any(line.strip() and line[:1].isspace() for line in read_text(path, "the class list").splitlines())
 
 

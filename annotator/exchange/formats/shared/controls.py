@@ -26,7 +26,7 @@ GENERIC_NAMES = frozenset(
 
 @dataclass
 class InterpretedChoices:
-    """The meaning of one image's choices.
+    """The meaning of the choices for one image.
 
     Attributes:
         labels: Unique (class, state).
@@ -40,7 +40,7 @@ class InterpretedChoices:
 
 
 class Controls:
-    """The interpreter of a source's controls.
+    """An interpreter of a source's controls.
 
     Call `count_choices` for all images, `interpret_controls` once, then `interpret_choices` per image.
 
@@ -60,7 +60,7 @@ class Controls:
         self.sentences: list[str] = []
 
     def count_choices(self, control: str, choices: Iterable[str], is_certain: bool = True) -> None:
-        """Count an image's choices of one control. `is_certain` means they cannot be free text."""
+        """Count the choices in one control for an image. `is_certain` means that they cannot be free text."""
         counts = self._choices.setdefault(control, Counter())
         for choice in choices:
             if choice in counts or len(counts) < MAX_CHOICES:
@@ -74,7 +74,7 @@ class Controls:
             self._regions |= dict.fromkeys(words)
 
     def interpret_controls(self, noun: str, are_all: bool = True) -> None:
-        """Decide the meaning of each control. Options that name a missing one raise AnnotatorError.
+        """Decide the meaning of each control. Raises AnnotatorError for options that name a missing one.
 
         Args:
             noun: Word for a control in messages.
@@ -163,7 +163,6 @@ class Controls:
             self._nothing = frozenset(map(normalize_word, words))
 
     def _is_yes_no(self, name: str) -> bool:
-        """Return whether all choices are yes, no or unsure."""
         words = {word.strip().lower() for word in self._choices[name]}
         others = {word for word in words - YES_NO_WORDS if self._states.get(word, PRESENT) in (PRESENT, ABSENT)}
         return bool(words & YES_NO_WORDS) and not others
@@ -177,7 +176,7 @@ class Controls:
         )
 
     def interpret_choices(self, choices: Iterable[tuple[str, Sequence[str]]]) -> InterpretedChoices:
-        """Return the meaning of an image's (control, choices) pairs. Invalid words raise ValueError."""
+        """Return the meaning of an image's (control, choices) pairs. Raises ValueError for invalid words."""
         found = InterpretedChoices()
         labels: dict[tuple[str, int], None] = {}
         for control, words in choices:

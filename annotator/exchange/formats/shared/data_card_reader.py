@@ -38,7 +38,7 @@ _DECODER = msgspec.json.Decoder(_Card)
 
 
 def find_card(path: Path) -> Path | None:
-    """Return the card of an exported file or folder, if any."""
+    """Return the data card of an exported file or folder, if any."""
     card = path / FOLDER_CARD_NAME if path.is_dir() else path.with_name(f"{path.stem}.card.json")
     return card if card.is_file() and card.stat().st_size <= MAX_CARD_BYTES else None
 
@@ -52,7 +52,7 @@ def read_class_facts(path: Path) -> list[ClassFacts]:
 
 
 def read_class_columns(path: Path) -> Sequence[str]:
-    """Return the classes with a table column, or []."""
+    """Return the classes that have a column in the exported table, or []."""
     card = _load_card(path)
     columns = (card.choices.get("columns") or {}) if card else {}
     if card is None or not isinstance(columns, dict) or columns.get("long") or columns.get("chosen"):

@@ -19,7 +19,7 @@ Origins = dict[tuple[str, int], tuple[str, float | None, str]]
 
 
 class ImageLabels(NamedTuple):
-    """The cells of one image that have a state, as parallel lists in class order.
+    """The labels of one image, as parallel lists in class order.
 
     Attributes:
         times: ISO 8601 in UTC, "" without a decision.
@@ -32,7 +32,6 @@ class ImageLabels(NamedTuple):
     times: list[str]
 
     def by_state(self, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """Return the (present, absent, unsure) class names."""
         named: tuple[list[str], ...] = ([], [], [], [])
         for column, state in zip(self.columns, self.states, strict=True):
             named[state].append(names[column])
@@ -40,7 +39,6 @@ class ImageLabels(NamedTuple):
 
 
 def iter_image_labels(block: Block) -> Iterator[ImageLabels]:
-    """Yield the cells with a state, per image."""
     rows, columns = np.nonzero(block.states)
     ends = np.searchsorted(rows, np.arange(1, len(block.images) + 1)).tolist()
     lists: list[list[Any]] = [columns.tolist()]
@@ -85,7 +83,7 @@ class Note(msgspec.Struct, omit_defaults=True):
 
 
 class Extras(msgspec.Struct, omit_defaults=True):
-    """Data of one image, with a reason in `missing` if unreadable."""
+    """Data of one image besides its labels, with a reason in `missing` if it is unreadable."""
 
     image: str = ""
     sha256: str = ""
@@ -97,7 +95,7 @@ class Extras(msgspec.Struct, omit_defaults=True):
     probabilities: dict[str, float] = {}
 
     def list_origins(self) -> Origins:
-        """Return each answer's origin, before its import if imported."""
+        """Return the origin of each answer, that before the import for imported ones."""
         found: Origins = {}
         for group in self.answers:
             if group.origin_source or group.origin_annotator or group.origin_decided_at:
@@ -109,16 +107,14 @@ class Extras(msgspec.Struct, omit_defaults=True):
         return found
 
     def list_attributes(self) -> dict[str, str]:
-        """Return the fields including the split."""
         return self.attributes | ({"split": self.split} if self.split else {})
 
     def list_remarks(self) -> list[Remark]:
-        """Return the flag and comments as Remarks."""
         return [Remark(note.kind, note.text, note.annotator, parse_iso_time(note.written_at)) for note in self.notes]
 
 
 def build_extras(view: View, names: Sequence[str], block: Block, row: int, given: ImageLabels) -> Extras:
-    """Return the extras of one image. `given` are its cells that have a state, `names` class names."""
+    """Return the extras of one image. `given` are its labels, `names` all class names."""
     image = block.images[row]
     return Extras(
         image=image.name,
@@ -133,7 +129,7 @@ def build_extras(view: View, names: Sequence[str], block: Block, row: int, given
 
 
 def read_probabilities(names: Sequence[str], block: Block, row: int) -> dict[str, float]:
-    """Return an image's probabilities of the current run by class."""
+    """Return an image's probabilities by the current model, by class name."""
     numbers = block.probabilities[row]
     known = np.flatnonzero(~np.isnan(numbers)).tolist()
     return {
@@ -166,5 +162,5 @@ def _get_guarantee(accepted: CellAcceptance | None) -> tuple[int, float, float, 
 
 
 def to_imported_labels(origins: Origins) -> list[ImportedLabel]:
-    """Convert the result of `list_origins` to the labels of an item."""
+    """Convert the result of `list_origins` to labels of an item."""
     return [ImportedLabel(name, state, *origin) for (name, state), origin in origins.items()]

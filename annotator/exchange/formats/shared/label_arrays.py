@@ -1,4 +1,4 @@
-"""Labels in arrays: file names and an (images, classes) array."""
+"""Labels in arrays: image names (n,), and labels (n, C)."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -35,12 +35,12 @@ class LabelArray:
     is_truth: bool = False
 
     def has_image_files(self, folder: Path) -> bool:
-        """Return whether the first image name is a file in this folder."""
+        """Return whether image names are file paths in this folder, judged by the first."""
         return bool(len(self.images)) and bool(find_file_inside(folder, to_texts(self.images[:1])[0]))
 
 
 def load_arrays(folder: Path, images: str, labels: str, is_truth: bool = False) -> LabelArray:
-    """Load the arrays of two files, or raise AnnotatorError."""
+    """Load the arrays of image names and labels from two files. Raises AnnotatorError."""
     array = LabelArray(labels, load_array(folder / images, folder), load_array(folder / labels, folder), is_truth)
     if array.images.ndim != 1 or array.images.dtype.kind not in "US":
         raise AnnotatorError(f"{images} is {array.images.shape} of {array.images.dtype}; it must be file names")
@@ -52,7 +52,6 @@ def load_arrays(folder: Path, images: str, labels: str, is_truth: bool = False) 
 
 
 def _check_text(path: Path, array: np.ndarray) -> None:
-    """Raise AnnotatorError for invalid characters, which NumPy accepts."""
     if array.dtype.kind != "U" or not array.itemsize:
         return
     letter = np.dtype("u4").newbyteorder(array.dtype.byteorder)
@@ -65,9 +64,9 @@ def _check_text(path: Path, array: np.ndarray) -> None:
 
 
 def read_classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return (name, description) per array column, and a sentence on their source.
+    """Return (name, description) per array column from the class list next to the arrays, else numbers as names.
 
-    Without a class list next to the arrays, classes are numbered.
+    The second result are sentences on their source.
     """
     if not count:
         return [], []
@@ -118,6 +117,5 @@ def read_items(
 
 
 def to_texts(array: np.ndarray) -> list[str]:
-    """Return the texts of a text or byte array."""
     decoded = np.char.decode(array, "utf-8", "backslashreplace") if array.dtype.kind == "S" else array
     return np.asarray(decoded).tolist()

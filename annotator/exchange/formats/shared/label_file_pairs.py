@@ -1,4 +1,4 @@
-"""Label files next to images, and the image of each."""
+"""Label files next to images, and the lookup of the image of each."""
 
 import os
 from collections import defaultdict
@@ -12,7 +12,7 @@ MAX_FOLDERS_SEEN, MAX_ENTRIES_SEEN, MAX_DEPTH = 200, 200_000, 3  # looked at to 
 
 
 def find_first_files(folder: Path, endings: Collection[str], max_files: int = 20) -> list[Path]:
-    """Return the first files with given endings on three levels, for `recognize`."""
+    """Return the first files with these endings, at most three levels deep, for `recognize`."""
     found: list[Path] = []
     waiting, count = [(folder, 0)], 0
     for place, depth in waiting:  # grows meanwhile, so that outer folders come first
@@ -35,12 +35,12 @@ def find_first_files(folder: Path, endings: Collection[str], max_files: int = 20
 
 
 def find_split(path: str) -> str:
-    """Return a path's first folder named like a split, or ""."""
+    """Return the first folder in a path that is named like a split, or ""."""
     return next((part for part in path.split("/")[:-1] if part.lower() in SPLIT_FOLDER_NAMES), "")
 
 
 class ImageFiles:
-    """Lookup of a folder's images by name or stem. Paths are relative to the folder."""
+    """A lookup of a folder's images by name or stem. Paths are relative to the folder."""
 
     def __init__(self, paths: Iterable[str]):
         self.paths = dict.fromkeys(paths)
@@ -52,10 +52,10 @@ class ImageFiles:
             self._stems[strip_suffix(name)].append(path)
 
     def find_image(self, label_file: str, named: str) -> str:
-        """Return the image of a label file, or "" if none or ambiguous.
+        """Return the image of a label file, or "" if there is none or it is ambiguous.
 
         Order: the image at path `named`, the one next to the file of equal stem, the nearest of equal name or stem.
-        If the first two differ, ValueError is raised.
+        Raises ValueError if the first two differ.
         """
         folder, _, file = label_file.rpartition("/")
         stem, name = strip_suffix(file), named.replace("\\", "/").rpartition("/")[2]
@@ -77,12 +77,11 @@ class ImageFiles:
 
 
 def strip_suffix(name: str) -> str:
-    """Return a file name without its ending."""
     return PurePath(name).stem if name else ""
 
 
 def resolve_relative_path(folder: str, path: str) -> str:
-    """Return a folder's path relative to the root, or "" if outside."""
+    """Return the root-relative path of `path` in `folder`, or "" if it is outside the root."""
     path = path.replace("\\", "/")
     if not path or path.startswith("/") or "\0" in path:
         return ""
@@ -98,7 +97,7 @@ def resolve_relative_path(folder: str, path: str) -> str:
 
 
 def _find_nearest(folder: str, paths: Sequence[str]) -> str:
-    """Return the path that shares most folders with `folder`, or "" for ties."""
+    """Return the path that shares most folders with `folder`, or "" if several do."""
     own = folder.split("/")
 
     def common(path: str) -> int:

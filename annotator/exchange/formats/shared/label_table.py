@@ -43,13 +43,13 @@ _STATE_BY_WORD: dict[str, int] = {**STATES, "1": PRESENT, "0": ABSENT, "true": P
 
 
 def read_header(path: Path) -> tuple[list[str], str]:
-    """Return the lower-case, unescaped column names (empty for non-tables) and the delimiter."""
+    """Return the lower-case, unescaped column names (empty if not a table) and the delimiter."""
     cells, delimiter = split_header(read_header_line(path), CELL_DELIMITERS)
     return [unescape_formula(cell.strip()).lower() for cell in cells], delimiter
 
 
 def is_camera_trap_header(header: Collection[str]) -> bool:
-    """Return whether a header is Camtrap DP or Wildlife Insights."""
+    """Return whether a table's header is that of Camtrap DP or Wildlife Insights."""
     if {"image_id", "deployment_id", "is_blank", "common_name"}.issubset(header):
         return True
     ids = {"deploymentid", "mediaid", "observationid"}
@@ -58,7 +58,7 @@ def is_camera_trap_header(header: Collection[str]) -> bool:
 
 
 def recognize_table(path: Path, delimiters: str) -> str | None:
-    """Return why a file is a table with these delimiters, or None."""
+    """Return why a file is a table with one of these delimiters, or None."""
     if not path.is_file():
         return None
     header, delimiter = read_header(path)
@@ -78,7 +78,7 @@ def recognize_table(path: Path, delimiters: str) -> str | None:
 
 
 def lacks_header(first: Sequence[str]) -> bool:
-    """Return whether the first row is data, with an image file name."""
+    """Return whether the first row is data, because it has an image file name."""
     return any(looks_like_image(cell.replace("\\", "/")) for cell in first)
 
 

@@ -1,4 +1,4 @@
-"""Detector boxes that are kept to be shown, not as labels."""
+"""Boxes of detectors, which are kept for display and not as labels."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,7 @@ BOXES_KEPT_SENTENCE = (
 def clip_box(class_name: str, place: Sequence[float], score: float) -> Box | None:
     """Return a box clipped to the image, or None if nothing remains.
 
-    Args:
-        place: Left, top, width, height as image fractions.
+    `place` is left, top, width, height as fractions of the image.
     """
     if len(place) != 4 or not all(map(math.isfinite, place)):
         return None
@@ -33,7 +32,7 @@ def clip_box(class_name: str, place: Sequence[float], score: float) -> Box | Non
 
 
 def find_confidence_problem(scores: Iterable[float]) -> str:
-    """Return a problem with confidences outside [0, 1], or ""."""
+    """Return a sentence on confidences outside [0, 1], or ""."""
     wrong = [score for score in scores if not 0 <= score <= 1]
     return f"the confidence {', '.join(f'{score:g}' for score in wrong[:5])} is not in [0, 1]" if wrong else ""
 

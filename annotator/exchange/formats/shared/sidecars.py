@@ -26,7 +26,7 @@ NOTE_COLUMNS = ("image", "kind", "note", "annotator", "written_at")
 
 
 class SidecarWriter:
-    """Context manager that writes both files of an export, while the format reads `SidecarWriter.blocks`."""
+    """A context manager that writes both files of an export, while the format reads `SidecarWriter.blocks`."""
 
     def __init__(self, view: View, out: Output, provenance: str, notes: str):
         self._view, self._out, self._names = view, out, (provenance, notes)
@@ -115,7 +115,7 @@ def _format_guarantee(accepted: CellAcceptance | None) -> str:
 
 
 def find_sidecars(path: Path) -> list[Path]:
-    """Return the sidecar files of a file or folder."""
+    """Return the existing sidecar files of an exported file or folder."""
     if path.is_dir():
         paths = [path / name for name in SIDECAR_NAMES]
     else:
@@ -124,7 +124,7 @@ def find_sidecars(path: Path) -> list[Path]:
 
 
 def read_sidecars(path: Path, problems: Problems) -> Iterator[Item]:
-    """Yield the items of both files, with file names in `place`."""
+    """Yield items from an export's provenance and notes files, with the file name in `place`."""
     for sidecar in find_sidecars(path):
         for item in label_table.read_table(sidecar, problems, ReadingOptions()).items:
             item.place = f"{sidecar.name}, {f'line {item.place}' if isinstance(item.place, int) else item.place}"

@@ -10,6 +10,6 @@ SPLIT_FOLDER_NAMES = frozenset({"train", "training", "val", "valid", "validation
 
 
 def make_split_names(view: View, rest: str) -> dict[str, str]:
-    """Return a file name per split, in letters, digits, "_" and ".". Images in no split get `rest`."""
+    """Return a file name for each split, of letters, digits, "_" and ".". Images in no split get `rest`."""
     plain = safe_names([*(re.sub(r"\W", "_", split) for split in view.splits), rest])
     return dict(zip([*view.splits, ""], (name.replace("~", ".") for name in plain), strict=True))

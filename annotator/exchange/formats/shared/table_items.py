@@ -1,4 +1,4 @@
-"""Tables as items, with columns interpreted from their first rows."""
+"""Items from tables, whose columns are interpreted by their first rows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ TableRows = Iterator[tuple[int | str, Sequence[Cell]]]
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table before interpretation.
+    """A table before its columns are interpreted.
 
     Attributes:
         rows: (place, cells) per row, readable once.
@@ -40,7 +40,6 @@ class RawTable:
         card_classes: Columns that a data card lists as classes.
         place: Noun for a row's place, for messages.
         file_of: Function from (place, image name) to the image file, or None.
-        unescape: Removes CSV formula escapes.
     """
 
     path: Path
@@ -56,9 +55,9 @@ class RawTable:
 
 
 def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions) -> Contents:
-    """Return a table's labels and the decisions about its meaning.
+    """Return a table's labels, and the decisions about its meaning.
 
-    AnnotatorError is raised without image or label columns, or if a named column is missing.
+    Raises AnnotatorError without image or label columns, or if a named column is missing.
     """
     head = list(islice(table.rows, SAMPLE_ROWS))
     deciding = TableInterpreter(
@@ -151,7 +150,7 @@ class _RowReader:
         return f"{place}/{name}" if place and place != "." else name
 
     def _move_labels_to_event(self, item: Item, cell: Cell) -> None:
-        """Make an item's labels those of the event that `cell` names."""
+        """Turn the labels of an item into labels of the event that `cell` names."""
         event = cell.strip() if isinstance(cell, str) else ""
         if not event:
             return

@@ -1,4 +1,4 @@
-"""Times in files: unix seconds, or ISO 8601 with default UTC."""
+"""Times in files: Unix seconds, or ISO 8601 in UTC by default."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -21,7 +21,7 @@ def parse_seconds(text: str) -> float | None:
 
 @lru_cache(maxsize=1 << 14)
 def parse_iso_time(text: str) -> float | None:
-    """Parse ISO 8601 into unix seconds, or return None."""
+    """Parse ISO 8601 into Unix seconds, or return None if it is not."""
     try:
         return _parse_iso(text)
     except (ValueError, OverflowError):
