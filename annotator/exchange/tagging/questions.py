@@ -143,13 +143,15 @@ def _compare_yes_no(place: int, tokens: Sequence[Mapping[str, Any]], token_ends:
     alternatives = tokens[number].get("top_logprobs")
     for one in alternatives if isinstance(alternatives, list) else ():
         fields: Mapping[str, Any] = one if isinstance(one, dict) else {}
-        word, logprob = fields.get("token"), fields.get("logprob")
+        word, logprob = fields.get("token"), _to_log_probability(fields.get("logprob"))
         first = word[skipped:].strip(' "').casefold()[:1] if isinstance(word, str) else ""
-        if first in shares and _is_log_probability(logprob):
-            shares[first] += math.exp(max(logprob, MIN_LOG_PROBABILITY))
+        if first in shares and logprob is not None:
+            shares[first] += math.exp(logprob)
     total = shares["y"] + shares["n"]
     return shares["y"] / total if total > 0 else None
 
 
-def _is_log_probability(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value <= 0
+def _to_log_probability(value: Any) -> float | None:
+    """Return a number from MIN_LOG_PROBABILITY to 0, or None for other values."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return max(value, MIN_LOG_PROBABILITY) if is_number and value <= 0 else None
