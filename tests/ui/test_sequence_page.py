@@ -7,6 +7,7 @@ from harness.person import (
     decided,
     labels_of,
     looked,
+    looked_around,
     open_page,
     served_photos,
     wait_for_image,
@@ -53,6 +54,7 @@ def test_annotate_shows_neighboring_images_and_copies_their_labels_in_one_undoab
     expect(after).to_have_attribute("title", "002.jpg: no class present")
 
     # The same labels, one step to take back.
+    looked_around(page)
     page.keyboard.press("=")
     expect(words).to_have_text("As on 000.jpg: fox, heron.")
     expect(page.locator(".chip")).to_have_text(["fox×", "heron×"])
