@@ -31,7 +31,7 @@ def count_double_readings(db: Database, class_ids: np.ndarray) -> DoubleReadings
 
 
 class DoubleReadingCounter:
-    """The accumulator of `DoubleReadings`, filled block by block. Simulations use it too."""
+    """Counts of how often an annotator's blind answer agrees with the label, added one block of answers at a time."""
 
     def __init__(self, people: int, classes: int):
         self.present, self.absent = np.zeros((2, COUNTING_WAYS, 2, people, classes), np.int64)

@@ -49,7 +49,7 @@ class FirstAnswers:
         return len(pattern[1]) if (pattern := self._find_pattern(image_id, class_id)) else 0
 
     def get_probability(self, image_id: int, class_id: int) -> float:
-        """Return the probability that the class is present, 0.5 with fewer than two annotators."""
+        """Estimate the probability that the class is present from first answers, 0.5 with fewer than two annotators."""
         return self._probability[pattern] if (pattern := self._find_pattern(image_id, class_id)) else 0.5
 
     def _find_pattern(self, image_id: int, class_id: int) -> Pattern | None:

@@ -214,7 +214,7 @@ def open_columns(db: Database) -> Generator[ImageColumns]:
 
 
 def list_filter_choices(db: Database) -> dict[str, list[tuple[str, str]]]:
-    """Return per filter at most MAX_CHOICES choices, as (value, words)."""
+    """Return the choices of each filter as (value, displayed text), at most MAX_CHOICES."""
     with open_columns(db) as columns:
         return {one.name: list(one.list_choices(db, columns))[:MAX_CHOICES] for one in FILTERS}
 

@@ -192,13 +192,13 @@ def test_en_expected_positives_are_k_times_the_present_labels_and_at_least_as_ma
     assert estimate_positive_counts(labels, everything, 0.1).tolist() == [20, 10, 0]  # what is marked is there
 
 
-def test_en_treats_unseen_labels_as_absent_in_the_first_epoch():
+def test_expected_negative_method_treats_unseen_labels_as_absent_in_the_first_epoch():
     method = begun("en", [[1, 0], [0, 1], [-1, 1]])
     method.begin_epoch(1)
     assert method.targets.tolist() == [[1, -1], [-1, 1], [-1, 1]]
 
 
-def test_en_counts_absent_labels_among_its_negatives():
+def test_expected_negative_method_counts_absent_labels_toward_the_expected_number():
     labels = torch.zeros(10, 1, dtype=torch.int8)
     labels[0], labels[1:5] = PRESENT, ABSENT
     method = begun("en", labels, k=0.4)  # four of ten are expected

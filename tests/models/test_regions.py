@@ -108,7 +108,7 @@ def test_region_codes_of_the_largest_float16_features_are_finite(kind):
     assert float(region_codes.lengths.max()) > 5000
 
 
-def test_region_equal_to_the_center_has_a_positive_length():
+def test_code_of_an_image_region_equal_to_the_mean_has_a_positive_norm():
     regions = np.ones((4, 9, 12), np.float32)
     region_codes = encode_regions(learn_region_basis(regions[:, 0], regions), regions)
     assert (region_codes.lengths > 0).all() and torch.isfinite(

@@ -38,7 +38,6 @@ def test_only_decision_sql_module_contains_the_query_for_the_newest_decision(cod
 def test_only_progress_callbacks_module_declares_progress_callback_types(code):
     shape = r"Callable\[\[(str, )?int(, int)?(, str)?\], None\]"
     drops = {
-        "annotator/ui/shared/components.py",
         "annotator/ui/pages/classes/class_relations.py",
         "annotator/ui/pages/classes/class_tree_component.py",
     }  # of a class in a tree

@@ -272,7 +272,7 @@ def _withdraw_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, i
 def _archive_unused_classes(
     sql: sqlite_utils.Database, db: Database, by: str, added: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Archive an import's otherwise unused classes, and return their ids and the others'."""
+    """Archive the classes that only this import used. Return their ids and those of its classes still in use."""
     archived = {row[0] for row in sql.execute("SELECT id FROM class WHERE archived = 1")}
     used = {
         class_id

@@ -81,7 +81,7 @@ def _get_reader_pool() -> ThreadPoolExecutor:
 
 
 def read_remote_file(location: Location, *, patient: bool = False) -> bytes:
-    """Return a remote file's content after checking its SHA-256. Raises as `open_source` does."""
+    """Return a remote file's content after checking its SHA-256. `patient` retries longer. Raises as `open_source`."""
     content = get_remote_files(location.address).read(location.path, location.state.bytes, patient=patient)
     if hashlib.sha256(content).hexdigest() != location.sha256:
         raise AnnotatorError(

@@ -32,7 +32,7 @@ class DailyActivity:
         milliseconds: Decision time without long absences.
         images: Answered images.
         labels: Present labels.
-        newest: Newest decision counted, which orders two results.
+        newest: Id of the newest counted decision. Of two results, the one with the larger id is more recent.
         midnight: Start of the day, Unix seconds.
     """
 

@@ -191,7 +191,7 @@ def _build_decision(given: AnyDecisionRequest, annotator: str) -> Decision | Bat
 
 
 def _mark_others_images(db: Database, decision: Decision | Batch) -> Decision | Batch:
-    """Return an event batch that leaves out images of other annotators, other decisions unchanged."""
+    """Mark the images of an event batch that other annotators have open, so that saving leaves them out."""
     if not isinstance(decision, EventBatch):
         return decision
     image_ids = {image_id for image_id, _, _, _ in decision.copies}

@@ -38,7 +38,7 @@ class ExternalPredictions:
     def build_source_weights(
         self, class_ids: list[int], weights: np.ndarray | None
     ) -> list[tuple[int, int, dict[int, float]]]:
-        """Return (source id, version, weight by class) per source, {} if nothing was learned.
+        """Return (source id, version, weight by class) per source. The weights are {} if none were learned.
 
         Args:
             weights: (C, K), weights of the K sources in `scores`, or None.

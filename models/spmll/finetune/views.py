@@ -192,7 +192,11 @@ class MapExamples(Examples):
         return len(self.maps)
 
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """Return maps (views x B, K, h, w), weak where strong ones are missing."""
+        """Return stored feature maps, (views x B, K, h, w) of K channels: one weakly augmented, the others strongly.
+
+        Images without strongly augmented maps have weakly augmented ones instead. Outside training, each view is
+        the first of its kind.
+        """
         chance = torch.rand(views, len(rows), generator=generator).tolist()
         picked: list[list[np.ndarray]] = [[] for _ in range(views)]
         for place, row in enumerate(rows.tolist()):

@@ -58,7 +58,7 @@ def is_camera_trap_header(header: Collection[str]) -> bool:
 
 
 def recognize_table(path: Path, delimiters: str) -> str | None:
-    """Return why a file is a table with one of these delimiters, or None."""
+    """Return the reason to read a file as a table with one of these delimiters, or None if it is not one."""
     if not path.is_file():
         return None
     header, delimiter = read_header(path)
