@@ -90,6 +90,7 @@ def test_dropped_images_become_a_project_and_a_cancelled_upload_leaves_no_files(
     assert findings(page) == []
     page.keyboard.type("fox, heron")
     page.locator("#name").fill("sent")
+    page.locator("#person").fill("Ann")
     page.keyboard.press("Enter")
     wait_for_first_image(page)
     assert made(person, "sent").value("SELECT count(*) FROM image") == 2, "a.jpg twice is one image"
