@@ -169,4 +169,4 @@ def test_agreement_page_filters_pairs_by_class_and_shows_alpha_per_week(db, proj
     assert "Ann, Bob" not in table("Agreement by pair of people")
     assert "too few" in table("Agreement by pair of people")
     week = compute_agreement(db).weeks[0]
-    assert f"<td>{week.alpha.value:.2f}</td>" in table("Agreement by week")
+    assert f'<td dir="auto">{week.alpha.value:.2f}</td>' in table("Agreement by week")

@@ -148,7 +148,7 @@ def test_certificate_headline_is_short_and_its_caption_states_the_conditions(db)
 
 def test_certificate_table_shows_markup_in_class_names_as_text(db):
     classes.add_classes(db, [("*bold* <b>", "")])
-    assert '<th scope="row">*bold* &lt;b&gt;</th>' in table(shown(db))
+    assert '<th scope="row" dir="auto">*bold* &lt;b&gt;</th>' in table(shown(db))
 
 
 def test_certificate_change_key_changes_with_answers_audits_classes_and_guarantee(db):

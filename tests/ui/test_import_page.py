@@ -129,9 +129,9 @@ def test_import_page_previews_a_coco_file_maps_its_classes_imports_it_and_undoes
     assert "Format: coco (a COCO file: it has annotations and categories and images)." in text
     assert "unless the source names everything." in text, "not --exhaustive, which a page does not have"
     for line, count in {"Images in the project": 10, "Unknown images: left out": 1, "New answers": 9}.items():
-        assert f"{line}</th><td>{count}</td>" in text, line
+        assert f'{line}</th><td dir="auto">{count}</td>' in text, line
     assert "&#x27;Fox&#x27; is present" not in text and "but Ann says absent" in text
-    assert "Answers that people gave differently: kept</th><td>1</td>" in text
+    assert 'Answers that people gave differently: kept</th><td dir="auto">1</td>' in text
     assert states(served) == {(ids["00.jpg"], 1): ABSENT}, "a preview changes nothing"
 
     test = become(test, 1, "2")  # stork is the heron
@@ -139,7 +139,7 @@ def test_import_page_previews_a_coco_file_maps_its_classes_imports_it_and_undoes
     test = fine(test.radio[-1].set_value("replace").run())
     get_import_runner(served).wait()
     test = fine(test.run())
-    assert "Answers that people gave differently: replaced</th><td>1</td>" in said(test)
+    assert 'Answers that people gave differently: replaced</th><td dir="auto">1</td>' in said(test)
     test = press(test, "Import")
     assert "Import 1: 7 answers (1 replaced others)." in said(test)
     assert [link.proto.page for link in test.get("page_link")] == ["annotate", "review", "progress"]
@@ -329,8 +329,8 @@ def test_import_page_previews_predictions_maps_their_classes_adds_and_removes_th
     assert "Give the model a name" in test.error[0].value
     test.text_input(key="import_called").input("yolo-world")
     test = press(test, "Preview")
-    assert "Images in the project</th><td>10<" in said(test) and "Unknown images: left out</th><td>1<" in said(test)
-    assert "not in the project: left out</th><td>1<" in said(test)
+    assert 'Images in the project</th><td dir="auto">10<' in said(test) and 'Unknown images: left out</th><td dir="auto">1<' in said(test)
+    assert 'not in the project: left out</th><td dir="auto">1<' in said(test)
     test = become(test, 0, "1")
     test = press(test, "Import")
     assert "yolo-world: a probability of 20 image-class pairs on 10 images" in said(test)
