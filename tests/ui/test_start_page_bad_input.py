@@ -118,6 +118,7 @@ def test_refused_project_says_why_at_the_focused_button_and_a_long_line_of_class
         expect(error).to_be_in_viewport(ratio=1)
         page.locator("#classes").fill(", ".join(names))
         expect(page.get_by_text("30 classes: class number 0")).to_be_visible()
+        page.locator("#person").fill("Ann")
         page.get_by_role("button", name="Create project").click()
         page.locator(".stage img[data-image]").first.wait_for(timeout=120_000)
         rows = made(person, "birds").tuples("SELECT name FROM class ORDER BY id")
