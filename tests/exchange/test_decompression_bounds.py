@@ -24,6 +24,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.yaml_text import parse_yaml
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.predictions.score_files import read_scores
+from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.exchange.sources import fetch_source
 
 pytestmark = pytest.mark.process
@@ -102,7 +103,7 @@ def read(path: Path, kind: str, project: Path) -> None:
         return
     reader = FORMATS[kind].read
     assert reader is not None
-    for _ in reader(path, Problems()).items:
+    for _ in reader(path, Problems(), ReadingOptions()).items:
         pass
 
 

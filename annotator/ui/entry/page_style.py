@@ -20,7 +20,7 @@ PAGE_STYLE = """<style>
 [data-testid="stMetric"] * {white-space: normal !important;}
 [data-testid="stDownloadButton"] p, [data-testid="stCheckbox"] p {white-space: normal;}
 [data-testid="stCaptionContainer"] {opacity: 0.8;}
-[data-testid="stMarkdownContainer"] :is(p, li) {unicode-bidi: plaintext;}
+[data-testid="stMarkdownContainer"] :is(p, li), [data-testid="stApp"] svg text {unicode-bidi: plaintext;}
 [data-testid="stApp"] :is(textarea, input[type="text"]) {unicode-bidi: plaintext;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
 [data-testid^="stBaseButton-primary"]:enabled {color: light-dark(#fff, #06211c);}
