@@ -329,7 +329,9 @@ def test_import_page_previews_predictions_maps_their_classes_adds_and_removes_th
     assert "Give the model a name" in test.error[0].value
     test.text_input(key="import_called").input("yolo-world")
     test = press(test, "Preview")
-    assert 'Images in the project</th><td dir="auto">10<' in said(test) and 'Unknown images: left out</th><td dir="auto">1<' in said(test)
+    assert 'Images in the project</th><td dir="auto">10<' in said(
+        test
+    ) and 'Unknown images: left out</th><td dir="auto">1<' in said(test)
     assert 'not in the project: left out</th><td dir="auto">1<' in said(test)
     test = become(test, 0, "1")
     test = press(test, "Import")
