@@ -18,7 +18,7 @@ from annotator.store.classes import class_labels
 from annotator.store.database.database import Database, get_inserted_id, get_newest_decision_id
 from annotator.store.images.stages import COMPLETE, LABELED
 from annotator.store.labels.archived_classes import ClassArchive
-from annotator.store.labels.bulk_derivation import rebuild_images
+from annotator.store.labels.derivation import rebuild_images
 from annotator.store.relations import declared_relations
 
 ClassState = dict[str, Any]

@@ -11,8 +11,12 @@ from annotator.store.database.decision_sql import NOT_UNDONE_SQL, build_not_undo
 from annotator.store.images.stages import COMPLETE, EXCLUDED, LABELED
 from annotator.store.labels import auto_accepted
 from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL, ClassArchive
-from annotator.store.labels.bulk_derivation import build_replayed_sql, insert_newest_answers, rebuild_images
-from annotator.store.labels.derivation import update_disagreements
+from annotator.store.labels.derivation import (
+    build_replayed_sql,
+    insert_newest_answers,
+    rebuild_images,
+    update_disagreements,
+)
 
 MAX_IMAGES_REBUILT_SINGLY = 2_000  # images that are rebuilt one by one rather than all of a class at once
 

@@ -29,7 +29,7 @@ from annotator.store.imports.staged_cells import IS_BY_PERSON_SQL, IS_KNOWN_REMA
 from annotator.store.imports.staging import Staging
 from annotator.store.labels import auto_accepted, blind_visibility, implied_cells
 from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL
-from annotator.store.labels.bulk_derivation import rebuild_images
+from annotator.store.labels.derivation import rebuild_images
 from annotator.store.labels.event_labels import import_events
 
 UUID_NUMBER_BASE = 10_000_000_000

@@ -25,8 +25,7 @@ from annotator.store.imports.commit import (
 )
 from annotator.store.labels import auto_accepted, implied_cells
 from annotator.store.labels.archived_classes import COUNT_ACTIVE_CLASSES_SQL, IS_ACTIVE_CLASS_SQL
-from annotator.store.labels.bulk_derivation import build_replayed_sql, insert_newest_answers
-from annotator.store.labels.derivation import rebuild_image
+from annotator.store.labels.derivation import build_replayed_sql, insert_newest_answers, rebuild_image
 from annotator.store.labels.event_labels import remove_events
 from annotator.store.pictures.files import escape_path
 

@@ -13,8 +13,7 @@ from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.database.decision_sql import NOT_UNDONE_SQL, build_not_undone_sql
 from annotator.store.labels import implied_cells
-from annotator.store.labels.bulk_derivation import build_replayed_sql
-from annotator.store.labels.derivation import rebuild_image
+from annotator.store.labels.derivation import build_replayed_sql, rebuild_image
 from annotator.store.relations import relation_edits
 from annotator.store.relations.implication import Implication, Relations, find_problems
 from annotator.store.relations.relation_edits import EXACTLY_ONE, GROUP_KINDS, IS_A, Declaration, Relation
