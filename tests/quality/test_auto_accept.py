@@ -133,9 +133,8 @@ def test_annotator_answer_replaces_an_auto_accepted_label_until_undo(accepting):
     publish(accepting)
     assert auto_accepted.count_accepted(accepting)["present"] == before - 1
     decisions.undo(accepting, "Ann")
-    assert (image_id, 1) not in auto_accepted.load_accepted_cells(accepting), (
-        "open until the guarantee is checked again"
-    )
+    assert (image_id, 1) in auto_accepted.load_accepted_cells(accepting), "the guarantee has not been withdrawn"
+    assert auto_accepted.count_accepted(accepting)["present"] == before
     publish(accepting)
     assert auto_accepted.count_accepted(accepting)["present"] == before
 

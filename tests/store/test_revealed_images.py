@@ -149,6 +149,10 @@ def test_conversion_counts_an_answer_given_after_an_undone_one_as_not_blind(tmp_
         sql.execute("DROP VIEW kept_apart")
         sql.execute("DROP TABLE revealed")
         sql.execute("DELETE FROM tally WHERE kind LIKE 'apart%'")
+        for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE '%displaced%'"):
+            sql.execute(f"DROP TRIGGER {name}")
+        sql.execute("DROP TABLE displaced_acceptance")  # of later steps
+        sql.execute("ALTER TABLE worker DROP COLUMN progress_at")
         sql.execute("DELETE FROM _sqlite_migrations")
         steps = [(f"m{number:03}",) for number in range(1, 25) if number != 15]
         sql.conn.executemany("INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('annotator', ?)", steps)

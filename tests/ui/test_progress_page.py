@@ -101,8 +101,8 @@ def test_progress_page_lists_flags_and_comments_first_with_links_to_their_images
     test = shown(project)
     assert titles(test)[:2] == ["Flagged images", "Comments"]
     flags, comments = (one.value for one in test.get("html"))
-    assert "blurred | &lt;b&gt;" in flags and "&lt;i&gt;Ann, today " in flags
-    assert comments.index("<p>no</p>") < comments.index("<p>tail\nonly</p>")
+    assert "blurred | &lt;b&gt;" in flags and "<bdi>&lt;i&gt;Ann</bdi>, today " in flags
+    assert comments.index(">no</p>") < comments.index(">tail\nonly</p>")
     for image_id, listed in ((3, flags), (5, comments)):
         assert f'href="annotate?image={image_id}&amp;from=progress"' in listed
     assert "thumb" not in flags  # nobody has given a name: no token
