@@ -21,8 +21,9 @@ from annotator.store.labels.derivation import (
 MAX_IMAGES_REBUILT_SINGLY = 2_000  # images that are rebuilt one by one rather than all of a class at once
 
 
-_EXPLICIT_ANSWERS_SQL = f"""SELECT d.image_id, max(d.id) AS id FROM decision d
-    WHERE d.class_id = :class AND d.action IN ('label', 'clear') AND {NOT_UNDONE_SQL} GROUP BY d.image_id"""
+_EXPLICIT_ANSWERS_SQL = f"""SELECT d.image_id, max(d.id) AS id, max({build_replayed_sql("d")}) AS is_replayed
+    FROM decision d WHERE d.class_id = :class AND d.action IN ('label', 'clear') AND {NOT_UNDONE_SQL}
+    GROUP BY d.image_id"""
 
 _COVERED_CELLS_SQL = f"""SELECT d.image_id, :class, {ABSENT}, min(d.id) FROM decision d
     JOIN class c ON c.id = :class LEFT JOIN explicit e ON e.image_id = d.image_id
@@ -34,9 +35,6 @@ _COVERED_CELLS_SQL = f"""SELECT d.image_id, :class, {ABSENT}, min(d.id) FROM dec
         WHERE o.image_id = d.image_id AND o.class_id = :class AND o.action IN ('label', 'clear') AND o.id < d.id
         AND (u.id IS NULL OR u.id > d.id) ORDER BY o.id DESC LIMIT 1) IS NOT 'label'
     GROUP BY d.image_id"""
-
-_REPLAYED_IMAGES_SQL = f"""SELECT DISTINCT d.image_id FROM decision d
-    WHERE d.class_id = :class AND d.action IN ('label', 'clear') AND {build_replayed_sql("d")} AND {NOT_UNDONE_SQL}"""
 
 # The images on which annotators may disagree about a class: one person said present, and another said absent, either
 # of the class or, earlier, of all open classes ("nothing else here").
@@ -87,14 +85,14 @@ def restore_labels(sql: sqlite_utils.Database, class_id: int) -> None:
     sql.execute("DROP TABLE IF EXISTS temp.explicit")
     sql.execute(f"CREATE TEMP TABLE explicit AS {_EXPLICIT_ANSWERS_SQL}", {"class": class_id})
     sql.execute("CREATE UNIQUE INDEX temp.explicit_image ON explicit (image_id)")
-    insert_newest_answers(sql, "FROM decision d WHERE d.class_id = :class", {"class": class_id})
+    insert_newest_answers(sql, "FROM temp.explicit e CROSS JOIN decision d ON d.id = e.id WHERE true", {})
     sql.execute(
         f"INSERT INTO label (image_id, class_id, state, decision_id) {_COVERED_CELLS_SQL} ON CONFLICT DO NOTHING",
         {"class": class_id},
     )
+    replayed = sql.execute("SELECT image_id FROM temp.explicit WHERE is_replayed").fetchall()
     sql.execute("DROP TABLE temp.explicit")
-    replayed = [row[0] for row in sql.execute(_REPLAYED_IMAGES_SQL, {"class": class_id}).fetchall()]
-    rebuild_images(sql, replayed)
+    rebuild_images(sql, (image_id for (image_id,) in replayed))
     for (image_id,) in sql.execute(_DISPUTED_IMAGES_SQL, {"class": class_id}).fetchall():
         update_disagreements(sql, image_id)
 
