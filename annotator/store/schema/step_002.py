@@ -40,14 +40,13 @@ _RETURN_EVENTS = {
 
 def _build_return_trigger(name: str) -> str:
     table, condition = _RETURN_EVENTS[name]
-    of_cell = "d.image_id = old.image_id AND d.class_id = old.class_id"
-    of_row = "image_id = old.image_id AND class_id = old.class_id"
+    of_cell = "image_id = old.image_id AND class_id = old.class_id"
     return f"""CREATE TRIGGER {name} AFTER DELETE ON {table}
-WHEN {condition} AND EXISTS (SELECT 1 FROM displaced_acceptance d WHERE {of_cell}) BEGIN
+WHEN {condition} AND EXISTS (SELECT 1 FROM displaced_acceptance WHERE {of_cell}) BEGIN
     INSERT INTO accepted (image_id, class_id, acceptance_id, state, score)
-    SELECT d.image_id, d.class_id, d.acceptance_id, d.state, d.score FROM displaced_acceptance d WHERE {of_cell}
-        AND NOT EXISTS (SELECT 1 FROM label WHERE {of_row}) AND NOT EXISTS (SELECT 1 FROM accepted WHERE {of_row});
-    DELETE FROM displaced_acceptance WHERE {of_row} AND EXISTS (SELECT 1 FROM accepted a
-        WHERE a.image_id = old.image_id AND a.class_id = old.class_id AND a.decision_id IS NULL);
+    SELECT image_id, class_id, acceptance_id, state, score FROM displaced_acceptance WHERE {of_cell}
+        AND NOT EXISTS (SELECT 1 FROM label WHERE {of_cell}) AND NOT EXISTS (SELECT 1 FROM accepted WHERE {of_cell});
+    DELETE FROM displaced_acceptance WHERE {of_cell}
+        AND EXISTS (SELECT 1 FROM accepted WHERE {of_cell} AND decision_id IS NULL);
 END;
 """
