@@ -1,8 +1,5 @@
 """Switching backbones: the next one is used once it has embedded all images."""
 
-import contextlib
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,6 +10,7 @@ from annotator.store.database import heartbeat
 from annotator.store.networks import adaptation, adapted_networks, configuration
 from annotator.worker.features.backbone import fetch_weights
 from annotator.worker.features.image_embedder import ImageEmbedder
+from annotator.worker.features.watched_command import start_command, stop_command
 from annotator.worker.features.worker_context import WorkerContext
 
 if TYPE_CHECKING:
@@ -98,18 +96,9 @@ class AdaptationStarter:
         if adaptation.get_running(self._db) is not None:
             return
         words = ["--estimate"] if wanted == "estimate" else []
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "annotator", "adapt", str(self._db.paths.project), *words, "--watched"],
-                stdin=subprocess.PIPE,  # its end is the end of this process
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError as error:  # such as no memory for another process: the worker goes on and tries again
+        self._process = start_command(self._db, "adapt", *words)
+        if self._process is None:
             self._retry_at = time.monotonic() + RESTART_SECONDS
-            heartbeat.record_error(self._db, f"annotator adapt could not be started: {error}")
 
     def stop_process(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            with contextlib.suppress(OSError):
-                self._process.terminate()
+        stop_command(self._process)

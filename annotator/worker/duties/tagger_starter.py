@@ -3,15 +3,13 @@
 The request is a row of the project, which may be older than the list of allowed servers.
 """
 
-import contextlib
 import subprocess
-import sys
 import time
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
-from annotator.store.database import heartbeat
 from annotator.store.runs import tagging_state
+from annotator.worker.features.watched_command import start_command, stop_command
 from annotator.worker.features.worker_context import WorkerContext
 
 CHECK_SECONDS = 1.0  # between two looks at what is asked for
@@ -45,20 +43,10 @@ class TaggerStarter:
             words = ["--images-may-leave"] if wanted.may_leave else []
             # An empty --key-from sends no key: that of the environment belongs to another server.
             options = [f"--url={tagger.url}", f"--key-from={tagger.key_variable}", f"--model={wanted.model}", *words]
-            project = str(self._db.paths.project)
-            try:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "annotator", "tag", project, *options, "--watched"],
-                    stdin=subprocess.PIPE,  # its end is the end of this process
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-            except OSError as error:  # such as no memory for another process: the worker goes on and tries again
+            self._process = start_command(self._db, "tag", *options)
+            if self._process is None:
                 self._retry_at = now + RESTART_SECONDS
-                heartbeat.record_error(self._db, f"annotator tag could not be started: {error}")
 
     def stop_process(self) -> None:
         """Terminate the started process. The next worker resumes it."""
-        if self._process is not None and self._process.poll() is None:
-            with contextlib.suppress(OSError):
-                self._process.terminate()
+        stop_command(self._process)
