@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,9 @@ from annotator.cli.printing import escape_unprintable, make_step_callback, print
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count
 from annotator.process_stop import send_stop_signal, watch_parent
-from annotator.store.networks.adapted_networks import AdaptedNetwork
+
+if TYPE_CHECKING:
+    from annotator.store.networks.adapted_networks import AdaptedNetwork
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -163,7 +165,7 @@ def adapted(
     print_result([asdict(network) | {"in_use": network.name == current} for network in networks], as_json, text)
 
 
-def _print_network(network: AdaptedNetwork) -> None:
+def _print_network(network: "AdaptedNetwork") -> None:
     verdict = "better" if network.is_better else "not better beyond chance, so it is kept but not used"
     print(escape_unprintable(f"{network.name}: {verdict} than {network.parent} on held-out answers."))
     print(

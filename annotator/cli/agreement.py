@@ -2,14 +2,16 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
 from annotator.humanize import format_count
-from spmll.statistics.agreement_coefficients import Estimate
+
+if TYPE_CHECKING:
+    from spmll.statistics.agreement_coefficients import Estimate
 
 DEFAULT_PAIRS_SHOWN = 20
 
@@ -90,11 +92,11 @@ def agreement(
     print_result(measured.as_json(), as_json, text)
 
 
-def _format_percent(figure: Estimate) -> tuple[str, str]:
+def _format_percent(figure: "Estimate") -> tuple[str, str]:
     if math.isnan(figure.value):
         return "-", ""
     return f"{100 * figure.value:.1f} %", f"{100 * figure.low:.1f} to {100 * figure.high:.1f}"
 
 
-def _format_number(figure: Estimate) -> tuple[str, str]:
+def _format_number(figure: "Estimate") -> tuple[str, str]:
     return ("-", "") if math.isnan(figure.value) else (f"{figure.value:.2f}", f"{figure.low:.2f} to {figure.high:.2f}")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,10 @@ from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, make_step_callback, print_result, print_table, show_progress
 from annotator.errors import AnnotatorError
 from annotator.humanize import format_count, format_duration
-from annotator.store.networks.network_comparisons import NetworkComparison
-from spmll.backbones.licenses import License
+
+if TYPE_CHECKING:
+    from annotator.store.networks.network_comparisons import NetworkComparison
+    from spmll.backbones.licenses import License
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -22,10 +24,10 @@ AcceptLicense = Annotated[
 ]
 
 
-def make_license_prompt(accept: bool) -> Callable[[License], bool]:
+def make_license_prompt(accept: bool) -> "Callable[[License], bool]":
     """Return a function that shows a license and returns whether `accept` or the terminal user accepts it."""
 
-    def accepts(licence: License) -> bool:
+    def accepts(licence: "License") -> bool:
         print(escape_unprintable(f"{licence.title}: {licence.sentence} {licence.url}"), file=sys.stderr)
         return accept or (sys.stdin.isatty() and typer.confirm("Do you accept it?", err=True))
 
@@ -176,7 +178,7 @@ def backbone(
     )
 
 
-def _print_comparison(compared: NetworkComparison, project: Path) -> None:
+def _print_comparison(compared: "NetworkComparison", project: Path) -> None:
     if compared.error:
         print(escape_unprintable(f"{compared.name}: {compared.error}", keep="\n"))
         return

@@ -9,10 +9,10 @@ import typer
 from annotator.cli.options import AsJson, ProjectArgument, format_examples
 from annotator.cli.printing import escape_unprintable, print_result, print_table, show_progress
 from annotator.humanize import format_count
-from spmll.statistics.agreement_coefficients import Estimate
 
 if TYPE_CHECKING:
     from annotator.quality.annotator_figures import AnnotatorFigures, AnswerFigures
+    from spmll.statistics.agreement_coefficients import Estimate
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -112,11 +112,11 @@ def _format_figures(figures: "AnswerFigures") -> tuple[str, str, str]:
     )
 
 
-def _format_number(figure: Estimate) -> str:
+def _format_number(figure: "Estimate") -> str:
     return f"{figure.value:.1f} ({figure.low:.1f} to {figure.high:.1f})"
 
 
-def _format_percent(figure: Estimate) -> str:
+def _format_percent(figure: "Estimate") -> str:
     if math.isnan(figure.value):
         return "too few answers"
     return f"{100 * figure.value:.1f} % ({100 * figure.low:.1f} to {100 * figure.high:.1f})"

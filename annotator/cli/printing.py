@@ -1,7 +1,8 @@
 """Output of results to a terminal or a pipe.
 
 rich draws tables and progress bars, from plain text and never markup. A pipe gets no colors, progress bars or
-wrapped lines.
+wrapped lines. Only functions that draw import rich, and only those that print a project's state import the store:
+every command imports this file, and `annotator --help` is to be there at once.
 """
 
 import json
@@ -15,21 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from typing import Any, TextIO
-
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, TextIO
 
 from annotator.humanize import format_count, format_local_minute, format_percent
 from annotator.progress_callbacks import StepCallback
 from annotator.records import SOURCES, STATE_NAMES, BadFile
-from annotator.store.database.heartbeat import WorkerCondition
-from annotator.store.gallery.image_history import DecisionRecord
-from annotator.store.networks.configuration import describe_method_source, format_value
 from spmll.notice import Notice
+
+if TYPE_CHECKING:
+    from annotator.store.gallery.image_history import DecisionRecord
 
 LINE_CHARACTERS = 110  # characters a line, where the terminal has as many
 PIPE_LINE_CHARACTERS = 1_000_000  # characters a line through a pipe
@@ -96,6 +91,10 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     Cells are wrapped on a narrow terminal. No line of titles is printed if all are empty.
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     escaped = sys.stdout.escape if isinstance(sys.stdout, EscapingStream) else escape_unprintable
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
     for number, title in enumerate(titles):
@@ -137,13 +136,16 @@ def show_progress(title: str) -> Iterator[Callable[..., None]]:
 
     Yields the function that updates it: (done, of, title). `of` is 0 if unknown, `title` is optional.
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[count]}", markup=False),
         TimeRemainingColumn(),
     )
-    with Bar(
+    with Progress(
         *columns,
         console=Console(file=_unwrap_stream(sys.stderr)),
         disable=not sys.stderr.isatty(),
@@ -186,6 +188,7 @@ def print_json(value: dict, **lists: Iterable[object]) -> None:
 
 def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[BadFile]) -> None:
     """Print a project's state (from snapshot/project_status.py), its rejected files and missing images."""
+    from annotator.store.database.heartbeat import WorkerCondition
 
     def format_counts(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
@@ -245,7 +248,7 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
             print(f"    {line}")
 
 
-def print_history(events: Sequence[DecisionRecord]) -> None:
+def print_history(events: "Sequence[DecisionRecord]") -> None:
     """Print the decisions about one image, one per line."""
     for event in events:
         when = format_local_minute(event.at)
@@ -259,7 +262,7 @@ def _describe_source(source: str) -> str:
     return SOURCES[source].about if source in SOURCES else source
 
 
-def _describe_origin(event: DecisionRecord) -> str:
+def _describe_origin(event: "DecisionRecord") -> str:
     """Describe who gave an imported answer before the import, or return "" for other answers."""
     if event.origin is None:
         return ""
@@ -272,7 +275,7 @@ def _describe_origin(event: DecisionRecord) -> str:
     return " ".join(["originally", *filter(None, parts)])
 
 
-def _describe_event(event: DecisionRecord) -> str:
+def _describe_event(event: "DecisionRecord") -> str:
     if event.action == "done":
         return f"nothing else here: {', '.join(event.covered) or 'no class'} absent"
     if event.action in ("flag", "comment"):
@@ -293,11 +296,15 @@ def _describe_event(event: DecisionRecord) -> str:
 
 def format_parameters(parameters: dict) -> str:
     """Return a method's parameters that differ from its defaults, in brackets to print after its name, or ""."""
+    from annotator.store.networks.configuration import format_value
+
     return f" ({', '.join(f'{key}={format_value(value)}' for key, value in parameters.items())})" if parameters else ""
 
 
 def print_methods(methods: list[dict], default: str) -> None:
     """Print all methods: their assumption about unanswered labels, their parameters and their source."""
+    from annotator.store.networks.configuration import describe_method_source, format_value
+
     width = max(len(method["name"]) for method in methods)
     indent = " " * (width + 2)
     page = min(LINE_CHARACTERS, max(shutil.get_terminal_size((LINE_CHARACTERS, 24)).columns - 1, width + 42))
@@ -316,6 +323,8 @@ def print_methods(methods: list[dict], default: str) -> None:
 
 def print_method(method: dict) -> None:
     """Print one method in full, from the result of `show.build_method_details`."""
+    from annotator.store.networks.configuration import describe_method_source, format_value
+
     print(f"{method['name']}: {method['title']}")
     print(f"  {describe_method_source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")

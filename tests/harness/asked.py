@@ -10,7 +10,7 @@ from anyio.from_thread import start_blocking_portal
 from starlette.applications import Starlette
 
 from annotator.ui.access import served_project
-from annotator.ui.route_table import ROUTES
+from annotator.ui.route_table import load_routes
 
 
 class Asked:
@@ -18,7 +18,7 @@ class Asked:
 
     def __init__(self, portal, project: Path):
         served_project.open_project(project)
-        self.portal, self.app = portal, Starlette(routes=ROUTES)
+        self.portal, self.app = portal, Starlette(routes=load_routes())
         self.token = served_project.tokens().mint("Ann")
 
     def send(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[int, bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from annotator.ui.access import served_project
 from annotator.ui.access.serving_modes import build_local_access
-from annotator.ui.server import build_page_app, run_app
+from annotator.ui.page_app import build_page_app, run_app
 
 
 def serve_pages(project: Path, port: int) -> None:

@@ -32,7 +32,7 @@ from pathlib import Path
 from annotator.ui.access import served_project as context
 from annotator.ui.access.serving_modes import parse_access
 from annotator.ui.access.access_keys import SERVED_TO_TEAM_SETTING
-from annotator.ui.server import build_page_app, run_app
+from annotator.ui.page_app import build_page_app, run_app
 how = parse_access("invitation", int(sys.argv[3]))
 context.open_project(Path(sys.argv[1]))
 context.db().set_setting(SERVED_TO_TEAM_SETTING, True)
@@ -42,7 +42,7 @@ run_app(build_page_app(access=how), how)
 _FORKS = multiprocessing.get_context("forkserver")
 # A module that is found without the paths of this process, which the fork server does not have: it skips what it cannot
 # import, and each server then loads Streamlit anew.
-_FORKS.set_forkserver_preload(["annotator.ui.server"])
+_FORKS.set_forkserver_preload(["annotator.ui.page_app"])
 # Below the ports that the system gives to connections, and others for every run of the tests on this machine.
 FIRST_PORT = random.randrange(10_000, 30_000)
 

@@ -18,7 +18,7 @@ from test_roles import browser_cookie
 
 from annotator.store.database.database import Database
 from annotator.store.people import members
-from annotator.ui.access.middleware import SECURITY_HEADERS
+from annotator.ui.access.security_headers import SECURITY_HEADERS
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home.markup import CONTENT_SECURITY_POLICY
 

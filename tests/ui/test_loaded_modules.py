@@ -1,4 +1,4 @@
-"""What a process does not load: torch takes seconds, charts and the map half of one.
+"""What a process does not load: torch takes seconds, charts and the map half of one, the formats a tenth.
 
 The contracts in pyproject.toml say which room may import what, at any place of a module; this is what is loaded when a
 module is. How long the first page takes after a start is measured: `make bench NAME=interface`.
@@ -13,13 +13,16 @@ from annotator.ui.shared.navigation import find_page_module
 
 pytestmark = pytest.mark.process
 
+FIRST_PAGES = [find_page_module(name) for name in ("autopilot", "annotate")]
 PAGES = ("annotate", "review", "gallery", "progress", "export", "settings")
 WORKER = ("process", "training.train", "duties.explain", "features.embed")
 # One process a list; each step imports further modules, after which none of these names may be loaded.
 PROCESSES = {
     "the page's process": [
-        ("spmll.statistics.metrics, spmll.catalog", "torch"),
-        ("annotator.ui.server, annotator.ui.pages.annotate.annotate_page", "torch sklearn matplotlib altair"),
+        ("annotator.cli", "numpy sqlite_utils rich annotator.store"),  # all that `annotator --help` waits for
+        ("annotator.ui.server", "streamlit starlette scipy pandas"),  # and a browser, until it is answered
+        (f"annotator.ui.page_app, {', '.join(FIRST_PAGES)}", "torch scipy pandas altair annotator.exchange.formats"),
+        ("spmll.statistics.metrics, spmll.catalog", "torch sklearn matplotlib"),
         (", ".join(find_page_module(name) for name in PAGES), "torch"),
     ],
     "the worker": [

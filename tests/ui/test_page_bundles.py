@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 from harness.served import Served, serving
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from annotator.ui.serving.script_bundles import COMPONENTS_FOLDER, build_bundle
-from annotator.ui.serving.streamlit_files import MAX_KEPT_BYTES, STATIC_FOLDER
+from annotator.ui.serving.streamlit_files import StaticFilesMiddleware
+from annotator.ui.serving.streamlit_static import MAX_KEPT_BYTES, get_static_folder, list_static_files
+
+STATIC_FOLDER = get_static_folder() / "static"
 
 
 def test_bundle_defines_each_imported_script_once_and_before_its_use():
@@ -37,6 +42,18 @@ def test_streamlit_static_files_are_served_unchanged_with_caching_and_require_th
                 assert "immutable" in headers["cache-control"]
         assert served.get("/static/js/nothing.js")[2]["content-type"].startswith("text/html"), "Streamlit's own answer"
         assert without_cookie(served, next(STATIC_FOLDER.rglob("index.*.js"))) == 403
+
+
+@pytest.mark.parametrize(
+    ("compress", "accepted", "encoding"), [(True, "gzip", "gzip"), (True, "br", None), (False, "gzip", None)]
+)
+def test_scripts_are_compressed_over_a_network_for_browsers_that_accept_it(compress, accepted, encoding):
+    url, path = next((url, path) for url, path in list_static_files().items() if "/js/index." in url)
+    answer = TestClient(StaticFilesMiddleware(Starlette(), compress=compress)).get(
+        url, headers={"accept-encoding": accepted}
+    )
+    assert answer.headers.get("content-encoding") == encoding and answer.content == path.read_bytes()
+    assert encoding is None or int(answer.headers["content-length"]) < len(answer.content) / 2
 
 
 def without_cookie(served: Served, path: Path) -> int:

@@ -7,8 +7,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import near_duplicates
@@ -53,6 +51,9 @@ def assign(
 
 def _merge_groups(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
     """Merge two groupings (N,), so that images with the same group in either one are in one group."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     if second is None or not len(first):
         return first
     many = int(first.max()) + 1

@@ -43,6 +43,12 @@ class Caches:
                 entry.is_made = True
             return entry.value
 
+    def find(self, table: str, key: Hashable) -> Any:
+        """Return the value of a key, or None if it was not computed."""
+        with self._lock:
+            entry = self._tables.get(table, {}).get(key)
+            return entry.value if entry is not None and entry.is_made else None
+
     def count(self) -> int:
         """Return the number of values in all tables."""
         with self._lock:

@@ -37,6 +37,7 @@ from annotator.ui.access.error_pages import (
 )
 from annotator.ui.access.oidc import explain_failed_login
 from annotator.ui.access.rate_limit import RateLimiter, get_network
+from annotator.ui.access.security_headers import build_security_headers
 from annotator.ui.access.serving_modes import LOOPBACK_HOSTS, OIDC, Access
 from annotator.ui.access.sessions import Sessions, set_asking_member
 from annotator.ui.access.tokens import DAY_SECONDS, VALID_DAYS, Tokens
@@ -53,13 +54,6 @@ PROVIDER_PATHS = ("/auth/login", "/oauth2callback")  # Streamlit's, on the way t
 PROVIDER_SIGN_OUT_PATH = "/auth/logout"  # Streamlit's, too
 # in the scope of a request: the member who asks; absent where there are no members
 MEMBER_SCOPE_KEY = "annotator.member"
-SECURITY_HEADERS = {
-    "x-frame-options": "DENY",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-}
 
 
 class AccessMiddleware:
@@ -337,11 +331,8 @@ class AccessMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(SECURITY_HEADERS)
                 scheme = "wss" if is_https else "ws"
-                headers["content-security-policy"] = _build_content_policy(
-                    f"{scheme}://{host if self._is_own_host(host) else ''}"
-                )
+                headers.update(build_security_headers(f"{scheme}://{host if self._is_own_host(host) else ''}"))
                 if is_https:
                     message["headers"] = [_mark_cookie_secure(name, value) for name, value in message["headers"]]
             await send(message)
@@ -394,14 +385,3 @@ def _build_url_without_key(scope: Scope) -> str:
 def _mark_cookie_secure(name: bytes, value: bytes) -> tuple[bytes, bytes]:
     is_open = name == b"set-cookie" and b"; secure" not in value.lower()
     return name, value + b"; Secure" if is_open else value
-
-
-def _build_content_policy(socket: str) -> str:
-    return (
-        "default-src 'self'; "
-        # Streamlit's pages and charts need inline scripts and eval; neither can fetch from elsewhere.
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data: blob:; media-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; "
-        f"connect-src 'self' data: blob: {socket}; "
-        "frame-src 'self' blob: data:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
-    )

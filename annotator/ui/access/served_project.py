@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
@@ -9,11 +10,13 @@ from annotator.project import Project
 from annotator.store.database.database import Database
 from annotator.store.pictures.files import escape_path
 from annotator.ui.access.serving_modes import LOCAL, Access
-from annotator.ui.access.sessions import Sessions, enforce_roles
 from annotator.ui.access.tokens import Tokens
 
+if TYPE_CHECKING:
+    from annotator.ui.access.sessions import Sessions
+
 _open_project: list[tuple[Project, Tokens]] = []
-_configured_access: list[tuple[Access, Sessions | None]] = []
+_configured_access: list[tuple[Access, "Sessions | None"]] = []
 
 
 def open_project(path: Path) -> None:
@@ -24,18 +27,22 @@ def open_project(path: Path) -> None:
     _open_project[:] = [(project, Tokens(project.db.paths.secret))]
 
 
-def configure_access(access: Access) -> Sessions | None:
+def configure_access(access: Access) -> "Sessions | None":
     """Set how the project is served, and return its sessions."""
     project, _ = _get_current()
     _open_project[:] = [(project, Tokens(project.db.paths.secret, of_members=access.is_team))]
-    sessions = Sessions(db(), access, tokens()) if access.is_team else None
+    _configured_access[:] = [(access, None)]
+    if not access.is_team:
+        return None
+    from annotator.ui.access.sessions import Sessions, enforce_roles  # Streamlit, and the early server needs this file
+
+    sessions = Sessions(db(), access, tokens())
     _configured_access[:] = [(access, sessions)]
-    if sessions is not None:
-        enforce_roles(sessions)
+    enforce_roles(sessions)
     return sessions
 
 
-def sessions() -> Sessions | None:
+def sessions() -> "Sessions | None":
     return _configured_access[0][1] if _configured_access else None
 
 

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 from urllib.parse import quote
 
-from annotator.ui.access.middleware import SECURITY_HEADERS
+from annotator.ui.access.security_headers import SECURITY_HEADERS
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -25,7 +25,7 @@ from annotator.store.people import members
 from annotator.store.pictures.files import unescape_path
 from annotator.store.pictures.picture_kinds import IMAGE_SUFFIXES
 from annotator.ui.access.access_keys import build_name_cookie_name
-from annotator.ui.access.middleware import SECURITY_HEADERS
+from annotator.ui.access.security_headers import SECURITY_HEADERS
 from annotator.ui.access.serving_modes import INVITATION
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home import folder_scan, hosted_projects, markup

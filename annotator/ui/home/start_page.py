@@ -25,8 +25,9 @@ from annotator.store.labels import project_counts
 from annotator.store.pictures.files import unescape_path
 from annotator.ui.access.access_keys import AccessKeys, create_access_link
 from annotator.ui.access.error_pages import build_rate_limit_response
-from annotator.ui.access.middleware import SECURITY_HEADERS, AccessMiddleware
+from annotator.ui.access.middleware import AccessMiddleware
 from annotator.ui.access.rate_limit import RateLimiter, get_network
+from annotator.ui.access.security_headers import SECURITY_HEADERS
 from annotator.ui.access.serving_modes import LOOPBACK_HOSTS, build_local_access
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home import hosted_projects, markup

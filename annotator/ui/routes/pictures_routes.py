@@ -27,6 +27,7 @@ from annotator.store.people import blindness
 from annotator.store.runs import runs
 from annotator.store.runs.heatmap_findings import load_finding
 from annotator.ui.access import served_project
+from annotator.ui.serving.first_page import mark_image_sent
 from annotator.ui.serving.reader_pool import ReaderPool
 from annotator.ui.serving.script_bundles import build_bundle
 from annotator.ui.shared.guard import (
@@ -147,6 +148,7 @@ async def _send_picture(request: Request, kind: browser_copies.CopyKind) -> Resp
             picture = await _get_file_readers().read(
                 image_id, ("made", kind.name), _read_picture, browser_copies.make, served_project.db(), image_id, kind
             )
+    mark_image_sent()
     if picture.content is not None:
         return Response(picture.content, media_type=picture.media_type, headers=picture.headers)
     headers = {**picture.headers, "content-length": str(picture.size)}

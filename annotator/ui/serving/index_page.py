@@ -1,26 +1,11 @@
-"""Streamlit's HTML page with the server's URL added, which saves two failing requests."""
+"""The route of every page of the app: Streamlit's HTML page."""
 
-from functools import cache
-from pathlib import Path
-
-import streamlit as st
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from annotator.ui.access import served_project
-
-INDEX_FILE = Path(st.__file__).parent / "static" / "index.html"
-STREAMLIT_TITLE = "<title>Streamlit</title>"  # until the script of the page has given it another
-TITLE_WITH_BACKEND_URL = (
-    "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin + '%s'}</script>"
-)
+from annotator.ui.serving.streamlit_static import INDEX_HEADERS, render_index_page
 
 
 async def send_index_page(request: Request) -> HTMLResponse:
-    return HTMLResponse(_render_index_page(), headers={"cache-control": "no-cache"})
-
-
-@cache
-def _render_index_page() -> str:
-    base = served_project.base_path()  # letters, digits and . _ ~ - / only (serving_modes.py)
-    return INDEX_FILE.read_text(encoding="utf-8").replace(STREAMLIT_TITLE, TITLE_WITH_BACKEND_URL % base)
+    return HTMLResponse(render_index_page(served_project.base_path()), headers=INDEX_HEADERS)

@@ -17,6 +17,8 @@ from annotator.process_stop import STOP_SIGNALS
 
 GRACE_SECONDS = 1.5  # for requests in progress
 FORCED_EXIT_SECONDS = 4.5  # from the signal to the forced exit
+# Names in a project's caches of the threads that import and export, if somebody has started one.
+IMPORT_RUNNER_CACHE, EXPORT_RUNNER_CACHE = "importing", "exporting"
 
 log = logging.getLogger("annotator.ending")
 

@@ -7,7 +7,7 @@ requests without limit, so unfinished ones could use up all connections.
 import asyncio
 import functools
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from streamlit.web.server.starlette import starlette_server
@@ -61,6 +61,16 @@ class TimeoutProtocol(AutoHTTPProtocol):
             self._deadline = None
 
 
+def use_socket(take_socket: Callable[[], socket.socket]) -> None:
+    """Make the next server accept connections on a socket that listens already, after `set_up_connections`."""
+    starlette_server._bind_socket = lambda *args, **options: _send_without_delay(take_socket())
+
+
+def _send_without_delay(listening: socket.socket) -> socket.socket:
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
+    return listening
+
+
 def set_up_connections(trusted_proxies: Sequence[str] = (), own_log: bool = False) -> None:
     """Configure the next server's connections.
 
@@ -77,9 +87,7 @@ def set_up_connections(trusted_proxies: Sequence[str] = (), own_log: bool = Fals
 
     @functools.wraps(bind)
     def bind_without_delay(*args: object, **options: object) -> socket.socket:
-        listening = bind(*args, **options)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
-        return listening
+        return _send_without_delay(bind(*args, **options))
 
     starlette_server._bind_socket = bind_without_delay
     # uvicorn would believe every program on this machine, unless it is told otherwise.

@@ -13,10 +13,10 @@ from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, project_identity
 from annotator.store.database.database import Database
 from annotator.ui.serving import worker_failure
+from annotator.ui.serving.first_page import wait_for_first_page
 
 FIRST_RESTART_SECONDS, MAX_RESTART_SECONDS = 1.0, 60.0
 MAX_START_RETRY_SECONDS = 10.0  # between two attempts to start it, such as while the disk is full
-HEAD_START_SECONDS = 1.5  # in which the first page has the machine for itself
 HEALTHY_AFTER_SECONDS = 60.0  # a worker that ran this many seconds is restarted after FIRST_RESTART_SECONDS again
 LOG_TAIL_BYTES = 4000  # bytes of the worker's log that are kept with an error
 # seconds between asking the worker to end and killing it; the app itself has 4.5 (shutdown.py)
@@ -53,7 +53,7 @@ class WorkerWatch:
     def _keep_running(self) -> None:
         """Keep a worker running whatever happens, as nothing restarts this thread."""
         pause, told = FIRST_RESTART_SECONDS, ""
-        self._ending.wait(HEAD_START_SECONDS)
+        wait_for_first_page(self._ending)
         while not self._ending.is_set():
             started = time.monotonic()
             max_pause = MAX_RESTART_SECONDS

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, expit, logit
 
 PRIOR_STRENGTH = 10.0  # cells that a person's mean counts for in each class
 MEAN_PRIOR = (6.0, 1.0)  # the prior of a person's mean: most are right more often than not
@@ -69,6 +68,8 @@ class _Answers:
 
     def compute_probability(self, share: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
         """Return the probability of presence per pattern by Bayes' rule."""
+        from scipy.special import expit, logit
+
         if_present, if_absent = logit(sensitivity).ravel(), logit(specificity).ravel()
         # log s / (1 - t) where present was said, log (1 - s) / t where absent was.
         base = np.log1p(-sensitivity).ravel() - np.log(specificity).ravel()
@@ -185,6 +186,8 @@ def _draw_rates(rng: np.random.Generator, right: np.ndarray, total: np.ndarray, 
 
 def _draw_means(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
     """Draw each person's mean rate on a grid, (P, C)."""
+    from scipy.special import betaln
+
     a, b = PRIOR_STRENGTH * MEAN_GRID, PRIOR_STRENGTH * (1 - MEAN_GRID)
     log = (MEAN_PRIOR[0] - 1) * np.log(MEAN_GRID) + (MEAN_PRIOR[1] - 1) * np.log(1 - MEAN_GRID)
     log = log - rates.shape[1] * betaln(a, b) + np.log(rates).sum(1)[:, None] * a + np.log1p(-rates).sum(1)[:, None] * b

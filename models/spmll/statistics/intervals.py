@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import bdtr
 
 from spmll.statistics.agreement_coefficients import Estimate
 
@@ -34,6 +33,8 @@ def estimate_median(values: Sequence[float]) -> Estimate:
 
     David & Nagaraja 2003, sec. 7.1. The ends are nan below six values.
     """
+    from scipy.special import bdtr
+
     ordered = np.sort(np.asarray(values, float))
     count = len(ordered)
     k = int(np.searchsorted(bdtr(np.arange(count), count, 0.5), 0.025, side="right"))

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 MAX_STEPS = 200
 # a group is done once the linear model of a step promises to lower its cost by less than this of 1 + cost
@@ -115,6 +114,8 @@ class _Objective:
 
     def derivatives(self, coefficients: np.ndarray, at: _Evaluation) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient (G, k) and the expected second derivatives (G, k, k) of the cost."""
+        from scipy.special import expit
+
         chances = expit(at.logits)
         missed, curvature = self.weights * (chances - self.answers), self.weights * chances * (1 - chances)
         gradient = self._sum_products_by_group(at.slopes, missed[:, None])[:, :, 0]

@@ -78,12 +78,14 @@ def measure_review(ground: Ground) -> tuple[dict, dict]:
 
 
 def measure_first_page(ground: Ground) -> tuple[dict, dict]:
-    """Measure `annotator serve` on 1,000 images until the first picture, a bare server, and the import of Streamlit."""
+    """Measure `annotator serve` on 1,000 images until the first image, a bare Streamlit page, and a bare server."""
     db = projects.make_project(ground.make_folder("first-page"), FIRST_PAGE_IMAGES, FEW_CLASSES)
     ours = ("annotator", "serve", db.paths.project, "--no-browser", "--port")
     rivals: dict[str, Callable[[], float]] = {
-        "annotate": lambda: _time_start(ground.browser, ours, db.paths.project),
-        "floor": lambda: _time_start(ground.browser, build_floor_command(db)),
+        "annotate": lambda: _time_start(ground.browser, ours, "picture", db.paths.project),
+        "buttons": lambda: _time_start(ground.browser, ours, "buttons", db.paths.project),
+        "streamlit": lambda: _time_start(ground.browser, _build_streamlit_command(db), "streamlit"),
+        "floor": lambda: _time_start(ground.browser, build_floor_command(db), "picture"),
         "import_streamlit": _time_streamlit_import,
     }
     seconds: dict[str, list[float]] = {name: [] for name in rivals}
@@ -91,12 +93,14 @@ def measure_first_page(ground: Ground) -> tuple[dict, dict]:
         for name, run in rivals.items():
             seconds[name].append(run())
     figures = {f"{name}_first_page_p50_seconds": round(statistics.median(each), 3) for name, each in seconds.items()}
+    figures |= {f"{name}_first_page_min_seconds": round(min(each), 3) for name, each in seconds.items()}
     figures["annotate_first_page_max_seconds"] = round(max(seconds["annotate"]), 3)
     middle = statistics.median(seconds["annotate"])
     ratios = {
         f"annotate_first_page_over_{name}": round(middle / statistics.median(seconds[name]), 3)
-        for name in ("floor", "import_streamlit")
+        for name in ("streamlit", "floor", "import_streamlit")
     }
+    ratios["annotate_first_page_min_over_streamlit"] = round(min(seconds["annotate"]) / min(seconds["streamlit"]), 3)
     print_progress(
         "first page: " + ", ".join(f"{name} {statistics.median(each):.2f} s" for name, each in seconds.items())
     )
@@ -125,8 +129,27 @@ def _build_alternating_press() -> presses.Press:
     return press
 
 
-def _time_start(browser: "Browser", command: tuple[Any, ...], project: Path | None = None) -> float:
-    """Return the seconds from the start of a server process to its first picture in a browser that is already open."""
+def _build_streamlit_command(db: Database) -> tuple[Any, ...]:
+    """Write a Streamlit script with an image and a button for each class, and return the command that runs it."""
+    folder = db.paths.project.parent
+    script = folder / "bare_page.py"
+    script.write_text(
+        f"""import streamlit as st
+st.image({str(next((folder / "images").iterdir()))!r})
+for number in range({FEW_CLASSES}):
+    st.button(f"class {{number}}")
+"""
+    )
+    options = ("--server.headless=true", "--browser.gatherUsageStats=false", "--server.address=127.0.0.1")
+    return "streamlit", "run", script, *options, "--server.port"
+
+
+def _time_start(browser: "Browser", command: tuple[Any, ...], watch: str, project: Path | None = None) -> float:
+    """Return the seconds from the start of a server process to what is watched for, in a browser that is open.
+
+    Args:
+        watch: What the page is watched for, a name in probe.py.
+    """
     port = free_port()
     address = f"http://{LOCAL_ADDRESS}:{port}"
     context = browser.new_context(viewport={"width": 1280, "height": 800})
@@ -138,7 +161,7 @@ def _time_start(browser: "Browser", command: tuple[Any, ...], project: Path | No
         started = time.perf_counter()
         with run_server(*command, port=port, pause=0.01):
             page.goto(address if project is None else f"{address}/annotate")
-            page.evaluate("benchmark.ready()")
+            page.evaluate("(watch) => { benchmark.watch = watch; return benchmark.ready(); }", watch)
             return time.perf_counter() - started
     finally:
         context.close()

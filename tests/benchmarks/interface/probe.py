@@ -25,6 +25,8 @@ PROBE_SCRIPT = """(() => {
       if (!tiles.length || !tiles.every((tile) => whole(tile.querySelector("img")))) return null;
       return tiles.map((tile) => tile.dataset.image).join(" ");
     },
+    buttons: () => page()?.querySelector(".classes button")?.textContent ?? null,
+    streamlit: () => ([...document.querySelectorAll("img")].find(whole)?.src ?? null),
     gallery() {
       const labels = [...(page()?.querySelectorAll(".thumb[data-image] .labels") ?? [])];
       return labels.map((one) => one.textContent).join(" ") || null;

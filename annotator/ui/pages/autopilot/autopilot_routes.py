@@ -28,7 +28,6 @@ from annotator.ui.shared.requests import (
     UndoRuleOutRequest,
     parse_body,
 )
-from annotator.ui.shared.work import last_export
 
 MAX_ACTIONS = 8
 
@@ -101,6 +100,8 @@ def _build_actions(wanted: WantedActions, tells_complete: bool, reviews: bool) -
 
 
 def _build_completion(complete: CompleteProject, annotator: str, reviews: bool) -> dict[str, Any]:
+    from annotator.ui.shared.work import last_export  # with all formats, when the project is complete
+
     last = last_export.load_next(served_project.db(), annotator) if reviews else None
     has_audit = bool(complete.open_audit.pairs)
     return {

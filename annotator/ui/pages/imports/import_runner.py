@@ -26,6 +26,7 @@ from annotator.store.locations.addresses import Address
 from annotator.store.pictures.files import unescape_path
 from annotator.store.runs.prediction_sources import PredictionSource
 from annotator.ui.pages.imports.uploaded_files import get_uploads
+from annotator.ui.serving.shutdown import IMPORT_RUNNER_CACHE
 
 IDLE, READING, READY, STORING = "", "reading", "ready", "storing"
 DONE, CANCELLED, FAILED = "done", "cancelled", "failed"
@@ -246,7 +247,7 @@ class ImportRunner:
 
 
 def get_import_runner(db: Database) -> ImportRunner:
-    return db.caches.get("importing", "", lambda: ImportRunner(db), 1)
+    return db.caches.get(IMPORT_RUNNER_CACHE, "", lambda: ImportRunner(db), 1)
 
 
 def _describe_kept(order: ImportRequest, plan: Plan) -> str:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.exchange.files.safe_names import safe_name
-from annotator.exchange.sources.fetch_folder import RESERVED_DISK_BYTES, format_size
 from annotator.store.database.database import Database
 
 UPLOADS_FOLDER_NAME = "uploads"
@@ -39,6 +38,8 @@ class IncomingFile:
     """A writer of one file while it is being uploaded."""
 
     def __init__(self, target: Path):
+        from annotator.exchange.sources.fetch_folder import RESERVED_DISK_BYTES  # with all that reads files
+
         self._target, self._part = target, target.with_name(f"{secrets.token_hex(4)}{_PART_SUFFIX}")
         self._file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self._room = shutil.disk_usage(target.parent).free - RESERVED_DISK_BYTES
@@ -129,6 +130,8 @@ def make_safe_name(name: str) -> str:
 
 def format_too_large(name: str) -> str:
     """Return the error message for an uploaded file that is too large."""
+    from annotator.exchange.sources.fetch_folder import format_size
+
     return (
         f"{name} is larger than {format_size(MAX_FILE_BYTES)}, the most that a browser may send. Put it on the machine "
         "that runs Annotator and give its path."

@@ -28,6 +28,7 @@ from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import make_folder, sync_folder
+from annotator.ui.serving.shutdown import EXPORT_RUNNER_CACHE
 from annotator.ui.shared.work.downloads import OfferedFile, get_downloads
 
 MAX_KEPT_OUTCOMES = 5  # exports that are listed
@@ -228,7 +229,7 @@ class ExportRunner:
 
 
 def get_export_runner(db: Database) -> ExportRunner:
-    return db.caches.get("exporting", "", lambda: ExportRunner(db), 1)
+    return db.caches.get(EXPORT_RUNNER_CACHE, "", lambda: ExportRunner(db), 1)
 
 
 def get_export_folder(db: Database, order: ExportRequest) -> Path:
