@@ -1,6 +1,6 @@
 # make demo   try it on the sample images
-# make check  lint, import contracts, types, unit tests                  make test       that, trainings, processes, browser
-# make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
+# make check  lint, import contracts, types, tests of what you changed   make test [ROOM=store]  the short tests, of one folder
+# make lint   the first three of these                                  make test-all           all tests, which CI runs
 # make test-readers   exports read by Label Studio, CVAT, FiftyOne, Datumaro: 1.4 GB of tools into .venv-readers
 # make bench NAME=store [ARGS="--images 100000"]   measures the program itself; without NAME: the list of measurements
 # make docs   the documents as a site, in build/site              make figures     README's figures, measured anew
@@ -9,6 +9,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+
+# With this set, each of the hundreds of processes that tests start would compile the program anew.
+export PYTHONDONTWRITEBYTECODE =
 
 # One test process a core, on machines with more than two cores no more than leave room for its servers and browser. On two
 # cores a third one gains nothing: 655 s instead of 622, with both cores busy all the time.
@@ -22,7 +25,7 @@ PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py a
   $(addprefix annotator/exchange/sources/,__init__.py source.py) \
   $(foreach room,losses methods trainers query_strategies,models/spmll/$(room)/__init__.py models/spmll/$(room)/base.py)
 
-.PHONY: demo lint types style check test unit-tests user-tests test-slow test-readers bench screenshots figures docs clean help
+.PHONY: demo lint types style check test test-all test-programs nearest-tests short-tests all-tests test-readers bench screenshots figures docs clean help
 
 help:
 	@sed -n 1,7p Makefile
@@ -48,23 +51,32 @@ style: $(VENV)/installed-for-tests
 
 # The types and the tests wait for nothing of each other, and neither keeps two cores busy to its end.
 check: $(VENV)/installed-for-tests
-	@$(MAKE) --no-print-directory -j 2 lint unit-tests
+	@$(MAKE) --no-print-directory -j 2 lint nearest-tests
 
-test: $(VENV)/installed-for-tests
+ifdef ROOM
+test: test-programs
+	$(PYTEST) -m "not slow and not readers" tests/$(ROOM)
+else
+test: test-programs
+	@$(MAKE) --no-print-directory -j 2 lint short-tests
+endif
+
+test-all: test-programs
+	@$(MAKE) --no-print-directory -j 2 lint all-tests
+
+test-programs: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_chromium.py
 	$(BIN)/python tests/get_caddy.py
 	$(BIN)/python tests/get_nginx.py
-	@$(MAKE) --no-print-directory -j 2 lint user-tests
 
-unit-tests: $(VENV)/installed-for-tests
-	$(PYTEST) -m "not browser and not process and not training and not slow and not readers" --deselect tests/repository/test_script_types.py
+nearest-tests: $(VENV)/installed-for-tests
+	$(BIN)/python tests/nearest_tests.py
 
-user-tests: $(VENV)/installed-for-tests
+short-tests: $(VENV)/installed-for-tests
 	$(PYTEST) -m "not slow and not readers" --deselect tests/repository/test_script_types.py
 
-test-slow: $(VENV)/installed-for-tests
-	$(BIN)/python tests/get_chromium.py
-	$(PYTEST) -m slow
+all-tests: $(VENV)/installed-for-tests
+	$(PYTEST) -m "not readers" --deselect tests/repository/test_script_types.py
 
 # The tools that own formats, in an environment of their own: they need other versions than ours.
 test-readers: $(VENV)/installed-for-tests .venv-readers/installed

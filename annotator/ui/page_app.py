@@ -38,8 +38,12 @@ from annotator.ui.shared.work.downloads import get_downloads
 ENTRY_SCRIPT = Path(__file__).parent / "entry" / "app.py"
 
 
-def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
-    """Return the open project's ASGI application, which also runs the worker and ReadAhead."""
+def build_app(run: str, access: Access, json_log: bool = False, on_start: Callable[[], None] | None = None) -> st.App:
+    """Return the open project's ASGI application, which also runs the worker and ReadAhead.
+
+    Args:
+        on_start: Called once it can answer.
+    """
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
@@ -55,6 +59,8 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
         with ending.handle_signals():
             watch.start()
             ahead.start()
+            if on_start is not None:
+                on_start()
             try:
                 yield
             finally:

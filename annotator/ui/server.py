@@ -70,12 +70,17 @@ def serve(
     key = served_project.tokens().create_key(run, seconds=None, member_id=owner.id if owner else None)
     link = build_key_url(access.address, key)
     early = None if access.is_team else _start_early_server(listening)
-    _announce_url(link, access, owner)
-    if browser and has_desktop():  # a browser in text mode would end only when it is closed
-        threading.Thread(target=open_browser, args=[paths.opener_page, link], daemon=True).start()
+
+    def announce() -> None:
+        _announce_url(link, access, owner)
+        if browser and has_desktop():  # a browser in text mode would end only when it is closed
+            threading.Thread(target=open_browser, args=[paths.opener_page, link], daemon=True).start()
+
+    if early:
+        announce()
     from annotator.ui.page_app import build_app, run_app  # Streamlit: half of the time to the first page
 
-    app = build_app(run, access, json_log)
+    app = build_app(run, access, json_log, on_start=None if early else announce)
     run_app(app, access, json_log, take_socket=early.hand_over if early else lambda: listening)
 
 

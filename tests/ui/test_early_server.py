@@ -39,7 +39,7 @@ def test_browser_with_access_gets_the_page_and_its_scripts_before_the_app_is_rea
 
 
 def test_link_with_a_key_shows_a_page_that_uses_no_key_up(early):
-    status, _, page = ask(early, "/?key=once")
+    status, _, page = ask(early, "/?key=once", **{"sec-fetch-dest": "document"})
     assert status == 200 and b"Opening the project" in page and b"once" not in page
 
 
@@ -51,6 +51,7 @@ def test_link_with_a_key_shows_a_page_that_uses_no_key_up(early):
         ("/annotate", "GET", COOKIE | {"host": "evil.example"}),
         ("/annotate", "GET", COOKIE | {"origin": "http://evil.example"}),
         ("/annotate?image=3", "GET", COOKIE),
+        ("/?key=once", "GET", {}),
         ("/api/work", "POST", COOKIE),
         ("/static/../../../pyproject.toml", "GET", COOKIE),
         ("/nothing", "DELETE", {}),

@@ -131,12 +131,15 @@ class _Handler(BaseHTTPRequestHandler):
         file = list_static_files().get(address.path)
         if file is not None:
             self._send(file.read_bytes(), MEDIA_TYPES[file.suffix], CACHE_HEADERS)
-        elif address.path in self.server.pages and "key" in (query := parse_qs(address.query)):
+        elif address.path in self.server.pages and "key" in (query := parse_qs(address.query)) and self._is_browser():
             self._send((OPENING_PAGE % "\n".join(list_preloads())).encode(), HTML_TYPE, {"cache-control": "no-store"})
         elif address.path in self.server.pages and "image" not in query and self.server.admits(self.headers):
             self._send(render_index_page("").encode(), HTML_TYPE, INDEX_HEADERS)
         else:
             self._redirect_to_app()
+
+    def _is_browser(self) -> bool:
+        return self.headers.get("sec-fetch-dest") == "document"  # a program would take the page for the answer
 
     def _redirect_to_app(self) -> None:
         """Wait for the app, and redirect to the same address on a new connection, which the app accepts."""
