@@ -38,7 +38,11 @@ HTML_TYPE = "text/html; charset=utf-8"
 # Shown for a link with a key, which only the app can accept: the browser loads the scripts meanwhile.
 OPENING_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Annotator</title>
-<style>:root { color-scheme: light dark; font: 16px sans-serif } body { margin: 40vh auto; text-align: center }</style>
+<link rel="icon" href="data:,"><style>
+:root { color-scheme: light dark; font: 16px sans-serif; background: #fcfcfb }
+@media (prefers-color-scheme: dark) { :root { background: #161817 } }
+body { margin: 40vh auto; text-align: center }
+</style>
 %s</head><body role="status">Opening the project ...
 <script>fetch("_stcore/health").finally(() => location.reload())</script></body></html>
 """
