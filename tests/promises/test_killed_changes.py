@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import CLASSES, draw
-from test_class_changes import DEER, FOX, HERON, answer, done, everything, labels
+from harness.class_edits import DEER, FOX, HERON, answer, done, everything, labels
 
 from annotator.exchange.project_setup import add_folder
 from annotator.store.classes import class_history

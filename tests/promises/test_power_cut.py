@@ -1,9 +1,7 @@
 """Power cuts: a recorded session is cut off after every step, and what a disk then holds is opened."""
 
-import os
 import random
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from conftest import CLASSES, draw
 from harness.child_processes import build_environment
 from harness.feature_shards import add_features
 from harness.power_cut import Disk, record, replay
+from harness.power_cut_limits import SHARE, WHY_NOT
 from safetensors.numpy import load_file
 
 from annotator.exchange.project_setup import set_up_project
@@ -24,21 +23,7 @@ from annotator.store.labels import audits
 from annotator.store.runs import runs
 from annotator.store.upkeep import consistency
 
-SHARE = float(os.environ.get("ANNOTATOR_POWER_CUTS", "0.25"))  # of the syncs after which the power is cut
 SESSION = Path(__file__).resolve().parents[1].joinpath("harness", "power_cut_session.py")
-
-
-def can_record() -> str:
-    """Why nothing can be recorded here; "" where it can."""
-    if not shutil.which("strace"):
-        return "records with strace, which is not installed (Debian: apt install strace)"
-    done = subprocess.run(
-        ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"], check=False, capture_output=True
-    )
-    return f"strace may not trace here: {done.stderr.decode()}" if done.returncode else ""
-
-
-WHY_NOT = can_record()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from harness.adaptable import pretend_adapted
 from harness.child_processes import build_environment
 from harness.later_step import add_later_step
 from harness.power_cut import Disk, record, replay
-from test_power_cut import SHARE, WHY_NOT
+from harness.power_cut_limits import SHARE, WHY_NOT
 
 from annotator.exchange.exports import destination
 from annotator.store.classes import class_history

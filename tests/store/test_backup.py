@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from test_worker import say
+from harness.answers import answer_cell
 
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
@@ -22,7 +22,7 @@ from annotator.store.upkeep import backup, consistency, restoring
 def filled(project):
     """The project with decisions, and files of every kind that is kept or left out."""
     db = Database(project)
-    say(db, 1, 1), say(db, 2, 2, -1)
+    answer_cell(db, 1, 1), answer_cell(db, 2, 2, -1)
     for name in (
         "tags/1.safetensors",
         "predictions/1/1/scores.npy",
@@ -80,7 +80,7 @@ def test_second_backup_stores_only_changed_files_and_the_first_remains_restorabl
     first = backup.create_backup(filled, tmp_path / "kept")
     assert backup.create_backup(filled, tmp_path / "kept").new_files == 0
     before = contents(filled)
-    say(Database(filled), 3, 1)
+    answer_cell(Database(filled), 3, 1)
     (filled / "tags/2.safetensors").write_text("new")
     assert backup.create_backup(filled, tmp_path / "kept").new_files == 2, "project.db and the new tag"
     restoring.restore(tmp_path / "kept", tmp_path / "old", first.manifest.stem)
@@ -192,7 +192,7 @@ def killed_at(step: int, *words: object) -> subprocess.CompletedProcess:
 def test_backup_killed_at_any_step_keeps_the_previous_backup_and_can_be_repeated(filled, tmp_path):
     kept, before = tmp_path / "kept", contents(filled)
     backup.create_backup(filled, kept)
-    say(Database(filled), 3, 1)
+    answer_cell(Database(filled), 3, 1)
     (filled / "tags/2.safetensors").write_text("new")
     whole = int(killed_at(0, "backup", filled, shutil.copytree(kept, tmp_path / "count")).stdout)
     for number, step in enumerate(range(2, whole, max(1, whole // 7))):
@@ -225,7 +225,7 @@ def test_pruning_keeps_the_newest_backup_restorable(annotator, filled, tmp_path)
     annotator("backup", filled, kept)
     (filled / "tags" / "1.safetensors").write_text("another content")
     db = Database(filled)
-    say(db, 3, 1)
+    answer_cell(db, 3, 1)
     db.close()
     before = contents(filled)
     told = annotator("backup", filled, kept, "--keep", "1").stdout
