@@ -2,11 +2,8 @@
 
 import csv
 import json
-import os
 import re
 import runpy
-import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -328,33 +325,6 @@ def test_exported_file_names_are_unique_ignoring_case_and_safe(db, tmp_path):
     assert not any(set(name) & set('/\\:*?"<>|\n') or name.startswith(".") for name in names)
     assert not {"con", "nul"} & set(stems)
     assert len({name.casefold() for name in safe_names(["Fox", "fox", "fox ", "a/b", "a\\b"])}) == 5
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("kind", ["torch", "csv"])
-def test_killed_export_keeps_the_old_target_and_the_next_export_removes_its_leftovers(db, tmp_path, kind):
-    target = tmp_path / f"set{FORMATS[kind].ending}"
-    export_data_set(db, target, kind)
-    before = tree(tmp_path / "set") if kind == "torch" else target.read_bytes()
-    answer_cell(db, 1, 1, PRESENT)
-    dying = f"""
-import os, signal
-from pathlib import Path
-from annotator.exchange.exports import data_card
-from annotator.exchange.exports import export_writer as export
-from annotator.store.database.database import Database
-markdown = data_card.format_markdown
-data_card.format_markdown = lambda card: os.kill(os.getpid(), signal.SIGKILL)
-export.export_data_set(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), {kind!r})
-"""
-    done = subprocess.run([sys.executable, "-P", "-c", dying], capture_output=True, env=os.environ, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    assert (tree(target) if kind == "torch" else target.read_bytes()) == before
-    left = list(tmp_path.glob(".set*.part"))
-    assert left
-    export_data_set(db, target, kind)
-    assert not list(tmp_path.glob(".set*.part"))
-    assert (tree(target) if kind == "torch" else target.read_bytes()) != before
 
 
 def test_cleanup_after_an_interrupted_export_restores_the_old_folder(tmp_path):

@@ -16,10 +16,9 @@ import pytest
 from conftest import CLASSES, draw
 from harness.answers import answer_cell
 from harness.child_processes import free_port
-from harness.served import PAGES_ALONE, Served, until
+from harness.served import until
 from harness.start_page import Asking, all_below, answers, at_home, send, served_by
 
-from annotator.exchange.exports.choices import Choices
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode
@@ -28,8 +27,6 @@ from annotator.store.upkeep.restoring import restore
 from annotator.ui.home import hosted_projects
 from annotator.ui.home.project_creator import CreatedProject, NewProjectOptions, ProjectCreator
 from annotator.ui.home.visitors import Visitor
-from annotator.ui.shared.work import last_export
-from annotator.ui.shared.work.export_runner import ExportRequest, get_export_runner
 
 pytestmark = pytest.mark.process
 
@@ -265,22 +262,3 @@ def workers_of(folder: Path) -> list[str]:
         if f"worker {folder}" in command:
             found.append(command)
     return found
-
-
-def test_killed_export_leaves_no_file_and_can_be_repeated(project, processes):
-    db = Database(project)
-    last_export.start_and_save(db, ExportRequest("csv", Choices(), "labels", by="Ann"))
-    get_export_runner(db).wait()
-    get_export_runner(db).stop()
-    served = Served(project, processes, python=PAGES_ALONE)
-    for _ in range(3):
-        served.post("/api/export", {})
-        until(lambda: any(db.paths.downloads.iterdir()))
-        served.kill()
-        served.start()
-        assert served.post("/api/export/state", {}) == {"running": None, "outcome": None}
-        assert list(db.paths.downloads.iterdir()) == []
-    served.post("/api/export", {})
-    outcome = until(lambda: served.post("/api/export/state", {})["outcome"])
-    assert outcome["download"]["name"] == "labels.zip"
-    assert served.get(f"/api/download/{outcome['download']['id']}")[1].startswith(b"PK")
