@@ -1,11 +1,14 @@
 """Ends pytest with one sentence where the packages that the tests import are not installed.
 
 conftest.py imports this module before all others that may be missing. Packages that single tests import and skip
-without (pytest.importorskip) are not listed.
+without (pytest.importorskip) are not listed. Being first, it also has pytest show the values of failed asserts in
+tests/harness, as in tests.
 """
 
 import sys
 from importlib.util import find_spec
+
+import pytest
 
 OF_THE_TEST_EXTRA = (
     "axe_playwright_python",
@@ -28,3 +31,5 @@ if missing:
         file=sys.stderr,
     )
     sys.exit(USAGE_ERROR)
+
+pytest.register_assert_rewrite("harness")

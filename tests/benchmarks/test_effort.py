@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from harness.adaptable import IMAGES, draw_all, make_network, shown
+from harness.photo_truth import small_set
 
 from annotator.benchmark.effort import curves, effort_measurement
 from annotator.benchmark.effort.changed_constants import iterate_changes, replace_constant
@@ -153,20 +154,6 @@ def test_mixture_policies_label_a_small_dataset_completely_and_correctly(tmp_pat
     plays = [Play(name, "perfect", 0) for name in list(SETTING_POLICIES)[2::4]]
     for curve in play_all(tmp_path / "project", tmp_path / "plays", shown, plays, 1000.0).values():
         assert curve[-1]["decided"]["recall"] == curve[-1]["decided"]["precision"] == 1
-
-
-def small_set(tmp_path, photos):
-    """A truth for 24 photos."""
-    from conftest import CLASSES
-
-    rows = []
-    for path in sorted(photos.rglob("*.*")):
-        number = int(path.stem)
-        names = [name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1]
-        rows.append(f"{path.relative_to(photos).as_posix()},{';'.join(names)}")
-    truth = tmp_path / "truth.csv"
-    truth.write_text("image,labels\n" + "\n".join(rows) + "\n")
-    return truth
 
 
 @pytest.mark.slow

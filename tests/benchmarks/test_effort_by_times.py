@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from harness.photo_truth import small_set
 
 from annotator.benchmark import simulated_people
 from annotator.benchmark.effort import by_times, curves
@@ -12,7 +13,6 @@ from annotator.benchmark.effort.play import Play
 from annotator.benchmark.effort.time_sets import SHIPPED_TIME_SETS, read_time_sets
 from annotator.errors import AnnotatorError
 from annotator.snapshot.time_model import DEFAULT_TIMES, TIME_PARTS, TimeModel
-from benchmarks.test_effort import small_set
 
 
 def point(recall: float, **parts: float) -> dict:

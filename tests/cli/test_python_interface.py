@@ -212,7 +212,7 @@ def test_predictions_accept_long_and_wide_tables_and_refuse_invalid_ones(opened)
 
 
 def test_suggestions_are_the_most_likely_unanswered_labels_and_can_be_decided(opened):
-    from test_project import publish
+    from harness.published_runs import publish
 
     probabilities = np.full((24, 3), 0.1)
     probabilities[[4, 7], [0, 1]] = 0.9, 0.8

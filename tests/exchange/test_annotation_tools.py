@@ -14,6 +14,7 @@ from annotator.exchange.files.image_addresses import extract_image_name
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.formats.contents import ImportedLabel
 from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store.database.database import Database
 
 NAMES = ("label-studio", "cvat", "fiftyone", "datumaro")
 FILES = [f"{row}.jpg" for row in range(6)]
@@ -45,15 +46,6 @@ def test_annotation_tool_export_is_recognized_and_reads_back_identical_labels(tm
     if not format_.lost.provenance:
         assert {given[2:] for item in items for given in item.labels} == {("ann", 1.7e9, "click")}
         assert [item.sha256 for item in items] == [f"{row:064x}" for row in range(6)]
-
-
-@over(name=NAMES)
-def test_export_without_images_or_answers_reads_back(tmp_path_factory, name):
-    for rows in (0, 2):
-        path = write(FORMATS[name], view_of(np.full((rows, 2), -1), files=FILES[:rows]), tmp_path_factory.mktemp(name))
-        items, problems = items_of(name, path)
-        assert (len(items), problems) == (rows, [])
-        assert not any(item.labels or item.answered for item in items)
 
 
 def test_label_studio_reader_imports_annotations_as_answers_and_predictions_as_scores(tmp_path):
@@ -95,6 +87,18 @@ def test_label_studio_reader_imports_annotations_as_answers_and_predictions_as_s
         ("seven.jpg", [], {}, True),
     ]
     assert not any(item.exhaustive for item in items)
+
+
+def test_exhaustive_import_applies_only_to_answered_label_studio_tasks(annotator, project, photos, tmp_path):
+    names = sorted(path.name for path in photos.iterdir())[:3]
+    choice = {"from_name": "x", "to_name": "image", "type": "choices", "value": {"choices": ["fox"]}}
+    done, skipped = {"result": [choice]}, {"result": [choice], "was_cancelled": True}
+    tasks = [{"data": {"image": name}, "annotations": [[done], [skipped], []][row]} for row, name in enumerate(names)]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    annotator("import", project, "tasks.json", "--exhaustive", "--yes")
+    db = Database(project)
+    answered = db.tuples("SELECT DISTINCT i.name FROM label l JOIN image i ON i.id = l.image_id")
+    assert [name for (name,) in answered] == [names[0]]
 
 
 def test_label_studio_reader_attributes_a_changed_answer_to_its_new_annotator(tmp_path):

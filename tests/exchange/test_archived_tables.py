@@ -4,8 +4,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from harness.class_pictures import CLASSES, EXPECTED, PICTURES, cells
 from openpyxl import Workbook
-from test_sources import CLASSES, EXPECTED, PICTURES, cells
 
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.imports.label_files import LABEL_FILE_SUFFIXES

@@ -9,6 +9,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from conftest import draw
+from harness.named_images import bring
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
@@ -26,13 +27,6 @@ from annotator.store.labels import event_labels
 from annotator.store.runs import prediction_sources
 
 STATES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
-
-
-def bring(project, source, **choices) -> import_plan.ImportPlan:
-    """Import a source; the plan with what was previewed and done."""
-    with import_plan.prepare_import(project, source, import_plan.ImportOptions(**choices), by="Ann") as plan:
-        plan.apply()
-    return plan
 
 
 def labels_of(project) -> dict[str, dict[str, str]]:

@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from harness.page_scripts import fine, shown, words
 from onnx import TensorProto, helper
 from PIL import Image
-from test_certificate_page import fine, shown, words
 
 from annotator.errors import AnnotatorError
 from annotator.exchange import project_setup

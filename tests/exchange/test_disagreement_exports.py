@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from test_blind_answers import name_of, say
+from harness.blind_answers import name_of, say
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.published_runs import sure
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_grid_queue import publish
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import thresholds
@@ -27,6 +27,8 @@ from annotator.exchange.formats.shared.sidecars import SidecarWriter
 from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import FILL_SOURCES, SOURCES, Class, Image
 from spmll.statistics.metrics import find_confident_threshold
+
+__all__ = ["sure"]  # a fixture
 
 CELLS = 200_000
 
@@ -105,14 +107,6 @@ MODEL = Choices(unknown="model")
 def filled(db, limits: Limits | None = None) -> thresholds.Fill:
     with open_data_set(db, replace(MODEL, limits=limits or Limits())) as data:
         return data.fill
-
-
-@pytest.fixture
-def sure(db):
-    """A run that is sure of some cells, unsure of others, and has no model of the third class."""
-    rising = np.linspace(0.001, 0.999, 24)
-    publish(db, np.stack([rising, np.full(24, 0.999), np.full(24, np.nan)], 1))
-    return db
 
 
 def test_export_with_model_fill_leaves_uncertain_labels_empty_and_states_expected_errors(sure, tmp_path):

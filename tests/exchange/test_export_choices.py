@@ -1,15 +1,14 @@
 """What can be chosen of an export: which answers, which images, splits and columns; all of one moment."""
 
-import csv
 import json
-import uuid
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
+from harness.csv_rows import rows_of
+from harness.published_runs import publish
 from PIL import Image
-from test_grid_queue import publish
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import data_card
@@ -19,16 +18,11 @@ from annotator.exchange.exports.export_writer import export_data_set, prepare_ex
 from annotator.exchange.exports.splits import stratify
 from annotator.exchange.formats.export_view import TableColumns
 from annotator.exchange.project_setup import set_up_project
-from annotator.records import ABSENT, PRESENT, Decision
+from annotator.records import ABSENT, PRESENT
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.labels import auto_accepted, decisions
+from annotator.store.labels import auto_accepted
 from annotator.store.labels.auto_accepted import NewAcceptance
-
-
-def answer(db, image_id: int, class_id: int, state: int, annotator: str = "Ann", source: str = "click") -> None:
-    one = Decision(str(uuid.uuid4()), "label", annotator, source, image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.save(db, [one]).refused
 
 
 def values(db, choices: Choices) -> dict[tuple[int, str], int]:
@@ -41,19 +35,14 @@ def values(db, choices: Choices) -> dict[tuple[int, str], int]:
         }
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture
 def answered(db):
     """Image 1: fox by Ann, heron absent by Bob; image 2: fox by Bob from a suggestion; image 3: complete by Ann."""
-    answer(db, 1, 1, PRESENT, annotator="Ann")
-    answer(db, 1, 2, ABSENT, annotator="Bob")
-    answer(db, 2, 1, PRESENT, annotator="Bob", source="suggestion")
+    answer_cell(db, 1, 1, PRESENT, annotator="Ann")
+    answer_cell(db, 1, 2, ABSENT, annotator="Bob")
+    answer_cell(db, 2, 1, PRESENT, annotator="Bob", source="suggestion")
     for class_id, state in ((1, ABSENT), (2, PRESENT), (3, ABSENT)):
-        answer(db, 3, class_id, state, annotator="Ann")
+        answer_cell(db, 3, class_id, state, annotator="Ann")
     return db
 
 
@@ -114,8 +103,8 @@ def test_invalid_export_choices_are_all_reported_together(answered, tmp_path):
 def test_prepared_export_is_a_snapshot_unaffected_by_later_changes(answered, tmp_path):
     other = Database(answered.paths.project)
     with prepare_export(answered, tmp_path / "x.csv", "csv", Choices(splits="train=0.5,val=0.5")) as prepared:
-        answer(other, 9, 1, PRESENT)
-        answer(other, 1, 1, ABSENT)
+        answer_cell(other, 9, 1, PRESENT)
+        answer_cell(other, 1, 1, ABSENT)
         classes.add_classes(other, [("wolf", "")])
         written = write_export(prepared)
     table, provenance = (rows_of(path) for path in written[:2])

@@ -2,11 +2,8 @@
 
 import csv
 import json
-import os
 import re
 import runpy
-import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -15,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from harness.answers import answer_cell
+from harness.csv_rows import rows_of
 from harness.formats_view import ALL_SOURCES, UNSURE_CELL, Files, all_cells, class_names, file_names, view_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from test_export_choices import answer, rows_of
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
@@ -121,9 +119,9 @@ def test_torch_export_dataset_works_with_a_data_loader(db, tmp_path):
     import torch
     from torchvision.transforms import v2
 
-    answer(db, 1, 1, PRESENT)
-    answer(db, 1, 2, ABSENT)
-    answer(db, 2, 3, PRESENT)
+    answer_cell(db, 1, 1, PRESENT)
+    answer_cell(db, 1, 2, ABSENT)
+    answer_cell(db, 2, 3, PRESENT)
     export_data_set(db, tmp_path / "set", "torch", Choices(splits="train=0.75,val=0.25", images="resize", pixels=32))
     data = runpy.run_path(str(tmp_path / "set" / "dataset.py"))["MultiLabelImages"]
     transform = v2.Compose([v2.Resize((16, 16)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
@@ -143,8 +141,8 @@ def test_torch_export_dataset_works_with_a_data_loader(db, tmp_path):
 @pytest.mark.parametrize("splits", ["", "train=0.75,val=0.25", "first=0.5,second=0.5"])
 @pytest.mark.parametrize("how", ["resize", "none"])
 def test_torch_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
-    answer(db, 1, 1, PRESENT)
-    answer(db, 2, 1, ABSENT)
+    answer_cell(db, 1, 1, PRESENT)
+    answer_cell(db, 2, 1, ABSENT)
     export_data_set(db, tmp_path / "set", "torch", Choices(splits=splits, images=how, pixels=32))
     about = runpy.run_path(str(tmp_path / "set" / "dataset.py"))["__doc__"]
     lines = [line for line in about.splitlines() if line.startswith("    ")]
@@ -165,7 +163,7 @@ def test_torch_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
 def test_huggingface_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
     pytest.importorskip("datasets")
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    answer(db, 1, 1, PRESENT)
+    answer_cell(db, 1, 1, PRESENT)
     export_data_set(
         db, tmp_path / "set", "huggingface",
         Choices(splits=splits, images=how, pixels=32),
@@ -186,8 +184,8 @@ def test_torch_example_code_omits_split_names_with_special_characters():
 
 
 def test_export_refuses_lossy_formats_with_a_label_count_unless_allowed(db, tmp_path):
-    answer(db, 1, 1, PRESENT)
-    answer(db, 2, 1, UNSURE)
+    answer_cell(db, 1, 1, PRESENT)
+    answer_cell(db, 2, 1, UNSURE)
     with pytest.raises(AnnotatorError, match="no room for 'unsure': 1 pair would be lost"):
         export_data_set(db, tmp_path / "x", "numpy")
     assert not list(tmp_path.glob("x*"))
@@ -204,8 +202,8 @@ def test_export_refuses_lossy_formats_with_a_label_count_unless_allowed(db, tmp_
 
 @pytest.mark.parametrize("kind", sorted(name for name, format_ in FORMATS.items() if format_.write))
 def test_every_format_stores_the_annotator_of_each_label_inside_or_in_a_sidecar(db, tmp_path, kind, monkeypatch):
-    answer(db, 1, 1, PRESENT, annotator="Zoe Unusual")
-    answer(db, 2, 2, ABSENT, annotator="Zoe Unusual")
+    answer_cell(db, 1, 1, PRESENT, annotator="Zoe Unusual")
+    answer_cell(db, 2, 2, ABSENT, annotator="Zoe Unusual")
     folder = tmp_path / "out"
     folder.mkdir()
     target = folder / f"x{FORMATS[kind].ending}"
@@ -327,33 +325,6 @@ def test_exported_file_names_are_unique_ignoring_case_and_safe(db, tmp_path):
     assert not any(set(name) & set('/\\:*?"<>|\n') or name.startswith(".") for name in names)
     assert not {"con", "nul"} & set(stems)
     assert len({name.casefold() for name in safe_names(["Fox", "fox", "fox ", "a/b", "a\\b"])}) == 5
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("kind", ["torch", "csv"])
-def test_killed_export_keeps_the_old_target_and_the_next_export_removes_its_leftovers(db, tmp_path, kind):
-    target = tmp_path / f"set{FORMATS[kind].ending}"
-    export_data_set(db, target, kind)
-    before = tree(tmp_path / "set") if kind == "torch" else target.read_bytes()
-    answer(db, 1, 1, PRESENT)
-    dying = f"""
-import os, signal
-from pathlib import Path
-from annotator.exchange.exports import data_card
-from annotator.exchange.exports import export_writer as export
-from annotator.store.database.database import Database
-markdown = data_card.format_markdown
-data_card.format_markdown = lambda card: os.kill(os.getpid(), signal.SIGKILL)
-export.export_data_set(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), {kind!r})
-"""
-    done = subprocess.run([sys.executable, "-P", "-c", dying], capture_output=True, env=os.environ, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    assert (tree(target) if kind == "torch" else target.read_bytes()) == before
-    left = list(tmp_path.glob(".set*.part"))
-    assert left
-    export_data_set(db, target, kind)
-    assert not list(tmp_path.glob(".set*.part"))
-    assert (tree(target) if kind == "torch" else target.read_bytes()) != before
 
 
 def test_cleanup_after_an_interrupted_export_restores_the_old_folder(tmp_path):

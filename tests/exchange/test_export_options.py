@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 import typer
-from test_camera_traps import bring
-from test_disagreement_exports import say
-from test_excluded_images import put_aside
-from test_export import sure
-from test_export_page import content, page, press
+from harness.answers import put_aside
+from harness.blind_answers import say
+from harness.export_page import content, page, press
+from harness.named_images import bring
+from harness.published_runs import sure
 
 from annotator.cli import app
 from annotator.cli.export import _read_option_values
@@ -35,6 +35,7 @@ from annotator.store.images import images
 from annotator.store.labels import event_labels, image_overlap
 
 __all__ = ["sure"]  # a fixture
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Field -> a value that is not the default. An option that needs another one has that in NEEDED.
@@ -292,7 +293,7 @@ ROW = """    ExportOption(
 PAGE = """
 from annotator.ui.access import served_project
 from streamlit.testing.v1 import AppTest
-from test_certificate_page import SCRIPT, fine
+from harness.page_scripts import SCRIPT, fine
 served_project.open_project("birds")
 test = AppTest.from_string(SCRIPT.format("export"), default_timeout=60)
 test.session_state["name"], test.session_state["format"] = "Ann", "jsonl"

@@ -4,8 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
+from harness.csv_rows import rows_of
 from safetensors.numpy import load_file
-from test_export_choices import answer, rows_of
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
@@ -17,8 +18,8 @@ from annotator.store.labels import tagged_exports
 
 
 def test_export_version_stores_its_labels_and_choices(db, tmp_path):
-    answer(db, 1, 1, PRESENT)
-    answer(db, 2, 2, UNSURE)
+    answer_cell(db, 1, 1, PRESENT)
+    answer_cell(db, 2, 2, UNSURE)
     export_data_set(db, tmp_path / "x.csv", "csv", Choices(classes=("heron", "fox")), tag="v1", by="Ann")
     [tag] = tagged_exports.load_tags(db)
     assert (tag.name, tag.annotator, tag.format, tag.last_decision) == ("v1", "Ann", "csv", 2)
@@ -41,12 +42,12 @@ def test_failed_export_creates_no_export_version(db, tmp_path, monkeypatch):
 
 
 def test_diff_of_two_export_versions_lists_changed_images_classes_and_labels(db, tmp_path, annotator):
-    answer(db, 1, 1, PRESENT)
-    answer(db, 2, 1, ABSENT)
+    answer_cell(db, 1, 1, PRESENT)
+    answer_cell(db, 2, 1, ABSENT)
     project = db.paths.project
     annotator("export", project, "one.csv", "--tag", "v1", "--class", "fox", "--class", "heron")
-    answer(db, 1, 1, ABSENT)
-    answer(db, 3, 2, PRESENT)
+    answer_cell(db, 1, 1, ABSENT)
+    answer_cell(db, 3, 2, PRESENT)
     class_changes.edit(db, "Ann", {1: {"name": "vixen"}})
     classes.add_classes(db, [("wolf", "")])
     annotator("export", project, "two.csv", "--tag", "v2", "--only-labeled")
@@ -71,10 +72,10 @@ def test_diff_of_two_export_versions_lists_changed_images_classes_and_labels(db,
 
 
 def test_diff_compares_an_export_version_with_current_labels_and_leaves_no_file(db, annotator):
-    answer(db, 1, 1, PRESENT)
+    answer_cell(db, 1, 1, PRESENT)
     annotator("export", db.paths.project, "one.csv", "--tag", "v1", "--unknown", "absent")
     assert "0 pairs of 0 images changed" in annotator("diff", db.paths.project, "v1").stdout
-    answer(db, 5, 3, PRESENT)
+    answer_cell(db, 5, 3, PRESENT)
     said = annotator("diff", db.paths.project, "v1").stdout
     assert "1 pair of 1 image changed" in said and "deer: absent -> present: 1" in said
     assert [path.name for path in db.paths.tags.iterdir()] == ["1.safetensors"]

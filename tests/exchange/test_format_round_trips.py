@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 from conftest import CLASSES, draw
+from harness.named_images import bring
 
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.formats.shared.times import format_iso_time
-from annotator.exchange.imports import import_plan
 from annotator.records import ABSENT, PRESENT, UNSURE, Decision
 from annotator.store.classes import class_changes, classes
 from annotator.store.database.database import Database
@@ -21,13 +21,6 @@ from annotator.store.imports import past_imports
 from annotator.store.labels import decisions
 
 OUT_AND_IN = [name for name, format_ in FORMATS.items() if format_.read and format_.write]
-
-
-def bring(project, source, **choices) -> import_plan.ImportPlan:
-    """Import a source; the plan with what was previewed and done."""
-    with import_plan.prepare_import(project, source, import_plan.ImportOptions(**choices), by="Ann") as plan:
-        plan.apply()
-    return plan
 
 
 def labels_of(project) -> dict[tuple[str, str], int]:

@@ -50,6 +50,7 @@ def test_export_without_images_classes_or_answers_can_be_read(tmp_path_factory, 
     view = view_of(np.full(shape, -1), classes, names, files=FILES[: shape[0]])
     path = write(FORMATS[name], view, tmp_path_factory.mktemp("export"))
     assert (cells_of(FORMATS[name], path, names, classes) == -1).all()
+    assert not any(item.answered for item in read(FORMATS[name], path)[0].items)
 
 
 @over(

@@ -305,7 +305,7 @@ def test_import_init_and_predictions_match_image_names_by_the_same_rules(tmp_pat
     table = tmp_path / "labels.csv"
     table.write_text("image,fox,deer\nIMG_0001,1,0\nC:\\card\\IMG_0002.JPG,0,1\nimg_0003.JPG,0,0\n")
     expected = {"IMG_0001.JPG": {"fox"}, "IMG_0002.JPG": {"deer"}}
-    preview = bring(tmp_path / "imported", table, images=photos)
+    preview = bring(tmp_path / "imported", table, images=photos).preview
     assert {kind: tally.count for kind, tally in preview.found_by.items()} == {"tail": 1, "stem": 1, "case": 1}
     assert preview.found_by["stem"].examples == ["line 2: 'IMG_0001' is 'IMG_0001.JPG'"]
     set_up_project(tmp_path / "made", images_folder=photos, label_file=table, class_file=None)
@@ -328,8 +328,8 @@ def test_match_by_name_accepts_only_exact_names(tmp_path):
     draw(tmp_path / "photos" / "b.jpg", seed=2)
     table = tmp_path / "labels.csv"
     table.write_text("image,class\na.jpg,fox\nb,fox\n")
-    preview = bring(tmp_path / "project", table, images=tmp_path / "photos", reading=ReadingOptions(match="name"))
-    assert preview.images_unknown.count == 1 and not preview.found_by
+    plan = bring(tmp_path / "project", table, images=tmp_path / "photos", reading=ReadingOptions(match="name"))
+    assert plan.preview.images_unknown.count == 1 and not plan.preview.found_by
 
 
 def test_find_images_by_name_matches_only_the_first_of_two_names_for_one_image(tmp_path):

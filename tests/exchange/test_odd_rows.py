@@ -6,61 +6,23 @@ import sqlite3
 
 import numpy as np
 import pytest
-from conftest import CLASSES, draw
-from harness.feature_shards import add_features
-from test_worker import say, shown
+from harness.trained_projects import trained_project
+from harness.worker_runs import train
 
-from annotator.exchange.project_setup import set_up_project
-from annotator.quality import audit_sampling
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.project_status import collect_status
 from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.networks import configuration
 from annotator.store.runs import runs
-from annotator.worker.process import Worker
 
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    """A project with a run of `an` on made-up features, an audit that rests on it, and a precision guarantee."""
-    folder = tmp_path_factory.mktemp("odd")
-    for number in range(24):
-        names = tuple(name for bit, name in enumerate(CLASSES) if (number + 1) >> bit & 1)
-        draw(folder / "photos" / f"{number:02}.jpg", names, seed=number)
-    (folder / "classes.txt").write_text("\n".join(CLASSES))
-    set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
-    db = Database(folder / "project")
-    rng = np.random.default_rng(0)
-    signs = rng.normal(size=(3, 40))
-    features = np.stack([signs[[c - 1 for c in shown(image_id)]].sum(0) for image_id in range(1, 25)])
-    features = np.maximum(features + rng.normal(scale=0.7, size=features.shape), 0).astype(np.float16)
-    regions = np.repeat(features[:, None], 9, 1)
-    for some in (slice(0, 12), slice(12, 24)):
-        add_features(db, DEFAULT_BACKBONE, np.arange(1, 25)[some], features[some], regions[some])
-    for image_id in range(1, 13):
-        for class_id in shown(image_id)[:1]:
-            say(db, image_id, class_id)
-    configuration.set_method(db, "an", {})
-    db.set_setting("acceptance", {"precision": 0.9, "present": True, "absent": False, "together": False})
-    train(db)
-    audit_sampling.draw_audit(db, 20, seed=1)
-    return folder / "project"
+__all__ = ["trained_project"]  # a fixture
 
 
 @pytest.fixture
-def db(base, tmp_path):
-    shutil.copytree(base, tmp_path / "project")
+def db(trained_project, tmp_path):
+    shutil.copytree(trained_project, tmp_path / "project")
     return Database(tmp_path / "project")
-
-
-def train(db: Database) -> None:
-    worker = Worker(db.paths.project)
-    try:
-        worker.train()
-    finally:
-        worker.close()
 
 
 def put(db: Database, *statements: str) -> None:

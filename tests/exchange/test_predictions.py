@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from harness.feature_shards import add_features
+from harness.prediction_scores import ids, said_of
 
 from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.exchange.predictions import prediction_import, score_files
@@ -16,7 +17,7 @@ from annotator.queues import grid_queue, review_queue
 from annotator.records import Batch, Decision, WantedGrids, WantedImages
 from annotator.snapshot.run_predictions import read_predictions
 from annotator.snapshot.suggestions import describe_first_run, find_missing_positives
-from annotator.store.classes import class_changes, classes
+from annotator.store.classes import class_changes
 from annotator.store.database.database import Database
 from annotator.store.features.feature_cache import open_features
 from annotator.store.gallery.image_history import load_image_history
@@ -28,17 +29,6 @@ from annotator.worker.training.schedule import QUIET_SECONDS, Schedule
 from annotator.worker.training.train import train
 
 WIDE = "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.2,\ndeep/23.png,,0.75\n"
-
-
-def ids(db):
-    return dict(db.tuples("SELECT name, id FROM image")), {one.name: one.id for one in classes.load_active_classes(db)}
-
-
-def said_of(db, image, class_name):
-    """Source -> what it says of a cell, without those that say nothing."""
-    images, named = ids(db)
-    answers = prediction_sources.load_cell_scores(db, [images[image]], [named[class_name]])
-    return {source.name: round(float(value), 3) for source, (value,) in answers if not np.isnan(value)}
 
 
 def add(db, tmp_path, text=WIDE, name="yolo", **choices):

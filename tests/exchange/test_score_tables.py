@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from harness.prediction_scores import said_of
 from harness.tables import over
-from test_predictions import said_of
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems

@@ -23,9 +23,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
+from harness.class_pictures import CLASSES, EXPECTED, PICTURES, cells, picture
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
@@ -40,19 +39,6 @@ from annotator.store.imports.past_imports import load_imports
 from annotator.store.locations import addresses, file_systems, listing, web_servers
 from annotator.store.locations.addresses import Address, check_host
 
-CLASSES = ("cat", "dog")
-
-
-def picture(number: int) -> bytes:
-    """A small PNG of its own content."""
-    pixels = np.random.default_rng(number).integers(0, 255, (8, 8, 3), dtype=np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG")
-    return file.getvalue()
-
-
-PICTURES = [picture(number) for number in range(6)]
-EXPECTED = {hashlib.sha256(content).hexdigest(): CLASSES[number % 2] for number, content in enumerate(PICTURES)}
 MEMBERS = {f"set/{CLASSES[number % 2]}/{number}.png": content for number, content in enumerate(PICTURES)}
 
 
@@ -129,15 +115,6 @@ LABELED = {
     "parquet": lambda folder: hugging_face(folder / "a.parquet", True),
     "parquet without names": lambda folder: hugging_face(folder / "a.parquet", False),
 }
-
-
-def cells(project: Path) -> dict[str, str]:
-    """sha256 of each image -> its present class, "" for none."""
-    rows = Database(project).tuples(
-        """SELECT i.sha256, coalesce(c.name, '') FROM image i LEFT JOIN label l ON l.image_id = i.id AND l.state = 1
-        LEFT JOIN class c ON c.id = l.class_id WHERE i.problem = ''"""
-    )
-    return dict(rows)
 
 
 @pytest.mark.parametrize("kind", LABELED)

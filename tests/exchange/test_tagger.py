@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.page_scripts import SCRIPT, fine, shown, words
 from harness.served import until
 from harness.tagger_server import COLORS, Model, served_model
 from PIL import Image
 from streamlit.testing.v1 import AppTest
-from test_certificate_page import SCRIPT, fine, shown, words
 
 from annotator.errors import AnnotatorError
 from annotator.exchange import project_setup

@@ -1,20 +1,16 @@
 """Images that a browser sends to New project: a folder as a whole, or nothing."""
 
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from conftest import draw
+from harness.axe_findings import findings
 from harness.child_processes import free_port
 from harness.contexts import Contexts
 from harness.served import until
+from harness.start_page import Asking, all_below, at_home, made, send, wait_for_first_image
 from playwright.sync_api import expect
-from test_accessibility import findings
-from test_home import at_home
-from test_new_project import Asking, made, wait_for_first_image
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.ui.home import image_uploads
@@ -41,21 +37,6 @@ def person(tmp_path: Path) -> Path:
 def link(person: Path) -> Iterator[str]:
     with at_home("--port", free_port(), HOME=person) as home:
         yield until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
-
-
-def send(asking: Asking, batch: str, name: str, content: bytes, token: str | None = None) -> tuple[int, str]:
-    cookies = "; ".join(f"{name}={value}" for name, (_, value) in asking.cookies.items())
-    address = f"{asking.address}/start/api/image?name={quote(name)}&batch={batch}"
-    headers = {"cookie": cookies, "x-annotator-token": asking.token if token is None else token}
-    try:
-        answer = urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST"), timeout=30)
-    except urllib.error.HTTPError as error:
-        answer = error
-    return answer.status, answer.read().decode()
-
-
-def all_below(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 def test_dropped_images_become_a_project_and_a_cancelled_upload_leaves_no_files(

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
-from test_home import at_home
 
 from annotator.store.database.database import Database
 from annotator.store.labels import project_counts
@@ -26,6 +25,7 @@ from harness.grids import KIND
 from harness.person import wait_until_drawn, wait_until_saved
 from harness.served import until
 from harness.someone import Someone
+from harness.start_page import at_home
 
 PHOTOS = Path("pictures", "animals")  # below the person's home folder
 PROJECTS = "annotator-projects"

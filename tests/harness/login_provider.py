@@ -6,14 +6,17 @@ A well-behaved one is oidc-provider-mock, as a process of its own. This one is f
 import base64
 import hmac
 import json
+import re
+import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import uvicorn
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
@@ -109,3 +112,18 @@ def providing() -> Iterator[Provider]:
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+def signed_in(client: httpx.Client, address: str) -> str:
+    """Where somebody ends who presses Sign in, and as whom; "" when they are not signed in."""
+    answer = client.get(f"{address}/sign-in")
+    known = re.search("You are known here as <b>(.*?)</b>", client.get(f"{address}/").text)
+    assert answer.url.host == "localhost"
+    return known.group(1) if known else ""
+
+
+def is_up(address: str) -> bool:
+    """Whether it answers; whoever has signed its certificate."""
+    with suppress(httpx.HTTPError, ssl.SSLError):
+        return httpx.get(address, verify=False, timeout=5).status_code == 200
+    return False

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import ImportedLabel, Item
-from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
+from annotator.exchange.imports.import_plan import ImportOptions, ImportPlan, prepare_import
 from annotator.store.database.database import Database
-from annotator.store.imports.staged_cells import ImportPreview
 from annotator.store.imports.staged_names import NameRules, resolve_names
 from annotator.store.imports.staging import Staging
 
@@ -46,8 +45,8 @@ def found(db: Database, *names: str, rules: NameRules | None = None) -> tuple[di
     return results, problems.sentences
 
 
-def bring(project: Path, source: Path, **choices) -> ImportPreview:
-    """Import a source, and return its preview."""
+def bring(project: Path, source: Path, **choices) -> ImportPlan:
+    """Import a source, and return the plan with its preview and its result."""
     with prepare_import(project, source, ImportOptions(**choices), "Ann") as plan:
         plan.apply()
-        return plan.preview
+    return plan

@@ -158,3 +158,19 @@ class Scribe:
 
     def write(self, image_id: int, **states: int) -> None:
         self.labels.setdefault(image_id, {}).update({int(name[1:]): state for name, state in states.items()})
+
+
+def press_class_keys(page: Page, *keys: str) -> list[tuple[int, int]]:
+    """Label with these keys: (image, class) of each, once it has been looked at."""
+    given = []
+    for key in keys:
+        wait_for_picture(page)
+        looked(page)
+        given.append((on_screen(page), int(key)))
+        page.keyboard.press(key)
+        wait_for_another(page, given[-1][0])
+    return given
+
+
+def list_stored_cells(served: Served, name: str) -> list[tuple[int, int]]:
+    return [(row["image_id"], row["class_id"]) for row in decided(served, name)]

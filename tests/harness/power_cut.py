@@ -8,6 +8,7 @@ SQLite only the -shm file, which need not survive), and links.
 
 import random
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -195,6 +196,30 @@ def replay(trace: Path, root: Path, disk: Disk) -> Iterator[tuple[str, str, byte
             if not any(path.endswith(IGNORED) for path in _paths(call)):
                 _apply(disk, call, disk.pending(call.path) if seen is None else seen)
                 yield name, _paths(call)[0], b""
+
+
+def cut_power(recording: Path, folder: Path, share: float) -> Iterator[tuple[Path, list[str], str]]:
+    """Cut the power after each line of marks and after this share of the syncs of a recording.
+
+    recording    has `before`, the disk at first; `disk`, where it was; `trace`; and `marks`, written meanwhile
+
+    Yields what the disk then holds, which is deleted afterwards, the marks until then, and how much else arrived.
+    """
+    disk = Disk(recording / "before")
+    disk.root = recording / "disk"
+    disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}
+    chance, marks, cuts = random.Random(0), [], 0
+    for name, path, text in replay(recording / "trace", disk.root, disk):
+        if path == str(recording / "marks"):
+            marks += text.decode().splitlines()
+        elif name not in ("fsync", "fdatasync") or chance.random() > share:
+            continue
+        for drawn in (None, chance):
+            cuts += 1
+            place = folder / str(cuts)
+            disk.write(place, drawn)
+            yield place, marks, "a part arrived" if drawn else "nothing arrived"
+            shutil.rmtree(place)
 
 
 def _paths(call: Call) -> list[str]:

@@ -30,8 +30,6 @@ TOKEN_ENVIRONMENT = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_h
 STORE_BYTES = 80_000_000
 OUTPUT_FILE, STARTED_MESSAGE = "output", b"Ray runtime started"
 GRACE_SECONDS = 20.0  # in which a machine ends its processes
-
-
 HEAD_ARGUMENTS = "--port={port} --ray-client-server-port={client} --include-dashboard=false --disable-usage-stats"
 MACHINE_ARGUMENTS = "--address={head}:{port} --disable-usage-stats"
 """Words of `ray start` (--head), as docs/scale.md has them."""

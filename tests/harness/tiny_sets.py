@@ -72,8 +72,6 @@ def make_voc(root: Path, base: str = "VOCdevkit/VOC2012") -> Path:
 
 
 CATEGORIES = [{"id": 7, "name": "train"}, {"id": 1, "name": "person"}, {"id": 90, "name": "toothbrush"}]
-
-
 IDS = {"train": [9, 25, 100, 1000, 581929, 30, 31], "val": [42, 133]}
 
 
@@ -123,8 +121,6 @@ def make_cub(root: Path, base: str = "CUB_200_2011", names: str = "attributes.tx
 
 
 TRUTH = np.array([[column in shown(row) for column in range(20)] for row in range(10)], float)
-
-
 TEST = TRUTH[:3, ::-1]
 
 

@@ -2,30 +2,11 @@ import numpy as np
 import pytest
 import timm
 import torch
-import torch.nn.functional as F
-from torch import nn
+from harness.tiny_networks import HALF, SIDE, Colors
 
 from spmll.backbones.cam import color_heat_map, compute_heat_map
 from spmll.backbones.frozen_backbone import Backbone
 from spmll.backbones.pretrained import Pretrained
-
-SIDE = 64
-HALF = (0.0, 0.0, 0.0)
-
-
-class Colors(nn.Module):
-    """A network whose features are the mean red, green and blue: where its evidence lies is known."""
-
-    num_features = 3
-
-    def reset_classifier(self, classes):
-        pass
-
-    def forward_features(self, x):
-        return F.avg_pool2d(x, 8)
-
-    def forward_head(self, x, pre_logits=False):
-        return x.mean((2, 3))
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from harness import projects
+from harness.axe_findings import findings
 from harness.browser import sign_in_context
 from harness.child_processes import serve_page
 from harness.contexts import Contexts
@@ -30,7 +30,6 @@ from annotator.store.runs.prediction_boxes import CellBoxes, to_stored_boxes
 
 pytestmark = pytest.mark.browser
 
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
 SIZES = {
     "desk": {"viewport": {"width": 1280, "height": 800}},
     "wide": {"viewport": {"width": 1920, "height": 1080}},
@@ -68,8 +67,6 @@ PAGES = {
 }
 COMPONENTS = ("annotate", "autopilot", "grid", "review", "gallery", "map", "grid?audit=1", "speed_test")
 TARGET, SMALL_TARGET = 44, 24  # CSS pixels; the smaller one for what stands inside a chip
-# (rule, part of the selector, why it is not ours to mend)
-STREAMLITS: tuple[tuple[str, str, str], ...] = ()
 
 IN_OURS = """(() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".root"));
@@ -163,20 +160,6 @@ def visit(page: Page, address: str, name: str) -> Page:
     page.wait_for_load_state("networkidle")
     assert page.troubles == []
     return page
-
-
-def findings(page: Page) -> list[str]:
-    """Serious and critical findings, one line each, without those that are Streamlit's."""
-    lines = []
-    for rule in Axe().run(page, options=RULES).response["violations"]:
-        if rule["impact"] not in ("serious", "critical"):
-            continue
-        for node in rule["nodes"]:
-            where = " ".join(" >> ".join(one) if isinstance(one, list) else one for one in node["target"])
-            if not any(rule["id"] == known and part in where for known, part, _ in STREAMLITS):
-                said = "; ".join(one["message"] for one in node["any"] + node["all"] + node["none"])
-                lines.append(f"{rule['id']} ({rule['impact']}): {where}\n    {node['html'][:200]}\n    {said}")
-    return lines
 
 
 def assert_tab_reaches_and_shows_every_control(page: Page) -> None:

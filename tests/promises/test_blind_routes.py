@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from harness import projects
+from harness.blind_answers import CLASSES, name_of, say, waiting
+from harness.published_runs import publish
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from test_blind_answers import CLASSES, name_of, say, waiting
-from test_grid_queue import publish
 
 from annotator.records import SOURCES, Batch, Decision
 from annotator.snapshot import image_map

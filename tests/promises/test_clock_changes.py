@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+from harness.outbox import QUEUE, entry, project_of, queue
 from harness.person import decided, open_page, served_photos, wait_for_picture, wait_until_saved
 from playwright.sync_api import expect
-from test_outbox import QUEUE, entry, project_of, queue
 
 from annotator.store.database import heartbeat, process_claims
 from annotator.store.networks import adaptation, embedding_claim

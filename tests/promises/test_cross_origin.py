@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from harness.child_processes import free_port
 from harness.contexts import Contexts
+from harness.member_requests import browser_cookie
 from harness.person import open_page, served_photos, wait_for_picture
 from harness.served import PAGES_ALONE, TEAM_PAGES, until
+from harness.start_page import answers, at_home
 from playwright.sync_api import BrowserContext, Error, Page, Response
-from test_home import answers, at_home
-from test_roles import browser_cookie
 
 from annotator.store.database.database import Database
 from annotator.store.people import members

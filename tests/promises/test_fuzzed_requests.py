@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from harness.asked import Asked, asked
 from harness.person import CLASSES, draw
+from harness.published_runs import publish
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from msgspec import inspect
-from test_grid_queue import publish
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.quality import audit_sampling

@@ -1,6 +1,5 @@
 """Whatever people and files are called, pages show it as text: a name fetches, links and runs nothing."""
 
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
@@ -21,11 +20,12 @@ from harness.hostile import (
     hostile_project,
     outside,
 )
+from harness.member_requests import browser_cookie
+from harness.page_scripts import texts_of
 from harness.person import open_page, wait_until_fetched
 from harness.served import PAGES_ALONE, TEAM_PAGES, serving, until
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
-from test_roles import browser_cookie
 
 from annotator.store.database.database import Database
 from annotator.store.events import project_events
@@ -82,38 +82,6 @@ def db(tmp_path_factory) -> Database:
     db = hostile_project(tmp_path_factory.mktemp("hostile"))
     project_events.find_and_save(db)
     return db
-
-
-# What is no Markdown: the identity of a widget, what is typed, and the options of a list to choose from.
-PLAIN = {
-    "id",
-    "form_id",
-    "default",
-    "value",
-    "placeholder",
-    "raw_values",
-    "selectbox.options",
-    "multiselect.options",
-    "raw_value",
-}
-OWN = ("code", "html", "vega_lite_chart", "arrow_vega_lite_chart", "arrow_data_frame", "bidi_component")
-
-
-def texts_of(test: AppTest) -> Iterator[tuple[bool, str]]:
-    """Every text of a page, and whether Streamlit reads it as Markdown; tables, code and our own HTML are left out."""
-    for element in test.main:
-        if element.type in OWN or not element.proto:
-            continue
-        for field, value in element.proto.ListFields():
-            if field.type == field.TYPE_STRING:
-                is_plain = not PLAIN.isdisjoint({field.name, f"{element.type}.{field.name}"})
-                texts = [value] if isinstance(value, str) else list(value)
-                yield from ((not is_plain, text) for text in texts)
-
-
-def markdown_of(test: AppTest) -> Iterator[str]:
-    """Every text of a page that Streamlit reads as Markdown."""
-    return (text for is_markdown, text in texts_of(test) if is_markdown)
 
 
 def test_escaped_markdown_unescapes_to_the_original_and_keeps_plain_text():

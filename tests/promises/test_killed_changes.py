@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 import pytest
 from conftest import CLASSES, draw
-from test_class_changes import DEER, FOX, HERON, answer, done, everything, labels
+from harness.class_edits import DEER, FOX, answer, done, everything, labels
 
 from annotator.exchange.project_setup import add_folder
-from annotator.store.classes import class_history
 from annotator.store.database.database import Database
 from annotator.store.events import project_events
 from annotator.store.images import excluded_images, images
@@ -104,41 +103,6 @@ def steps_of(processes) -> Callable[..., int]:
         return int(steps or 0)
 
     return run
-
-
-def test_killed_class_merge_and_its_undo_are_all_or_nothing(project, steps_of):
-    rng, db = random.Random(5), Database(project)
-    for image_id in range(1, 25):
-        for class_id in rng.sample([FOX, HERON, DEER], rng.randint(0, 3)):
-            answer(db, image_id, class_id, rng.choice([1, 1, -1, 0]), rng.choice(["Ann", "Bob"]))
-        if rng.random() < 0.3:
-            done(db, image_id)
-    before = everything(db)
-    merge, undo = ["classes", "merge", project, "heron", "--into", "fox", "--yes"], ["classes", "undo", project]
-    steps = {"merge": steps_of(*merge)}
-    merged = labels(db, FOX)
-    steps["undo"] = steps_of(*undo)
-    assert everything(db) == before and merged != labels(db, FOX)
-    kills = {kind: sorted(rng.sample(range(2, count), 4)) for kind, count in steps.items()}
-    outcomes: set[tuple[str, bool]] = set()
-    for at_merge, at_undo in zip(kills["merge"], kills["undo"], strict=True):
-        steps_of(*merge, killed_at=at_merge)
-        db = Database(project)
-        newest = class_history.load_changes(db)[0]
-        outcomes.add(("merge", newest.kind == "merge"))
-        if newest.kind != "merge":
-            assert everything(db) == before, f"killed at step {at_merge} of {steps['merge']}"
-            steps_of(*merge)
-        assert labels(db, FOX) == merged and not labels(db, HERON), "all of it"
-        assert consistency.find_problems(db) == []
-        steps_of(*undo, killed_at=at_undo)
-        db = Database(project)
-        outcomes.add(("undo", class_history.load_changes(db)[0].kind == "undo"))
-        if class_history.load_changes(db)[0].kind != "undo":
-            assert labels(db, FOX) == merged, f"killed at step {at_undo} of {steps['undo']}"
-            steps_of(*undo)
-        assert everything(db) == before and consistency.find_problems(db) == []
-    assert {("merge", False), ("undo", False)} <= outcomes, "some were killed before they were done"
 
 
 def files(db: Database) -> list[tuple[str, str]]:

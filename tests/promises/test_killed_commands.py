@@ -12,7 +12,7 @@ from benchmarks.faults.command_kills import PROBLEM_KINDS, measure
 from benchmarks.faults.fork_server import ForkServer
 from benchmarks.faults.scenes import SCENES
 from benchmarks.faults.scenes.export_scenes import CopiedFolder
-from test_worker import say
+from harness.answers import answer_cell
 
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import Paths
@@ -214,7 +214,7 @@ def test_replace_folder_atomically_keeps_the_old_folder_after_an_error(tmp_path)
 
 
 def test_pruning_keeps_the_newest_copy_and_backup_despite_files_dated_in_the_future(project, tmp_path):
-    say(Database(project), 2, 1)
+    answer_cell(Database(project), 2, 1)
     for day in ("20990101", "20990102", "20990103"):
         kept = database_copies.keep_copy(project / "project.db", "upgrade")
         kept.rename(kept.with_name(f"upgrade-{day}-000000-999999999.db"))
@@ -222,7 +222,7 @@ def test_pruning_keeps_the_newest_copy_and_backup_despite_files_dated_in_the_fut
     assert newest.exists() and newest == max(newest.parent.glob("upgrade-*.db"))
     made = backup.create_backup(project, tmp_path / "kept").manifest
     made.rename(made.with_name("20990101-000000-000000007.json"))
-    say(Database(project), 3, 1)
+    answer_cell(Database(project), 3, 1)
     newest = backup.create_backup(project, tmp_path / "kept").manifest
     backup.prune(tmp_path / "kept", 1)
     assert restoring.list_manifests(tmp_path / "kept") == [newest]

@@ -14,14 +14,11 @@ from pathlib import Path
 
 import pytest
 from conftest import CLASSES, draw
+from harness.answers import answer_cell
 from harness.child_processes import free_port
-from harness.served import PAGES_ALONE, Served, until
-from test_home import answers, at_home, served_by
-from test_new_project import Asking
-from test_uploaded_folders import all_below, send
-from test_worker import say
+from harness.served import until
+from harness.start_page import Asking, all_below, answers, at_home, send, served_by
 
-from annotator.exchange.exports.choices import Choices
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode
@@ -30,8 +27,6 @@ from annotator.store.upkeep.restoring import restore
 from annotator.ui.home import hosted_projects
 from annotator.ui.home.project_creator import CreatedProject, NewProjectOptions, ProjectCreator
 from annotator.ui.home.visitors import Visitor
-from annotator.ui.shared.work import last_export
-from annotator.ui.shared.work.export_runner import ExportRequest, get_export_runner
 
 pytestmark = pytest.mark.process
 
@@ -188,7 +183,7 @@ def test_killed_rename_or_move_to_trash_leaves_the_project_exactly_once(tmp_path
     set_up_project(folder / "birds", images_folder=photos, class_file=class_file)
     db = Database(folder / "birds")
     db.set_setting(hosted_projects.ARCHIVED_SETTING, True)
-    say(db, 1, 1)
+    answer_cell(db, 1, 1)
     db.close()
     renames = {"project": "birds", "name": "aves"}
     steps = keep("_rename_project", renames)
@@ -218,7 +213,7 @@ def test_start_page_killed_during_backup_and_rename_keeps_one_complete_project(p
     folder = person / "annotator-projects"
     (tmp_path / "classes.txt").write_text("fox\n")
     set_up_project(folder / "birds", images_folder=person / "birds", class_file=tmp_path / "classes.txt")
-    say(Database(folder / "birds"), 1, 1)
+    answer_cell(Database(folder / "birds"), 1, 1)
     backups, page_port = folder / ".backups" / "birds", free_port()
     # At one port, as people start it: a project keeps its own from start to start only above that of the start page.
     with start_page(person, page_port) as (home, asking):
@@ -267,22 +262,3 @@ def workers_of(folder: Path) -> list[str]:
         if f"worker {folder}" in command:
             found.append(command)
     return found
-
-
-def test_killed_export_leaves_no_file_and_can_be_repeated(project, processes):
-    db = Database(project)
-    last_export.start_and_save(db, ExportRequest("csv", Choices(), "labels", by="Ann"))
-    get_export_runner(db).wait()
-    get_export_runner(db).stop()
-    served = Served(project, processes, python=PAGES_ALONE)
-    for _ in range(3):
-        served.post("/api/export", {})
-        until(lambda: any(db.paths.downloads.iterdir()))
-        served.kill()
-        served.start()
-        assert served.post("/api/export/state", {}) == {"running": None, "outcome": None}
-        assert list(db.paths.downloads.iterdir()) == []
-    served.post("/api/export", {})
-    outcome = until(lambda: served.post("/api/export/state", {})["outcome"])
-    assert outcome["download"]["name"] == "labels.zip"
-    assert served.get(f"/api/download/{outcome['download']['id']}")[1].startswith(b"PK")

@@ -4,17 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 from harness.person import (
-    decided,
-    looked,
-    on_screen,
+    list_stored_cells,
     open_page,
+    press_class_keys,
     served_photos,
-    wait_for_another,
     wait_for_picture,
     wait_until_saved,
 )
 from harness.served import Served, until
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -25,36 +23,20 @@ def many(tmp_path_factory) -> Iterator[Served]:
         yield served
 
 
-def press(page: Page, *keys: str) -> list[tuple[int, int]]:
-    """Label with these keys: (image, class) of each, once it has been looked at."""
-    given = []
-    for key in keys:
-        wait_for_picture(page)
-        looked(page)
-        given.append((on_screen(page), int(key)))
-        page.keyboard.press(key)
-        wait_for_another(page, given[-1][0])
-    return given
-
-
-def stored(served: Served, name: str) -> list[tuple[int, int]]:
-    return [(row["image_id"], row["class_id"]) for row in decided(served, name)]
-
-
 def test_decisions_made_offline_are_stored_in_order_after_reconnecting(browser, many):
     page = open_page(browser, many, "Minute", clock=True)
     wait_for_picture(page)
-    given = press(page, "1", "2")
+    given = press_class_keys(page, "1", "2")
     wait_until_saved(page)
     page.context.set_offline(True)
     for _ in range(6):
-        given += press(page, "3", "1")
+        given += press_class_keys(page, "3", "1")
         page.clock.run_for(10_000)  # leases, retries and the worker's line go on meanwhile
     expect(page.locator(".foot")).to_contain_text("12 unsent")
     expect(page.locator(".foot")).to_contain_text("Nothing is lost")
     page.context.set_offline(False)
     wait_until_saved(page)
-    assert stored(many, "Minute") == given
+    assert list_stored_cells(many, "Minute") == given
     assert page.troubles == []
 
 
@@ -66,10 +48,10 @@ def test_two_tabs_of_one_annotator_show_different_images_and_lose_no_decisions(b
     for _ in range(6):
         for page in (first, second):
             page.bring_to_front()
-            given += press(page, "2")
+            given += press_class_keys(page, "2")
     wait_until_saved(first)
     wait_until_saved(second)
-    assert sorted(stored(many, "Tabs")) == sorted(given)
+    assert sorted(list_stored_cells(many, "Tabs")) == sorted(given)
     assert len({image_id for image_id, _ in given}) == 12
 
 
@@ -82,9 +64,9 @@ def test_unsent_decisions_of_a_closed_tab_are_sent_by_another_tab(browser, many)
     wait_for_picture(second)
     first.bring_to_front()
     first.context.set_offline(True)
-    given = press(first, "1", "2", "3")
+    given = press_class_keys(first, "1", "2", "3")
     first.close(run_before_unload=False)
     second.context.set_offline(False)
     second.clock.fast_forward(9_000)  # it takes over what nobody has sent for five seconds
-    assert until(lambda: len(stored(many, "Heir")) == 3)
-    assert stored(many, "Heir") == given
+    assert until(lambda: len(list_stored_cells(many, "Heir")) == 3)
+    assert list_stored_cells(many, "Heir") == given

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from harness.browser import set_name_cookie
 from harness.contexts import Contexts
+from harness.outbox import entry, project_of, queue
 from harness.person import (
     decided,
     labels_of,
@@ -23,8 +24,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 KEPT = """(project) => Object.keys(localStorage).filter((key) => key.startsWith("annotator:" + project))
     .map((key) => [key.split(":")[2], localStorage.getItem(key)])"""
-QUEUE = """([project, entries]) => entries.forEach((entry, place) => localStorage.setItem(
-    `annotator:${project}:unsaved:${entry.uuid}`, JSON.stringify({ order: place + 1, ...entry })))"""
 
 
 @pytest.fixture(scope="module")
@@ -33,37 +32,12 @@ def served(tmp_path_factory) -> Iterator[Served]:
         yield one
 
 
-def project_of(served: Served) -> str:
-    from annotator.ui.access.tokens import Tokens
-
-    return Tokens(served.project / "secret").project
-
-
-def queue(page: Page, served: Served, *entries: dict) -> None:
-    """These wait in the browser, from before this page was opened."""
-    page.evaluate(QUEUE, [project_of(served), entries])
-    page.reload()
-    wait_for_picture(page)
-
-
 def kept(page: Page, served: Served) -> dict[str, list]:
     found: dict[str, list] = {"unsaved": [], "aside": []}
     for kind, text in page.evaluate(KEPT, project_of(served)):
         if kind in found:
             found[kind].append(json.loads(text))
     return found
-
-
-def entry(uuid: str, **more) -> dict:
-    return {
-        "uuid": uuid,
-        "action": "label",
-        "image": 1,
-        "class": 1,
-        "state": 1,
-        "source": "click",
-        "annotator": "Ann",
-    } | more
 
 
 def label_on_screen(page: Page, key: str) -> int:

@@ -1,9 +1,6 @@
 """Power cuts: a recorded session is cut off after every step, and what a disk then holds is opened."""
 
-import os
-import random
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +9,8 @@ import pytest
 from conftest import CLASSES, draw
 from harness.child_processes import build_environment
 from harness.feature_shards import add_features
-from harness.power_cut import Disk, record, replay
+from harness.power_cut import cut_power, record
+from harness.power_cut_limits import SHARE, WHY_NOT
 from safetensors.numpy import load_file
 
 from annotator.exchange.project_setup import set_up_project
@@ -24,21 +22,7 @@ from annotator.store.labels import audits
 from annotator.store.runs import runs
 from annotator.store.upkeep import consistency
 
-SHARE = float(os.environ.get("ANNOTATOR_POWER_CUTS", "0.25"))  # of the syncs after which the power is cut
 SESSION = Path(__file__).resolve().parents[1].joinpath("harness", "power_cut_session.py")
-
-
-def can_record() -> str:
-    """Why nothing can be recorded here; "" where it can."""
-    if not shutil.which("strace"):
-        return "records with strace, which is not installed (Debian: apt install strace)"
-    done = subprocess.run(
-        ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"], check=False, capture_output=True
-    )
-    return f"strace may not trace here: {done.stderr.decode()}" if done.returncode else ""
-
-
-WHY_NOT = can_record()
 
 
 @pytest.fixture(scope="module")
@@ -121,20 +105,9 @@ def halves(root: Path, acknowledged: list[list[str]]) -> list[str]:
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.slow
 def test_power_cut_keeps_acknowledged_data_and_complete_arrays(recording, tmp_path):
-    disk = Disk(recording / "before")
-    disk.root = recording / "disk"
-    disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}
-    chance, acknowledged, cuts = random.Random(0), [], 0
-    for name, path, text in replay(recording / "trace", disk.root, disk):
-        if path == str(recording / "marks"):
-            acknowledged += [line.split() for line in text.decode().splitlines()]
-        elif name not in ("fsync", "fdatasync") or chance.random() > SHARE:
-            continue
-        for drawn in (None, chance):
-            cuts += 1
-            place = tmp_path / str(cuts)
-            disk.write(place, drawn)
-            told = broken(place / "project", acknowledged)
-            assert not told, (cuts, len(acknowledged), "half of it arrived" if drawn else "nothing arrived", told)
-            shutil.rmtree(place)
+    cuts = 0
+    for place, marks, arrived in cut_power(recording, tmp_path, SHARE):
+        cuts, acknowledged = cuts + 1, [line.split() for line in marks]
+        told = broken(place / "project", acknowledged)
+        assert not told, (cuts, len(acknowledged), arrived, told)
     assert cuts > 400 * SHARE and sum(words[0] == "decision" for words in acknowledged) > 30

@@ -1,7 +1,6 @@
 """Power cuts while a project is merged, backed up, restored, upgraded and exported: nothing of it, or all."""
 
 import json
-import random
 import shutil
 import sys
 from pathlib import Path
@@ -12,8 +11,8 @@ from benchmarks.faults.scenes.scene import SCENE_IMAGES, make_project, read_data
 from harness.adaptable import pretend_adapted
 from harness.child_processes import build_environment
 from harness.later_step import add_later_step
-from harness.power_cut import Disk, record, replay
-from test_power_cut import SHARE, WHY_NOT
+from harness.power_cut import cut_power, record
+from harness.power_cut_limits import SHARE, WHY_NOT
 
 from annotator.exchange.exports import destination
 from annotator.store.classes import class_history
@@ -130,22 +129,11 @@ def _upgrade(older: Path, done: dict[str, int]) -> list[str]:
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.slow
 def test_power_cut_leaves_backups_exports_and_upgrades_complete_or_absent(recording, tmp_path):
-    disk = Disk(recording / "before")
-    disk.root = recording / "disk"
-    disk.folders = {str(disk.root) + path[len(str(recording / "before")) :]: one for path, one in disk.folders.items()}
-    chance, done, cuts = random.Random(0), {}, 0
-    for name, path, text in replay(recording / "trace", disk.root, disk):
-        if path == str(recording / "marks"):
-            done |= {word: int(count) for word, count in (line.split() for line in text.decode().splitlines())}
-        elif name not in ("fsync", "fdatasync") or chance.random() > SHARE:
-            continue
-        for drawn in (None, chance):
-            cuts += 1
-            place = tmp_path / str(cuts)
-            disk.write(place, drawn)
-            told = broken(place, done)
-            assert not told, (cuts, done, "a part arrived" if drawn else "nothing arrived", told)
-            shutil.rmtree(place)
+    cuts = 0
+    for place, marks, arrived in cut_power(recording, tmp_path, SHARE):
+        cuts, done = cuts + 1, {word: int(count) for word, count in map(str.split, marks)}
+        told = broken(place, done)
+        assert not told, (cuts, done, arrived, told)
     assert done == {
         "decision": 2, "file": 2, "folder": 2, "backup": 2, "restore": 1, "merge": 2, "upgrade": 1, "network": 1
     }  # fmt: skip

@@ -1,19 +1,16 @@
 """What each role may ask of the server that serves a project to its members, and whose session a request is in."""
 
-import http.client
 import itertools
 import json
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 import websockets.sync.client
+from harness.member_requests import NOBODY, ask, browser_cookie, cookie, served_to_roles
 from harness.person import (
     on_screen,
     open_page,
-    served_photos,
     wait_for_another,
     wait_for_picture,
     wait_until_drawn,
@@ -36,58 +33,13 @@ from annotator.ui.access.tokens import Tokens
 
 pytestmark = pytest.mark.process
 
-TEAM = ("-P", "-m", "annotator", "serve", "--auth", "invitation")
-NOBODY = "nobody"
 DECISION = {"uuid": "decision-0", "action": "label", "image": 1, "class": 1, "state": 1, "source": "click"}
-
-
-@contextmanager
-def served_to_roles(folder: Path, python: Sequence[str] = TEAM) -> Iterator[Served]:
-    """A project served to its members, one of each role, called like it."""
-    with served_photos(folder, 6, ("fox", "heron"), size=(96, 72), python=python) as served:
-        until(lambda: "Open this address" in served.log.read_text())
-        for role in Role:
-            members.add(Database(served.project), role, role, "test")
-        # Roles are looked up once a second.
-        until(lambda: ask(served, "owner", "/api/items", {"images": [1]})[0] == 200, 10)
-        yield served
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Iterator[Served]:
     with served_to_roles(tmp_path_factory.mktemp("roles")) as served:
         yield served
-
-
-def cookie(served: Served, name: str) -> str:
-    db = Database(served.project)
-    session = Tokens(db.paths.secret).create_session_cookie(served.port, members.find_member(db, name).id)
-    return f"{cookie_name(served.port)}={session}"
-
-
-def ask(
-    served: Served,
-    name: str,
-    path: str,
-    body: dict | None = None,
-    page_of: str | None = None,
-    method: str = "GET",
-    **headers: str,
-) -> tuple[int, dict[str, str], str]:
-    """Status, headers and text of a request in somebody's session; a POST where there is a body.
-
-    page_of    whose page it comes from, if not their own
-    """
-    given = {"cookie": cookie(served, name)} if name != NOBODY else {}
-    given |= {"x-annotator-token": Tokens(Database(served.project).paths.secret, of_members=True).mint(page_of or name)}
-    given |= {key.replace("_", "-"): value for key, value in headers.items()}
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
-    if body is None:
-        connection.request(method, path, headers=given)
-    else:
-        connection.request("POST", path, json.dumps(body), given | {"content-type": "application/json"})
-    answer = connection.getresponse()
-    return answer.status, {key.lower(): value for key, value in answer.getheaders()}, answer.read().decode("latin-1")
 
 
 # Every route of the app: what a request to it needs, and the status that whoever has it gets.
@@ -546,11 +498,6 @@ def test_members_page_shows_invitation_links_until_dismissed_and_updates_renamed
     page.get_by_role("button", name="Rename", exact=True).click()
     expect(page.get_by_text("Send this link to Victoria only.")).to_be_visible()
     assert {"Una", "Victoria"} <= {member.name for member in members.load_members(db)}
-
-
-def browser_cookie(served: Served, name: str) -> dict[str, str]:
-    key, value = cookie(served, name).split("=", 1)
-    return {"name": key, "value": value, "url": served.address}
 
 
 def test_members_link_command_prints_a_link_to_the_served_project(shared, tmp_path, annotator):

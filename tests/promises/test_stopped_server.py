@@ -4,17 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 from harness.person import (
-    decided,
-    looked,
-    on_screen,
+    list_stored_cells,
     open_page,
+    press_class_keys,
     served_photos,
-    wait_for_another,
-    wait_for_picture,
     wait_until_saved,
 )
 from harness.served import Served, until
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -30,49 +27,33 @@ COUNT_DIALOGS = """() => {
 NOTICE_TEXT = "The server does not answer. Your answers are kept here and sent later."
 
 
-@pytest.fixture
-def many(tmp_path) -> Iterator[Served]:
-    with served_photos(tmp_path, 60, ("fox", "heron", "deer")) as served:
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> Iterator[Served]:
+    with served_photos(tmp_path_factory.mktemp("many"), 60, ("fox", "heron", "deer")) as served:
         yield served
-
-
-def press(page: Page, *keys: str) -> list[tuple[int, int]]:
-    """Label with these keys: (image, class) of each, once it has been looked at."""
-    given = []
-    for key in keys:
-        wait_for_picture(page)
-        looked(page)
-        given.append((on_screen(page), int(key)))
-        page.keyboard.press(key)
-        wait_for_another(page, given[-1][0])
-    return given
-
-
-def stored(served: Served, name: str) -> list[tuple[int, int]]:
-    return [(row["image_id"], row["class_id"]) for row in decided(served, name)]
 
 
 def test_keys_pressed_while_the_server_is_stopped_are_stored_once_after_its_restart(browser, many):
     page = open_page(browser, many, "Night")
-    given = press(page, "1", "2")
+    given = press_class_keys(page, "1", "2")
     wait_until_saved(page)
     page.evaluate(COUNT_DIALOGS)
     many.kill()
-    given += press(page, "3")
+    given += press_class_keys(page, "3")
     expect(page.get_by_text(NOTICE_TEXT)).to_be_visible(timeout=30_000)
     # Streamlit shows its dialog after its sixth vain attempt.
     page.wait_for_function("window.dialogs > 0", timeout=90_000)
-    given += press(page, "1", "2", "3")
+    given += press_class_keys(page, "1", "2", "3")
     assert page.get_by_text("Is Streamlit still running").count() == 0
     assert page.evaluate("window.dialogFrames") == 0
     expect(page.locator(".foot")).to_contain_text("4 unsent")
     many.start()
     wait_until_saved(page)
-    assert stored(many, "Night") == given
+    assert list_stored_cells(many, "Night") == given
     expect(page.get_by_text(NOTICE_TEXT)).to_be_hidden(timeout=30_000)
-    given += press(page, "2")
+    given += press_class_keys(page, "2")
     wait_until_saved(page)
-    assert stored(many, "Night") == given
+    assert list_stored_cells(many, "Night") == given
     assert page.troubles == []
 
 

@@ -7,8 +7,8 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from harness.answers import say
 from streamlit.testing.v1 import AppTest
-from test_annotator_disagreement import say
 
 from annotator.quality.annotator_agreement import compute_agreement
 from annotator.quality.annotator_figures import compute_annotator_figures

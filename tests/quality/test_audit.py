@@ -2,14 +2,14 @@
 
 import json
 import tracemalloc
-import uuid
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from harness import bulk, projects
-from test_grid_queue import publish
+from harness.audit_answers import answer, say, truth
+from harness.published_runs import publish
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
@@ -23,30 +23,9 @@ from annotator.quality.evidence import (
     explain_hidden_recall,
     format_search_time,
 )
-from annotator.records import Batch, Decision
+from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, decisions
-
-
-def truth(image_id: int, class_id: int) -> int:
-    """What there is to see on the photos of conftest.py."""
-    return 1 if image_id >> (class_id - 1) & 1 else -1
-
-
-def say(db: Database, cells: list[tuple[int, int]], source: str = "click", by: str = "Ann", **more) -> str:
-    """Answer these cells as they are."""
-    states = more.pop("states", None) or [truth(*cell) for cell in cells]
-    told = [(*cell, state, None) for cell, state in zip(cells, states, strict=True)]
-    batch = Batch(str(uuid.uuid4()), by, source, told, **more)
-    assert not decisions.save(db, [batch]).refused
-    return batch.uuid
-
-
-def answer(db: Database, many: int | None = None) -> list[tuple[int, int]]:
-    """Answer the first open cells of the audit."""
-    cells = [(one.image_id, one.class_id) for one in audit_sampling.load_open_cells(db)][:many]
-    say(db, cells, "audit")
-    return cells
 
 
 def positives(class_id: int) -> int:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_audit import say, truth
-from test_grid_queue import publish
+from harness.audit_answers import say, truth
+from harness.published_runs import publish
 
 from annotator.errors import AnnotatorError
 from annotator.quality import audit_sampling

@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 from benchmarks.certified_groups import GROUP_CONDITIONS, WHOLE_EVENT_CONDITION, measure_group_coverage
+from harness.audit_answers import answer, say
+from harness.image_fields import give
 from harness.in_events import in_events
+from harness.page_scripts import fine, shown, words
 from streamlit.testing.v1 import AppTest
-from test_audit import answer, say
-from test_certificate_page import fine, shown, words
-from test_image_fields import give
 
 from annotator.quality import audit_sampling
 from annotator.quality.certificate_groups import compute_certificate_by

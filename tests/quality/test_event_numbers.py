@@ -11,9 +11,9 @@ from benchmarks.certificate_coverage import (
     measure_coverage,
 )
 from conftest import draw
+from harness.audit_answers import answer, say
 from harness.feature_shards import add_features
 from harness.in_events import in_events
-from test_audit import answer, say
 
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import open_data_set

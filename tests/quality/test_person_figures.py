@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from test_annotator_disagreement import say
+from harness.answers import say
 
 from annotator.quality.annotator_figures import compute_annotator_figures
 from annotator.records import Batch, Decision

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness.answers import say
+from harness.published_runs import publish
 from streamlit.testing.v1 import AppTest
-from test_annotator_disagreement import say
-from test_grid_queue import publish
 
 from annotator.project import Project
 from annotator.queues import grid_queue, image_queue

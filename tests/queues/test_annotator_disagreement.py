@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from harness.answers import say
+from harness.member_requests import browser_cookie, served_to_roles
 from harness.person import open_page, wait_for_picture
 from harness.projects import publish_run
 from harness.served import Served
 from playwright.sync_api import expect
-from test_roles import browser_cookie, served_to_roles
 
 from annotator.queues import image_queue, review_queue
 from annotator.records import Batch, Decision, SuggestionFilter, WantedImages
@@ -21,20 +22,6 @@ from annotator.store.people import leases
 from annotator.store.runs import runs
 
 NO_DISAGREEMENT = "No disagreements here."
-WORDS = {"+": 1, "-": -1, "?": 0}
-
-
-def say(db, *words: str, image_id: int = 1, class_id: int = 1) -> None:
-    """ "A+" is Ann with present, "B-" Bob with absent, "C?" Cid with unsure, "A." Ann with nothing else here; a small
-    letter is an answer in an audit, where nobody sees another's."""
-    for word in words:
-        who = {"A": "Ann", "B": "Bob", "C": "Cid", "I": "import"}[word[0].upper()]
-        if word[1] == ".":
-            one = Decision(str(uuid.uuid4()), "done", who, "done", image_id)
-        else:
-            source = "import" if who == "import" else "audit" if word[0].islower() else "click"
-            one = Decision(str(uuid.uuid4()), "label", who, source, image_id, class_id, WORDS[word[1]])
-        assert not decisions.save(db, [one]).refused
 
 
 def cells(db) -> list[list[int]]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_blind_answers import given, name_of
-from test_grid_queue import publish
+from harness.blind_answers import given, name_of
+from harness.published_runs import publish
 
 from annotator.errors import AnnotatorError
 from annotator.queues import grid_queue, image_queue

@@ -5,13 +5,15 @@ import uuid
 
 import numpy as np
 import pytest
-from test_grid_queue import answer, publish
+from harness.answers import answer_cell
+from harness.autopilot_actions import SURE, recorded, sure_db, wanted
+from harness.published_runs import publish
 
 from annotator.quality import audit_sampling
 from annotator.queues import grid_queue
 from annotator.queues.autopilot import acquisition, action_texts, complete_project, planner, relabel
 from annotator.queues.autopilot.account import load_account
-from annotator.records import Batch, Decision, WantedActions, WantedGrids
+from annotator.records import Batch, Decision, WantedGrids
 from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
 from annotator.snapshot import time_model
 from annotator.snapshot.snapshot import read_snapshot
@@ -22,11 +24,7 @@ from annotator.store.relations import declared_relations
 from annotator.store.relations.relation_edits import IS_A, Declaration
 from annotator.store.runs import prediction_sources
 
-SURE = np.stack([np.r_[np.full(16, 0.97), np.full(8, 0.01)], np.full(24, 0.02), np.full(24, np.nan)], 1)
-
-
-def wanted(holder: str = "tab", annotator: str = "Ann", want: int = 1, **more) -> WantedActions:
-    return WantedActions(holder, annotator, more.pop("have", ()), want, **more)
+__all__ = ["sure_db"]  # a fixture
 
 
 def give(db, source: str, asked: list[tuple[int, int, int]], milliseconds=10_000, annotator="Ann") -> None:
@@ -35,32 +33,14 @@ def give(db, source: str, asked: list[tuple[int, int, int]], milliseconds=10_000
     assert not decisions.save(db, [batch]).refused
 
 
-def recorded(db, chance: float, present: int = 0, absent: int = 0, source: str = "exploration") -> None:
-    """Answers to cells of the first images for which the model had this probability, given before."""
-    states = [1] * present + [-1] * absent
-    together = [(1 + number % 2, 1 + number // 2 % 3, state, chance) for number, state in enumerate(states)]
-    for cell in together:
-        assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ann", source, [cell], None, None)]).refused
-
-
 def answer_whole(db, images: range) -> None:
     """All three classes of some images, so that enough is known for the engine to choose."""
     for image_id in images:
         give(db, "suggestion", [(image_id, class_id, -1) for class_id in (1, 2, 3)])
 
 
-@pytest.fixture
-def known(db, monkeypatch):
-    """A model that is sure of sixteen images of the first class; no random action and no exploration."""
-    monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
-    monkeypatch.setattr(planner, "EXPLORATION_CLICK_LIMITS", (0.0, 0, 0))
-    monkeypatch.setattr(planner, "MAX_EXPLORED_IMAGES", 0)
-    publish(db, SURE)
-    return db
-
-
-def test_autopilot_first_offers_a_grid_of_confident_predictions_with_expected_yield(known):
-    action = planner.lease_next_actions(known, wanted()).items[0]
+def test_autopilot_first_offers_a_grid_of_confident_predictions_with_expected_yield(sure_db):
+    action = planner.lease_next_actions(sure_db, wanted()).items[0]
     assert action.kind == action.source == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
     assert action.expected_positives == pytest.approx(sum(tile.probability for tile in action.grid.tiles), abs=0.01)
     tiles = len(action.grid.tiles)
@@ -81,7 +61,7 @@ def test_autopilot_offers_the_most_representative_images_first(db):
     order = [9, 4, 21, 3]
     save_array(db.paths.first_orders / "orders" / "representative.npy", np.array(order, np.int64))
     assert [item.item.image.id for item in planner.lease_next_actions(db, wanted(want=2)).items] == [9, 4]
-    answer(db, 21, 1)
+    answer_cell(db, 21, 1)
     third, *others = planner.lease_next_actions(db, wanted("another", "Eve", want=3)).items
     assert third.item.image.id == 3 and third.kind == "click"
     assert not {item.item.image.id for item in others} & set(order), "when they are used up, the others follow"
@@ -89,25 +69,25 @@ def test_autopilot_offers_the_most_representative_images_first(db):
 
 def test_autopilot_offers_random_whole_images_during_the_first_training(db):
     for image_id in range(1, MIN_IMAGES_FOR_FIRST_RUN + 1):
-        answer(db, image_id, 1)
+        answer_cell(db, image_id, 1)
     action = planner.lease_next_actions(db, wanted()).items[0]
     assert action.kind == "image" and action.preset == () and "drawn at random" in action.reason
     assert "estimate" not in action.reason  # the certificate counts audits alone
     assert action.source == "random"
 
 
-def test_autopilot_does_not_offer_labels_again_that_the_page_has_already_shown(known):
-    first = planner.lease_next_actions(known, wanted()).items[0]
+def test_autopilot_does_not_offer_labels_again_that_the_page_has_already_shown(sure_db):
+    first = planner.lease_next_actions(sure_db, wanted()).items[0]
     shown = [(tile.image.id, 1) for tile in first.grid.tiles]
-    second = planner.lease_next_actions(known, wanted(passed=shown)).items[0]
+    second = planner.lease_next_actions(sure_db, wanted(passed=shown)).items[0]
     again = [(tile.image.id, 1) for tile in second.grid.tiles] if second.grid else []
     assert not set(shown) & set(again)
 
 
-def test_autopilot_never_leases_a_label_to_two_annotators(known):
+def test_autopilot_never_leases_a_label_to_two_annotators(sure_db):
     seen = []
     for holder in ("one", "two", "three"):
-        for action in planner.lease_next_actions(known, wanted(holder, holder, want=2)).items:
+        for action in planner.lease_next_actions(sure_db, wanted(holder, holder, want=2)).items:
             whole = [(action.item.image.id, class_id) for class_id in (1, 2, 3)] if action.item else []
             tiles = action.grid.tiles if action.grid else ()
             seen += whole + [(tile.image.id, action.grid.class_id) for tile in tiles]
@@ -124,7 +104,7 @@ def test_autopilot_continues_until_every_label_is_answered(db, monkeypatch):
         if action.grid:
             give(db, action.source, [(tile.image.id, action.grid.class_id, -1) for tile in action.grid.tiles])
         elif action.kind == "click":
-            answer(db, action.item.image.id, action.scores[0][0])
+            answer_cell(db, action.item.image.id, action.scores[0][0])
         else:
             there = label_cells.load_answered_cells(db, [action.item.image.id]).get(action.item.image.id, {})
             give(db, action.source, [(action.item.image.id, one, -1) for one in (1, 2, 3) if one not in there])
@@ -184,7 +164,7 @@ def test_autopilot_explores_unlabeled_images_first_while_the_model_is_unsure(db,
         assert label_cells.find_unlabeled_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
         assert action.preset == ((1, 2, 3) if kind == "image" else ())
         if kind == "click":
-            answer(db, image_id, 1)
+            answer_cell(db, image_id, 1)
         else:
             answer_whole(db, range(image_id, image_id + 1))
     assert "learns from it" not in planner.lease_next_actions(db, wanted()).items[0].reason
@@ -202,7 +182,7 @@ def test_autopilot_explores_with_single_clicks_when_whole_images_would_take_too_
     for image_id in (1, 2):
         action = planner.lease_next_actions(db, wanted(f"tab {image_id}")).items[0]
         assert action.kind == "click" and "learns from it" in action.reason
-        answer(db, image_id, 1)
+        answer_cell(db, image_id, 1)
     assert "learns from it" not in planner.lease_next_actions(db, wanted("third")).items[0].reason
     monkeypatch.setattr(planner, "EXPLORATION_CLICK_LIMITS", (0.5, 0, 200))
     assert planner.lease_next_actions(db, wanted("third")).items[0].kind == "click"
@@ -222,26 +202,28 @@ def test_autopilot_offers_open_audit_labels_without_predictions(db, monkeypatch)
     assert drawn.id == audit_sampling.load_open_cells(db)[0].audit_id
 
 
-def test_grid_shrinks_for_a_class_with_few_likely_images(known):
+def test_grid_shrinks_for_a_class_with_few_likely_images(sure_db):
     few = np.stack([np.r_[np.full(3, 0.9), np.full(21, 0.004)], np.full(24, 0.3), np.full(24, np.nan)], 1)
-    publish(known, few)
-    found = {one.class_id: one for one in acquisition.propose_grids(*evaluated(known), 0.0, {}, load_account(known))}
+    publish(sure_db, few)
+    found = {
+        one.class_id: one for one in acquisition.propose_grids(*evaluated(sure_db), 0.0, {}, load_account(sure_db))
+    }
     assert len(found[1].cells) == acquisition.GRID_SIZES[0] and len(found[2].cells) == 24
 
 
-def test_grid_stays_small_for_a_class_with_few_answers(known, monkeypatch):
+def test_grid_stays_small_for_a_class_with_few_answers(sure_db, monkeypatch):
     monkeypatch.setattr(acquisition, "NEW_CLASS_TILES", 12)
-    publish(known, np.full((24, 3), 0.9))
+    publish(sure_db, np.full((24, 3), 0.9))
     answers = {1: 24, 2: 23}
-    grids = acquisition.propose_grids(*evaluated(known), 0.0, answers, load_account(known))
+    grids = acquisition.propose_grids(*evaluated(sure_db), 0.0, answers, load_account(sure_db))
     found = {one.class_id: one for one in grids}
     assert [len(found[class_id].cells) for class_id in (1, 2, 3)] == [24, 12, 12]
 
 
-def test_autopilot_grid_size_stays_within_the_grid_size_of_the_annotator(known):
-    publish(known, np.full((24, 3), 0.9))
+def test_autopilot_grid_size_stays_within_the_grid_size_of_the_annotator(sure_db):
+    publish(sure_db, np.full((24, 3), 0.9))
     for tiles, most in ((None, 24), (20, 20), (12, 12), (5, 5)):
-        action = planner.lease_next_actions(known, wanted(f"tab {tiles}", tiles=tiles)).items[0]
+        action = planner.lease_next_actions(sure_db, wanted(f"tab {tiles}", tiles=tiles)).items[0]
         assert action.kind == "grid" and len(action.grid.tiles) == most, tiles
     assert acquisition.choose_sizes(None) == acquisition.GRID_SIZES
     assert acquisition.choose_sizes(32) == (12, 24, 32) and acquisition.choose_sizes(500) == acquisition.GRID_SIZES
@@ -255,28 +237,28 @@ def evaluated(db):
     )
 
 
-def test_autopilot_still_offers_work_after_a_disagreement_and_with_a_wrong_model(known):
-    answer(known, 1, 1, 1)
-    give(known, "grid", [(1, 1, -1)], annotator="Bob")
-    publish(known, np.full((24, 3), np.nan))
-    assert planner.lease_next_actions(known, wanted()).items  # nothing is known of any class: images at random
-    publish(known, np.stack([np.linspace(1, 0, 24)] * 3, 1), decisions.get_newest_decision_id(known))
-    backwards = planner.lease_next_actions(known, wanted("another", "Bob")).items[0]
+def test_autopilot_still_offers_work_after_a_disagreement_and_with_a_wrong_model(sure_db):
+    answer_cell(sure_db, 1, 1, 1)
+    give(sure_db, "grid", [(1, 1, -1)], annotator="Bob")
+    publish(sure_db, np.full((24, 3), np.nan))
+    assert planner.lease_next_actions(sure_db, wanted()).items  # nothing is known of any class: images at random
+    publish(sure_db, np.stack([np.linspace(1, 0, 24)] * 3, 1), decisions.get_newest_decision_id(sure_db))
+    backwards = planner.lease_next_actions(sure_db, wanted("another", "Bob")).items[0]
     assert backwards.expected_positives > 0 and backwards.seconds > 0
 
 
-def test_relabeling_offers_each_likely_mistake_once_and_expects_more_after_confirmed_ones(known):
-    give(known, "grid", [(image_id, 1, -1) for image_id in range(1, 13)])
-    give(known, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])
-    publish(known, SURE, decisions.get_newest_decision_id(known))
-    first = {(one.class_id, one.start_present): one for one in relabel_candidates(known)}
+def test_relabeling_offers_each_likely_mistake_once_and_expects_more_after_confirmed_ones(sure_db):
+    give(sure_db, "grid", [(image_id, 1, -1) for image_id in range(1, 13)])
+    give(sure_db, "grid", [(image_id, 1, 1) for image_id in range(17, 25)])
+    publish(sure_db, SURE, decisions.get_newest_decision_id(sure_db))
+    first = {(one.class_id, one.start_present): one for one in relabel_candidates(sure_db)}
     assert {image_id for image_id, _ in first[1, False].cells} == set(range(1, 13))
     assert {image_id for image_id, _ in first[1, True].cells} == set(range(17, 25))
-    give(known, "relabel", [(image_id, 1, 1) for image_id in range(17, 25)])  # relabeled, and nothing changed
-    second = {(one.class_id, one.start_present): one for one in relabel_candidates(known)}
+    give(sure_db, "relabel", [(image_id, 1, 1) for image_id in range(17, 25)])  # relabeled, and nothing changed
+    second = {(one.class_id, one.start_present): one for one in relabel_candidates(sure_db)}
     assert set(second) == {(1, False)}
-    give(known, "relabel", [(image_id, 1, 1) for image_id in range(1, 7)])  # half of the others were wrong
-    third = relabel_candidates(known)[0]
+    give(sure_db, "relabel", [(image_id, 1, 1) for image_id in range(1, 7)])  # half of the others were wrong
+    third = relabel_candidates(sure_db)[0]
     assert len(third.cells) == 6 and third.expected_positives / 6 > 1.4 * second[1, False].expected_positives / 12
 
 
@@ -284,17 +266,17 @@ def relabel_candidates(db):
     return list(relabel.propose_grids(db, *evaluated(db), load_account(db)))
 
 
-def test_autopilot_prefers_a_grid_whose_positives_imply_other_labels(known):
+def test_autopilot_prefers_a_grid_whose_positives_imply_other_labels(sure_db):
     chances = np.stack([np.full(24, 0.3), np.full(24, 0.33), np.full(24, np.nan)], 1)
-    publish(known, chances)
-    assert planner.lease_next_actions(known, wanted("first")).items[0].grid.class_id == 2
-    declared_relations.declare(known, [Declaration(IS_A, (1, 2))], "Ann")  # whoever is a fox is a heron
-    action = planner.lease_next_actions(known, wanted("second", "Bob")).items[0]
+    publish(sure_db, chances)
+    assert planner.lease_next_actions(sure_db, wanted("first")).items[0].grid.class_id == 2
+    declared_relations.declare(sure_db, [Declaration(IS_A, (1, 2))], "Ann")  # whoever is a fox is a heron
+    action = planner.lease_next_actions(sure_db, wanted("second", "Bob")).items[0]
     assert action.grid.class_id == 1 and action.expected_positives < 24 * 0.31, (
         "what follows is no promise of this grid"
     )
-    give(known, "grid", [(image_id, 2, 1) for image_id in range(1, 25)])  # nothing of a heron is open any more
-    implied = planner._Planner(known, wanted(), classes.load_active_classes(known), 24)._implied_counter
+    give(sure_db, "grid", [(image_id, 2, 1) for image_id in range(1, 25)])  # nothing of a heron is open any more
+    implied = planner._Planner(sure_db, wanted(), classes.load_active_classes(sure_db), 24)._implied_counter
     assert implied is not None and implied(1, [1, 2]).tolist() == [0, 0]
 
 

@@ -4,8 +4,8 @@ import uuid
 
 import numpy as np
 import pytest
-from test_autopilot import known, wanted  # noqa: F401  (a fixture)
-from test_grid_queue import publish
+from harness.autopilot_actions import sure_db, wanted
+from harness.published_runs import publish
 
 from annotator.queues.autopilot import account, acquisition, planner
 from annotator.queues.autopilot.account import Account, load_account
@@ -13,6 +13,8 @@ from annotator.queues.autopilot.actions import Action
 from annotator.records import Batch, Decision
 from annotator.store.labels import decisions
 from annotator.store.labels.prediction_outcomes import ScoredAnswers
+
+__all__ = ["sure_db"]  # a fixture
 
 
 def grid(db, class_id: int, images: range, chance: float | None, present: int = 0, source: str = "grid") -> str:
@@ -71,36 +73,36 @@ def test_whole_image_answers_correct_the_expected_yield_of_images_but_not_of_gri
     assert made.correct_for_grid(1, np.array([0.3])) == pytest.approx(0.3)
 
 
-@pytest.mark.usefixtures("known")
-def test_autopilot_offers_another_class_after_a_grid_without_positives(known):  # noqa: F811
+@pytest.mark.usefixtures("sure_db")
+def test_autopilot_offers_another_class_after_a_grid_without_positives(sure_db):
     chances = np.stack([np.full(24, 0.3), np.full(24, 0.25), np.full(24, np.nan)], 1)
-    publish(known, chances)
-    first = planner.lease_next_actions(known, wanted("first")).items[0]
+    publish(sure_db, chances)
+    first = planner.lease_next_actions(sure_db, wanted("first")).items[0]
     assert first.kind == "grid" and first.grid.class_id == 1
-    grid(known, 1, range(1, 13), 0.3)  # the same version goes on: no training has seen these answers
-    second = planner.lease_next_actions(known, wanted("second", "Bob")).items[0]
+    grid(sure_db, 1, range(1, 13), 0.3)  # the same version goes on: no training has seen these answers
+    second = planner.lease_next_actions(sure_db, wanted("second", "Bob")).items[0]
     assert second.kind == "grid" and second.grid.class_id == 2
 
 
-@pytest.mark.usefixtures("known")
-def test_autopilot_grid_text_estimates_positives_only_after_a_first_grid_of_the_class(known):  # noqa: F811
-    publish(known, np.stack([np.full(24, 0.3), np.full(24, np.nan), np.full(24, np.nan)], 1))
-    line = planner.lease_next_actions(known, wanted("first")).items[0].line
+@pytest.mark.usefixtures("sure_db")
+def test_autopilot_grid_text_estimates_positives_only_after_a_first_grid_of_the_class(sure_db):
+    publish(sure_db, np.stack([np.full(24, 0.3), np.full(24, np.nan), np.full(24, np.nan)], 1))
+    line = planner.lease_next_actions(sure_db, wanted("first")).items[0].line
     assert line.startswith("Which show fox? The first grid of 24 (") and "robably" not in line
-    grid(known, 1, range(1, 13), 0.3, present=4)
-    assert "Which show fox? Probably " in planner.lease_next_actions(known, wanted("first")).items[0].line
+    grid(sure_db, 1, range(1, 13), 0.3, present=4)
+    assert "Which show fox? Probably " in planner.lease_next_actions(sure_db, wanted("first")).items[0].line
 
 
-@pytest.mark.usefixtures("known")
-def test_search_action_states_how_rare_a_class_is_after_random_images_without_it(known):  # noqa: F811
-    publish(known, np.full((24, 3), np.nan))
+@pytest.mark.usefixtures("sure_db")
+def test_search_action_states_how_rare_a_class_is_after_random_images_without_it(sure_db):
+    publish(sure_db, np.full((24, 3), np.nan))
     for class_id in (2, 3):
-        grid(known, class_id, range(1, 25), None, source="sample")
-    found = search(known)
+        grid(sure_db, class_id, range(1, 25), None, source="sample")
+    found = search(sure_db)
     assert found.line.startswith("Does any show fox?") and "unusual images" in found.line
     assert "None of" not in found.reason
-    grid(known, 1, range(1, 21), None, source="sample")
-    assert "None of 20 random images did, so at most 13.9 % of all do (95 %)." in search(known).reason
+    grid(sure_db, 1, range(1, 21), None, source="sample")
+    assert "None of 20 random images did, so at most 13.9 % of all do (95 %)." in search(sure_db).reason
 
 
 def search(db) -> Action:
@@ -109,12 +111,15 @@ def search(db) -> Action:
     return next(action for action in actions if action.source in ("search", "sample"))
 
 
-def test_autopilot_switches_to_the_best_action_after_actions_of_low_yield(known, monkeypatch):  # noqa: F811
+def test_autopilot_switches_to_the_best_action_after_actions_of_low_yield(sure_db, monkeypatch):
     monkeypatch.setattr(planner, "YIELD_ACTIONS", 3)
     monkeypatch.setattr(planner, "RANDOM_SHARE", 1.0)
     monkeypatch.setattr(acquisition, "RULED_OUT_VALUE", 10.0)  # a value that has little to do with what is found
-    publish(known, np.stack([np.full(24, 0.04), np.r_[np.full(4, 0.9), np.full(20, 0.01)], np.full(24, np.nan)], 1))
+    publish(
+        sure_db,
+        np.stack([np.full(24, 0.04), np.r_[np.full(4, 0.9), np.full(20, 0.01)], np.full(24, np.nan)], 1),
+    )
     for first in (1, 5, 9):  # twelve tiles in 30 seconds, and nothing on them
-        grid(known, 3, range(first, first + 4), None, source="sample")
-    action = planner.lease_next_actions(known, wanted("first")).items[0]
+        grid(sure_db, 3, range(first, first + 4), None, source="sample")
+    action = planner.lease_next_actions(sure_db, wanted("first")).items[0]
     assert action.source == "grid" and action.grid.class_id == 2  # more a second than 24 tiles of the first class

@@ -1,65 +1,21 @@
 """Overlap: some images are answered by several people, blind to each other, and by nobody twice."""
 
-import uuid
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_grid_queue import publish
+from harness.blind_answers import CLASSES, asked, given, name_of, say, states, waiting
+from harness.published_runs import publish
 
 from annotator.errors import AnnotatorError
 from annotator.quality.certification import compute_certificate
-from annotator.queues import grid_queue, image_queue
+from annotator.queues import image_queue
 from annotator.queues.autopilot import planner
-from annotator.records import Batch, Decision, SuggestionFilter, WantedActions, WantedGrids, WantedImages
+from annotator.records import Decision, SuggestionFilter, WantedActions, WantedImages
 from annotator.store.classes import classes
-from annotator.store.database.database import Database
-from annotator.store.images import images
 from annotator.store.labels import decisions, disagreed_cells, image_overlap
 from annotator.store.people import blindness, reference_answers
 from annotator.store.upkeep import consistency
-
-CLASSES = (1, 2, 3)
-
-
-def say(db: Database, image_id: int, who: str, present: tuple[int, ...], source: str = "reading") -> str:
-    name = str(uuid.uuid4())
-    cells = [(image_id, class_id, 1 if class_id in present else -1, None) for class_id in CLASSES]
-    assert not decisions.save(db, [Batch(name, who, source, cells, None, 4000)]).refused
-    return name
-
-
-def states(db: Database, image_id: int) -> dict[int, tuple[int, str]]:
-    rows = disagreed_cells.load_current_labels(db, image_id)
-    return {class_id: (state, person) for class_id, (state, person, _) in rows.items()}
-
-
-def asked(db: Database, who: str) -> list[int]:
-    return image_overlap.find_next_images(db, who, (), 100)
-
-
-def waiting(db: Database) -> set[int]:
-    return set(image_overlap.load_waiting_image_ids(db).tolist())
-
-
-def given(db: Database, who: str) -> set[int]:
-    """Every image that the pages give to a person, but for blind answers."""
-    shown = {
-        item.image.id
-        for item in image_queue.lease_next_work(db, WantedImages("annotate", f"a {who}", who, (), 100)).items
-    }
-    image_queue.lease_next_work(db, WantedImages("annotate", f"a {who}", who, (), 0))
-    for class_id in [one.id for one in classes.load_active_classes(db)]:
-        for one in grid_queue.lease_next_grids(db, WantedGrids(f"g {who}", who, class_id, 96, (), 1)).items:
-            shown |= {tile.image.id for tile in one.tiles}
-    grid_queue.lease_next_grids(db, WantedGrids(f"g {who}", who, 1, 96, (), 0))
-    only = SuggestionFilter(low=0.0)
-    shown |= {
-        item.image.id
-        for item in image_queue.lease_next_work(db, WantedImages("review", f"r {who}", who, (), 100, only)).items
-    }
-    image_queue.lease_next_work(db, WantedImages("review", f"r {who}", who, (), 0))
-    return shown
 
 
 def test_overlap_asks_exactly_two_annotators_once_each_about_an_image(db):
@@ -261,10 +217,6 @@ def test_reference_image_list_refuses_incomplete_images_and_unknown_names(db):
     with pytest.raises(AnnotatorError, match="2 of 3 lines name no image of this project: 'a', 'b'"):
         reference_answers.choose_images(db, [name_of(db, 1), "a", "b"], 0.1)
     assert reference_answers.count_images(db) == 0 and reference_answers.get_share(db) == 0
-
-
-def name_of(db: Database, image_id: int) -> str:
-    return images.load_images(db, [image_id])[image_id].name
 
 
 def test_certificate_recall_decreases_by_the_misses_that_overlap_answers_reveal(db):

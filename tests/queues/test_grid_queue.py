@@ -5,26 +5,17 @@ import uuid
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
+from harness.grid_requests import shown_tiles, wanted
+from harness.published_runs import publish
 
 from annotator.errors import AnnotatorError
 from annotator.queues import grid_queue
-from annotator.records import Batch, Decision, WantedGrids, WantedImages
+from annotator.records import Batch, Decision, WantedImages
 from annotator.store.classes import classes
-from annotator.store.database import arrays
 from annotator.store.database.database import Database
 from annotator.store.images import selections
 from annotator.store.labels import decisions, label_cells
-from annotator.store.runs import runs
-
-
-def publish(db: Database, probabilities: np.ndarray, last_decision: int = 0) -> int:
-    """A run without rankings, as an older version left them: the page works them out."""
-    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2, 3], "images": 24}
-    run_id = runs.begin(db, **facts, last_decision_id=last_decision, threshold=0.5)
-    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
-    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", probabilities.astype(np.float16))
-    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
-    return run_id
 
 
 @pytest.fixture
@@ -36,24 +27,10 @@ def predicted(db) -> np.ndarray:
     return probabilities
 
 
-def wanted(holder: str = "tab", class_id: int | None = 1, size: int = 6, want: int = 1, **more) -> WantedGrids:
-    return WantedGrids(holder, more.pop("annotator", "Ann"), class_id, size, more.pop("have", ()), want, **more)
-
-
-def shown(work) -> list[tuple[int, int]]:
-    return [(tile.image.id, one.class_id) for one in work.items for tile in one.tiles]
-
-
-def answer(db, image_id: int, class_id: int, state: int = 1) -> str:
-    one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.save(db, [one]).refused
-    return one.uuid
-
-
 def test_grid_shows_the_most_probable_unanswered_images_of_its_class(db, predicted):
-    answer(db, 24, 1, -1)
-    answer(db, 22, 1, 0)
-    answer(db, 21, 2)
+    answer_cell(db, 24, 1, -1)
+    answer_cell(db, 22, 1, 0)
+    answer_cell(db, 21, 2)
     first, second = grid_queue.lease_next_grids(db, wanted(want=2)).items
     assert [tile.image.id for tile in first.tiles] == [23, 21, 20, 19, 18, 17]
     assert [tile.image.id for tile in second.tiles] == [16, 15, 14, 13, 12, 11]
@@ -69,7 +46,7 @@ def test_grid_with_few_expected_positives_starts_with_all_tiles_set_to_no(db, pr
 
 
 def test_grid_of_a_class_without_predictions_is_shuffled_and_starts_with_all_tiles_no(db, predicted):
-    answer(db, 5, 3, 1)
+    answer_cell(db, 5, 3, 1)
     first_grid = grid_queue.lease_next_grids(db, wanted(class_id=3, size=24)).items[0]
     assert (first_grid.run_id, first_grid.expected_share, first_grid.start) == (None, None, "no")
     assert {tile.image.id for tile in first_grid.tiles} == set(range(1, 25)) - {5}
@@ -77,16 +54,16 @@ def test_grid_of_a_class_without_predictions_is_shuffled_and_starts_with_all_til
 
 
 def test_class_with_the_fewest_answers_is_offered_first_before_the_first_training(db):
-    answer(db, 1, 1)
-    answer(db, 2, 2)
+    answer_cell(db, 1, 1)
+    answer_cell(db, 2, 2)
     assert grid_queue.lease_next_grids(db, wanted(class_id=None)).items[0].class_id == 3
     assert grid_queue.find_best_class(db) == 3
 
 
 def test_grids_on_two_pages_share_no_label_but_may_share_images_for_other_classes(db, predicted):
-    ann = shown(grid_queue.lease_next_grids(db, wanted("ann", want=2)))
-    bob = shown(grid_queue.lease_next_grids(db, wanted("bob", annotator="Bob", want=2)))
-    other = shown(grid_queue.lease_next_grids(db, wanted("cy", class_id=2, annotator="Cy", want=4)))
+    ann = shown_tiles(grid_queue.lease_next_grids(db, wanted("ann", want=2)))
+    bob = shown_tiles(grid_queue.lease_next_grids(db, wanted("bob", annotator="Bob", want=2)))
+    other = shown_tiles(grid_queue.lease_next_grids(db, wanted("cy", class_id=2, annotator="Cy", want=4)))
     assert (len(ann), len(bob), len(other)) == (12, 12, 24)
     assert not set(ann) & set(bob)
 
@@ -98,24 +75,24 @@ def test_grid_excludes_images_open_on_another_page(db, predicted):
         item.image.id for item in image_queue.lease_next_work(db, WantedImages("review", "bob", "Bob", (), 3)).items
     ]
     assert held and not set(held) & {
-        image_id for image_id, _ in shown(grid_queue.lease_next_grids(db, wanted(size=24)))
+        image_id for image_id, _ in shown_tiles(grid_queue.lease_next_grids(db, wanted(size=24)))
     }
 
 
 def test_next_grid_skips_images_that_the_page_has_loaded_or_already_shown(db, predicted):
-    first = shown(grid_queue.lease_next_grids(db, wanted()))
-    second = shown(grid_queue.lease_next_grids(db, wanted(have=first)))
-    third = shown(grid_queue.lease_next_grids(db, wanted(have=second, passed=first)))
+    first = shown_tiles(grid_queue.lease_next_grids(db, wanted()))
+    second = shown_tiles(grid_queue.lease_next_grids(db, wanted(have=first)))
+    third = shown_tiles(grid_queue.lease_next_grids(db, wanted(have=second, passed=first)))
     assert len({*first, *second, *third}) == 18
 
 
 def test_answered_grid_is_not_offered_again_until_undone(db, predicted):
-    first = shown(grid_queue.lease_next_grids(db, wanted()))
+    first = shown_tiles(grid_queue.lease_next_grids(db, wanted()))
     batch = Batch("a-grid-of-mine", "Ann", "grid", [(image, of, 1, 0.5) for image, of in first])
     assert decisions.save(db, [batch]).saved == ["a-grid-of-mine"]
-    assert not set(first) & set(shown(grid_queue.lease_next_grids(db, wanted(size=24))))
+    assert not set(first) & set(shown_tiles(grid_queue.lease_next_grids(db, wanted(size=24))))
     decisions.save(db, [Decision("undo-of-mine", "undo", "Ann", "click", undoes="a-grid-of-mine:0")])
-    assert shown(grid_queue.lease_next_grids(db, wanted())) == first
+    assert shown_tiles(grid_queue.lease_next_grids(db, wanted())) == first
 
 
 def test_grid_never_contains_labels_answered_before_it_during_concurrent_decisions(db, predicted):
@@ -123,14 +100,14 @@ def test_grid_never_contains_labels_answered_before_it_during_concurrent_decisio
 
     def decide() -> None:
         for image_id in range(24, 0, -1):
-            answer(db, image_id, 1)
+            answer_cell(db, image_id, 1)
         over.set()
 
     deciding = threading.Thread(target=decide)
     deciding.start()
     while not over.is_set():
         before = label_cells.load_states(db, 1, range(1, 25))
-        given = shown(grid_queue.lease_next_grids(db, wanted(size=2, want=2)))
+        given = shown_tiles(grid_queue.lease_next_grids(db, wanted(size=2, want=2)))
         wrong += [image_id for image_id, _ in given if image_id in before]
     deciding.join()
     assert not wrong
@@ -141,22 +118,22 @@ def test_best_class_is_the_one_whose_next_grid_has_most_expected_positives(db, p
     assert grid_queue.find_best_class(db, 6) == 1
     assert grid_queue.lease_next_grids(db, wanted(class_id=None, but=1)).items[0].class_id == 2
     for image_id in range(7, 25):
-        answer(db, image_id, 1)
+        answer_cell(db, image_id, 1)
     assert grid_queue.find_best_class(db, 6) == 2, "what is left of the first class is unlikely"
 
 
 def test_best_class_stays_the_same_while_the_page_has_its_grids_loaded(db, predicted):
-    first = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12)))
-    second = shown(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12, have=first)))
+    first = shown_tiles(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12)))
+    second = shown_tiles(grid_queue.lease_next_grids(db, wanted(class_id=None, size=12, have=first)))
     assert {of for _, of in first + second} == {1}, "the second half of class 1 is less likely than class 2"
     assert {
-        of for _, of in shown(grid_queue.lease_next_grids(db, wanted(class_id=None, have=second, passed=first)))
+        of for _, of in shown_tiles(grid_queue.lease_next_grids(db, wanted(class_id=None, have=second, passed=first)))
     } == {2}
 
 
 def test_class_counts_report_answered_labels_and_expected_positives(db, predicted):
     for image_id, state in ((24, 1), (23, -1), (22, 0)):
-        answer(db, image_id, 1, state)
+        answer_cell(db, image_id, 1, state)
     first, second, third = grid_queue.load_class_counts(db)
     assert (first.present, first.absent, first.unsure, first.unknown) == (1, 1, 1, 21)
     assert first.expected_positives == pytest.approx(predicted[:21, 0].sum(), abs=0.02)
@@ -167,7 +144,7 @@ def test_class_counts_report_answered_labels_and_expected_positives(db, predicte
 
 
 def test_grid_of_a_selection_shows_unanswered_images_first_then_answered_ones(db, predicted):
-    answer(db, 20, 1, -1)
+    answer_cell(db, 20, 1, -1)
     selection = selections.save(db, np.array([3, 20, 9, 15]))
     tiles = grid_queue.lease_next_grids(db, wanted(selection=selection)).items[0].tiles
     assert [(tile.image.id, tile.state) for tile in tiles] == [(15, None), (9, None), (3, None), (20, -1)]

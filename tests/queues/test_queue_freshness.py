@@ -5,8 +5,8 @@ import pytest
 from harness.grids import open_grid
 from harness.grids import shown as grid_shown
 from harness.person import looked_around, on_screen, wait_for_another
+from harness.review_page import NAMES, open_review, reviewed
 from harness.served import Served, until
-from test_review import NAMES, open_review, reviewed
 
 from annotator.snapshot import rankings
 from annotator.snapshot.run_predictions import open_arrays

@@ -4,8 +4,9 @@ import uuid
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
 from harness.feature_shards import add_features
-from test_worker import say
+from harness.made_rankings import CLASSES, IMAGES, answers, made_up
 
 from annotator.queues import grid_queue
 from annotator.records import Decision, WantedGrids
@@ -18,30 +19,10 @@ from annotator.store.labels import decisions
 from annotator.store.runs import runs
 from annotator.worker.training.train import train
 
-IMAGES, CLASSES = 24, 3
-
-
-def made_up(seed: int = 0) -> np.ndarray:
-    """(24, 3) float16 with many equal ones; the last class has no model."""
-    chances = np.random.default_rng(seed).integers(0, 11, (IMAGES, CLASSES)) / 10
-    chances[:, 2] = np.nan
-    return chances.astype(np.float16)
-
 
 def built(db, chances: np.ndarray, newest: int | None = None) -> rankings.Rankings:
     newest = decisions.get_newest_decision_id(db) if newest is None else newest
     return rankings.build(db, newest, np.arange(1, IMAGES + 1), np.arange(1, CLASSES + 1), chances)
-
-
-def answers(db, count: int = 40, seed: int = 1) -> np.ndarray:
-    """Random decisions; what they come to, (24, 3) float: 1, -1, 0 for unsure, nan where nobody said anything."""
-    rng = np.random.default_rng(seed)
-    result = np.full((IMAGES, CLASSES), np.nan)
-    for _ in range(count):
-        image_id, class_id, state = int(rng.integers(1, 25)), int(rng.integers(1, 4)), int(rng.integers(-1, 2))
-        say(db, image_id, class_id, state)
-        result[image_id - 1, class_id - 1] = state
-    return result
 
 
 def best_first(chances: np.ndarray) -> list[int]:
@@ -71,7 +52,7 @@ def test_rankings_of_a_training_ignore_decisions_newer_than_its_data(db):
     open_cell = next(
         (image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2) if (image_id, class_id) not in cells
     )
-    say(db, *open_cell)
+    answer_cell(db, *open_cell)
     after = built(db, made_up(), seen)
     assert after.by_class.tolist() == before.by_class.tolist() and after.expected.tolist() == before.expected.tolist()
 

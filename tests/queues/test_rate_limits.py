@@ -5,8 +5,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 import pytest
+from harness.member_requests import FEW, NOBODY, WITH_FEW, ask, cookie, served_to_roles
 from harness.served import Served, until
-from test_roles import NOBODY, ask, cookie, served_to_roles
 
 from annotator.store.database.database import Database
 from annotator.store.people import access_tokens, members
@@ -14,15 +14,6 @@ from annotator.ui.access import rate_limit
 from annotator.ui.access.rate_limit import BURST_REQUESTS, MAX_KNOWN_CLIENTS, RateLimiter, get_network
 
 pytestmark = pytest.mark.process
-
-FEW = 200
-# So that it is used up quickly however slow this machine is.
-WITH_FEW = f"""
-from annotator.ui.access import rate_limit as allowance
-allowance.BURST_REQUESTS, allowance.REQUESTS_PER_SECOND = {FEW}, 0.5
-from annotator.__main__ import main
-main()
-"""
 
 
 @pytest.fixture(scope="module")

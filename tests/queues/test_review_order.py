@@ -1,10 +1,10 @@
 """Review's filters: by class, probability and person, and decisions that the model doubts, which go when answered."""
 
 import threading
-import uuid
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
 
 from annotator.errors import AnnotatorError
 from annotator.queues import review_queue
@@ -19,7 +19,7 @@ from annotator.store.runs import runs
 def chances(db) -> np.ndarray:
     """A run of (24, 3) that has seen 6 decisions, no two probabilities alike."""
     for image_id, state in ((1, 1), (2, 1), (3, -1), (4, -1), (5, 0), (6, 1)):
-        answer(db, image_id, 1, state, annotator="Ann" if image_id % 2 else "Bob")
+        answer_cell(db, image_id, 1, state, annotator="Ann" if image_id % 2 else "Bob")
     found = np.random.default_rng(3).permutation(72).reshape(24, 3) / 100 + 0.1
     found[:6, 0] = (0.05, 0.95, 0.97, 0.02, 0.99, 0.2)
     facts = {"method": "gr", "parameters": {}, "backbone": "x", "class_ids": [1, 2, 3], "images": 24}
@@ -28,11 +28,6 @@ def chances(db) -> np.ndarray:
     arrays.save_array(db.paths.run(run_id) / "probabilities.npy", found.astype(np.float16))
     runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
     return found
-
-
-def answer(db, image_id: int, class_id: int, state: int, annotator: str = "Ann") -> None:
-    one = Decision(str(uuid.uuid4()), "label", annotator, "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.save(db, [one]).refused
 
 
 def shown(db, holder: str = "tab", want: int = 24, passed=(), **only) -> list[tuple[int, list[tuple[int, int | None]]]]:
@@ -72,7 +67,7 @@ def test_review_in_a_probability_range_loads_more_suggestions_after_its_first_bl
 
 def test_review_filtered_by_annotator_shows_only_images_that_annotator_answered(db, chances):
     assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6}
-    answer(db, 20, 3, 1, "Bob")
+    answer_cell(db, 20, 3, 1, "Bob")
     assert {image_id for image_id, _ in shown(db, low=0.0, by="Bob")} == {2, 4, 6, 20}
     assert shown(db, low=0.0, by="Nobody") == []
 
@@ -82,8 +77,8 @@ def test_review_shows_likely_mistakes_with_their_stored_answer_until_answered_ag
     assert shown(db, kind="likely_mistakes", by="Bob") == [(6, [(1, 1)])]
     assert shown(db, kind="likely_mistakes", class_id=2) == []
     assert shown(db, kind="likely_mistakes", high=0.1) == [(1, [(1, 1)])]
-    answer(db, 3, 1, 1)
-    answer(db, 1, 1, 0)
+    answer_cell(db, 3, 1, 1)
+    answer_cell(db, 1, 1, 0)
     assert shown(db, kind="likely_mistakes") == [(6, [(1, 1)])]
     decisions.undo(db, "Ann")
     assert [image_id for image_id, _ in shown(db, kind="likely_mistakes")] == [1, 6]
@@ -111,7 +106,7 @@ def test_review_never_shows_suggestions_answered_before_during_concurrent_decisi
     def decide() -> None:
         for image_id in np.random.default_rng(0).permutation(24).tolist():
             for class_id in (1, 2, 3):
-                answer(db, image_id + 1, class_id, 1, "Bob")
+                answer_cell(db, image_id + 1, class_id, 1, "Bob")
         over.set()
 
     deciding = threading.Thread(target=decide)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_auto_accept import publish_chances
+from harness.auto_accept_project import publish_chances
 
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.exchange.exports.choices import Choices

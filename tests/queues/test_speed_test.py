@@ -1,8 +1,8 @@
 """The speed test: which tasks it has, and that nothing comes of them but times."""
 
 import pytest
+from harness.answers import answer_cell
 from harness.asked import asked
-from test_grid_queue import answer
 
 from annotator.queues import speed_test_tasks
 from annotator.queues.speed_test_tasks import TASK_PLAN
@@ -33,7 +33,7 @@ def test_speed_test_tasks_take_about_two_minutes_at_the_default_answer_times():
 
 def test_speed_test_grids_of_12_images_contain_the_planned_number_of_positives(db):
     for image_id in range(1, 10):
-        answer(db, image_id, 2)
+        answer_cell(db, image_id, 2)
     test = speed_test_tasks.load_speed_test(db, "Ann")
     assert [task.kind for task in test.tasks] == [kind for kind, _, _ in TASK_PLAN]
     for task in test.tasks:

@@ -8,6 +8,7 @@ import uuid
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
@@ -23,11 +24,6 @@ from annotator.store.database import arrays
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
-
-
-def answer(db, image_id: int, class_id: int, state: int, source: str = "click") -> None:
-    one = Decision(str(uuid.uuid4()), "label", "Ann", source, image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.save(db, [one]).refused
 
 
 @pytest.fixture
@@ -51,7 +47,7 @@ def test_suggestions_are_ranked_by_probability_and_exclude_answered_labels(db, p
     best = suggestions.find_missing_positives(db, limit=4)
     assert [(one.image_id, one.class_id) for one in best] == [(24, 2), (24, 1), (23, 2), (23, 1)]
     for (image_id, class_id), state in zip([(24, 2), (24, 1), (23, 2)], (1, -1, 0), strict=True):
-        answer(db, image_id, class_id, state)
+        answer_cell(db, image_id, class_id, state)
     assert [(one.image_id, one.class_id) for one in suggestions.find_missing_positives(db, limit=1)] == [(23, 1)]
     everything = suggestions.find_missing_positives(db, limit=None)
     assert len(everything) == 48 - 3
@@ -63,9 +59,9 @@ def test_suggestions_can_be_limited_to_one_class(db, predicted):
 
 
 def test_review_shows_the_most_probable_suggestions_and_no_answered_ones(db, predicted):
-    answer(db, 24, 1, 1)
-    answer(db, 24, 2, 1)
-    answer(db, 23, 2, 1)
+    answer_cell(db, 24, 1, 1)
+    answer_cell(db, 24, 2, 1)
+    answer_cell(db, 23, 2, 1)
     work = image_queue.lease_next_work(db, WantedImages("review", "tab", "Ann", (), 3))
     assert [item.image.id for item in work.items] == [23, 22, 21]
     assert [[chip.class_id for chip in item.suggestions] for item in work.items] == [[1], [2, 1], [2, 1]]
@@ -79,8 +75,8 @@ def test_review_shows_the_most_probable_suggestions_and_no_answered_ones(db, pre
 def test_suggestions_answered_in_another_tab_leave_the_review_queue(db, predicted):
     # the order is now remembered for this run
     review_queue.lease_next_images(db, WantedImages("review", "tab", "Ann", (), 1), 0.5)
-    answer(db, 23, 1, -1)
-    answer(db, 23, 2, -1)
+    answer_cell(db, 23, 1, -1)
+    answer_cell(db, 23, 2, -1)
     chosen = review_queue.lease_next_images(db, WantedImages("review", "tab", "Ann", (), 24), 0.5)
     assert 23 not in [image_id for image_id, _ in chosen]
 
@@ -96,9 +92,9 @@ def read_csv(path) -> list[dict]:
 
 
 def test_export_leaves_unanswered_labels_empty_and_states_provenance(db, predicted, tmp_path):
-    answer(db, 1, 1, 1)
-    answer(db, 1, 2, 0)
-    answer(db, 2, 1, -1, source="suggestion")
+    answer_cell(db, 1, 1, 1)
+    answer_cell(db, 1, 2, 0)
+    answer_cell(db, 2, 1, -1, source="suggestion")
     decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Bob", "click", image_id=2)])
     export_data_set(db, tmp_path / "out.csv", "csv")
     rows = {row["image"]: row for row in read_csv(tmp_path / "out.csv")}
@@ -116,8 +112,8 @@ def test_export_leaves_unanswered_labels_empty_and_states_provenance(db, predict
 
 
 def test_export_filled_by_the_model_keeps_answers_and_names_no_annotator(db, predicted, tmp_path):
-    answer(db, 24, 2, -1)
-    answer(db, 24, 1, 0)
+    answer_cell(db, 24, 2, -1)
+    answer_cell(db, 24, 1, 0)
     export_data_set(
         db, tmp_path / "out.jsonl", "jsonl", Choices(unknown="model", limits=Limits(present_from=0.5, absent_to=0.5))
     )
@@ -133,7 +129,7 @@ def test_export_filled_by_the_model_keeps_answers_and_names_no_annotator(db, pre
 
 
 def test_export_marks_assumed_absences_as_assumed(db, tmp_path):
-    answer(db, 1, 1, 1)
+    answer_cell(db, 1, 1, 1)
     with open_data_set(db, Choices(unknown="absent")) as data:
         [block] = data.view.blocks()
     sources = [data.view.sources[source] for source in block.sources.ravel()]
@@ -145,9 +141,9 @@ def test_exported_provenance_can_be_imported_as_labels(db, tmp_path, photos, cla
     from annotator.store.database.database import Database
     from annotator.store.labels import project_counts
 
-    answer(db, 1, 1, 1)
-    answer(db, 1, 2, 0)
-    answer(db, 2, 3, -1)
+    answer_cell(db, 1, 1, 1)
+    answer_cell(db, 1, 2, 0)
+    answer_cell(db, 2, 3, -1)
     export_data_set(db, tmp_path / "out.csv", "csv")
     set_up_project(
         tmp_path / "second", images_folder=photos, class_file=class_file, label_file=tmp_path / "out.provenance.csv"
@@ -162,7 +158,7 @@ def test_exported_provenance_can_be_imported_as_labels(db, tmp_path, photos, cla
 def test_class_name_with_quotes_and_commas_survives_csv_export(db, tmp_path):
     awkward = 'grey "heron", young\u00e9'
     classes.add_classes(db, [(awkward, "")])
-    answer(db, 1, 4, 1)
+    answer_cell(db, 1, 4, 1)
     export_data_set(db, tmp_path / "out.csv", "csv")
     assert next(row for row in read_csv(tmp_path / "out.csv") if row[awkward])["fox"] == ""
 
@@ -222,4 +218,4 @@ def test_export_table_contains_the_current_labels(db, predicted):
         with open_data_set(db) as data:
             counted = data.tallies.present, sum(int((block.values == 1).sum()) for block in data.view.blocks())
         assert counted == (present, present)
-        answer(db, 3, 3, 1)
+        answer_cell(db, 3, 3, 1)

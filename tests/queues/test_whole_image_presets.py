@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from test_autopilot import known, recorded, wanted  # noqa: F401 - known is a fixture
-from test_grid_queue import publish
+from harness.autopilot_actions import recorded, sure_db, wanted
+from harness.published_runs import publish
 
 from annotator.queues.autopilot import acquisition, planner
 from annotator.snapshot.preset_threshold import find_preset_threshold, find_saving_bound
 from annotator.snapshot.time_model import DEFAULT_TIMES
+
+__all__ = ["sure_db"]  # a fixture
 
 
 @pytest.mark.parametrize(
@@ -27,19 +29,19 @@ def test_preselection_threshold_maximizes_the_key_presses_saved_in_past_answers(
     assert find_saving_bound(record) == bound
 
 
-def test_predicted_classes_are_preselected_only_after_enough_correct_predictions(known):  # noqa: F811
-    publish(known, np.full((24, 3), 0.72))
-    assert find_preset_threshold(known) is None
-    assert _whole(known).preset == ()
-    recorded(known, 0.72, present=2, absent=1)
-    assert find_preset_threshold(known) is None, "2 right and 1 wrong of 3"
-    recorded(known, 0.72, present=3)
-    assert find_preset_threshold(known) is None, "5 right and 1 wrong save 4; by chance 1.64 * sqrt(6) = 4.02"
-    recorded(known, 0.72, present=1)
-    assert find_preset_threshold(known) == 0.7, "6 right and 1 wrong save 5; by chance 1.64 * sqrt(7) = 4.3"
-    assert _whole(known).preset == (1, 2, 3)
-    publish(known, np.full((24, 3), 0.68))
-    assert _whole(known).preset == (), "of such probabilities there is no record"
+def test_predicted_classes_are_preselected_only_after_enough_correct_predictions(sure_db):
+    publish(sure_db, np.full((24, 3), 0.72))
+    assert find_preset_threshold(sure_db) is None
+    assert _whole(sure_db).preset == ()
+    recorded(sure_db, 0.72, present=2, absent=1)
+    assert find_preset_threshold(sure_db) is None, "2 right and 1 wrong of 3"
+    recorded(sure_db, 0.72, present=3)
+    assert find_preset_threshold(sure_db) is None, "5 right and 1 wrong save 4; by chance 1.64 * sqrt(6) = 4.02"
+    recorded(sure_db, 0.72, present=1)
+    assert find_preset_threshold(sure_db) == 0.7, "6 right and 1 wrong save 5; by chance 1.64 * sqrt(7) = 4.3"
+    assert _whole(sure_db).preset == (1, 2, 3)
+    publish(sure_db, np.full((24, 3), 0.68))
+    assert _whole(sure_db).preset == (), "of such probabilities there is no record"
 
 
 def test_expected_key_presses_per_image_depend_on_the_preselection_threshold():

@@ -1,5 +1,6 @@
 """What of docs/design.md neither the import contracts, the linter nor the types hold (`make lint` checks all three)."""
 
+import re
 from pathlib import Path
 
 from annotator import settings
@@ -20,6 +21,7 @@ REGISTRIES = (  # a new entry is a new file
     "models/spmll/losses",
     "models/spmll/methods/published",
 )
+IMPORTED_NAMES = re.compile(r"^\s*(?:from|import)\s+(.+)", re.MULTILINE)  # in programs that tests write, too
 
 
 def test_default_method_of_the_models_package_equals_that_of_project_settings():
@@ -47,3 +49,17 @@ def test_every_package_stays_below_the_module_limit():
     full = {room: count for room, count in counts.items() if count > MODULES and room not in REGISTRIES}
     assert not full, f"more than {MODULES} modules, sort them into rooms: {full}"
     assert counts["annotator/store"] <= 6
+
+
+def test_no_module_imports_a_test_module():
+    """What tests share is in tests/harness: with one folder on the path, a module of tests has one name."""
+    modules = {path for folder in ("tests", "docs") for path in (ROOT / folder).glob("**/*.py")}
+    names = {path.stem for path in modules if path.name.startswith("test_")}
+    assert len(names) > 200
+    imports = [
+        f"{path.relative_to(ROOT)}: {statement.strip()}"
+        for path in sorted(modules)
+        for statement in IMPORTED_NAMES.findall(path.read_text(encoding="utf-8"))
+        if names & set(re.findall(r"\w+", statement))
+    ]
+    assert not imports, "move what they import to tests/harness:\n" + "\n".join(imports)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import draw
 from harness.asked import asked
-from test_grid_queue import publish
+from harness.published_runs import publish
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project

@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
+from harness.made_rankings import answers, made_up
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_rankings import answers, made_up
 
 from annotator.snapshot import merged_ranking, rankings
 from annotator.store.labels import decisions

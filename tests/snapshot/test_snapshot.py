@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_project import publish
-from test_suggestions import answer
+from harness.answers import answer_cell
+from harness.published_runs import publish
 
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.snapshot import read_snapshot
@@ -27,8 +27,8 @@ def test_snapshot_is_none_before_the_first_training(db):
 
 def test_snapshot_stays_unchanged_while_labels_are_added_and_undone(db, published):
     before = read_snapshot(db)
-    answer(db, 5, 2, PRESENT)
-    answer(db, 5, 3, ABSENT)
+    answer_cell(db, 5, 2, PRESENT)
+    answer_cell(db, 5, 3, ABSENT)
     after = read_snapshot(db)
     decisions.undo(db, "Ann")
     taken_back = read_snapshot(db)
@@ -42,7 +42,7 @@ def test_snapshot_stays_unchanged_while_labels_are_added_and_undone(db, publishe
 
 
 def test_snapshots_without_decisions_in_between_share_one_set_of_label_changes(db, published):
-    answer(db, 5, 2, PRESENT)
+    answer_cell(db, 5, 2, PRESENT)
     assert read_snapshot(db).delta is read_snapshot(db).delta
 
 
@@ -50,7 +50,7 @@ def test_snapshot_in_a_transaction_ignores_model_versions_published_after_its_st
     other = Database(db.paths.project)
     with db.reading():
         assert runs.load_current_run(db).version == 0
-        answer(other, 5, 2, PRESENT)
+        answer_cell(other, 5, 2, PRESENT)
         arrays.save_array(db.paths.run(1, 1) / "probabilities.npy", 1 - published)
         runs.publish_version(other, 1, 1, decisions.get_newest_decision_id(other))
         snapshot = read_snapshot(db)

@@ -5,9 +5,8 @@ import uuid
 
 import numpy as np
 import pytest
-from test_autopilot import known as autopilot_project  # noqa: F401 - a fixture
-from test_autopilot import wanted
-from test_grid_queue import publish
+from harness.autopilot_actions import sure_db, wanted
+from harness.published_runs import publish
 
 from annotator.benchmark import simulated_people
 from annotator.queues.autopilot import planner
@@ -18,6 +17,8 @@ from annotator.store.labels import answer_times, decisions
 from annotator.store.labels.answer_times import TimedAnswer
 from annotator.store.people import speed_tests
 from spmll.statistics.time_regression import INTERVAL_QUANTILES, fit_times
+
+__all__ = ["sure_db"]  # a fixture
 
 ONE = np.ones(1)
 
@@ -194,9 +195,9 @@ def test_new_answer_changes_the_next_time_estimate(db):
     assert load_time_model(db, "Ann").click > DEFAULT_TIMES.click
 
 
-def test_autopilot_offers_different_actions_to_annotators_with_different_answer_times(autopilot_project):  # noqa: F811
+def test_autopilot_offers_different_actions_to_annotators_with_different_answer_times(sure_db):
     """One state of a project, two persons: their own logs alone decide what comes next."""
-    known, rng = autopilot_project, np.random.default_rng(3)
+    known, rng = sure_db, np.random.default_rng(3)
     looks = TimeModel(tile=2.0, look=4.0, check=3.0, change=0.3, submit=0.3, begin=0.5, click=1.0)
     presses = TimeModel(tile=0.1, look=0.3, check=0.1, change=6.0, submit=1.0, begin=1.0, click=9.0)
     work(known, "Ann", looks, rng)

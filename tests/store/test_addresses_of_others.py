@@ -3,12 +3,11 @@
 import hashlib
 import http.server
 import json
-import threading
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from test_addresses_in_place import picture, shown
+from harness.remote_images import picture, shown, web_server
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
@@ -18,14 +17,6 @@ from annotator.store.locations import remote_files
 from annotator.store.locations.addresses import Address
 
 pytestmark = pytest.mark.process
-
-
-def served(handler, port=0):
-    """(address, server) in a thread."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}", server
 
 
 def test_web_folder_is_registered_in_place_and_reports_deleted_images(tmp_path, monkeypatch):
@@ -40,7 +31,7 @@ def test_web_folder_is_registered_in_place_and_reports_deleted_images(tmp_path, 
         def log_message(self, *values):
             pass
 
-    address, server = served(partial(Quiet, directory=str(tmp_path / "www")))
+    address, server = web_server(partial(Quiet, directory=str(tmp_path / "www")))
     try:
         done = set_up_project(
             tmp_path / "p", images_folder=Address.parse(f"{address}/birds/"), in_place=True
@@ -110,7 +101,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
 def test_hugging_face_dataset_is_registered_by_checksum_and_fetched_when_shown(tmp_path, monkeypatch):
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr(remote_files, "_files_by_address", {})
-    address, server = served(Hub)
+    address, server = web_server(Hub)
     server.asked = []
     server.files = {"images/a.jpg": picture(1), "images/lfs/b.jpg": picture(2), "README.md": b"x"}
     template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"

@@ -10,9 +10,9 @@ import uuid
 import numpy as np
 import pytest
 from harness.asked import asked
+from harness.class_edits import DEER, FOX, HERON, answer, done, everything, labels
 from harness.feature_shards import add_features
-from test_class_changes import DEER, FOX, HERON, answer, done, everything, labels
-from test_project import publish
+from harness.published_runs import publish
 
 from annotator.errors import AnnotatorError
 from annotator.quality import audit_sampling, auto_accept_sample
@@ -247,7 +247,7 @@ def test_concurrent_answers_and_class_changes_keep_the_store_consistent(db):
     script = f"""
 import random, sys
 sys.path[:0] = {sys.path!r}
-from test_class_changes import change_at_random
+from harness.class_edits import change_at_random
 from annotator.store.database.database import Database
 db, rng = Database({str(db.paths.project)!r}), random.Random(int(sys.argv[1]))
 for _ in range(150):

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
 from harness.asked import asked
-from test_map import in_rows
-from test_odd_rows import base as trained  # noqa: F401  a fixture: a project with a run and an audit
-from test_odd_rows import train
-from test_run_versions import cache_of
-from test_worker import say
+from harness.made_maps import in_rows
+from harness.trained_projects import cache_of, trained_project
+from harness.worker_runs import train
 from typer.testing import CliRunner
 
 from annotator.cli import app
@@ -30,6 +29,8 @@ from annotator.store.runs import probabilities, runs
 from annotator.store.upkeep import array_health, health
 from annotator.worker.training.incremental_update import Updater
 from spmll.linear.training import Head
+
+__all__ = ["trained_project"]  # a fixture
 
 pytestmark = pytest.mark.training
 
@@ -61,12 +62,12 @@ CODES = ("features", "image_codes")
 
 
 @pytest.fixture(scope="module")
-def whole(trained, tmp_path_factory):  # noqa: F811
+def whole(trained_project, tmp_path_factory):
     """A project with all arrays that one has: a run with a version, a map, a selection, an audit, predictions."""
     folder = tmp_path_factory.mktemp("whole")
-    shutil.copytree(trained, folder / "project")
+    shutil.copytree(trained_project, folder / "project")
     db = Database(folder / "project")
-    say(db, 20, 1, -1)
+    answer_cell(db, 20, 1, -1)
     assert Updater().update(db, cache_of(db))
     in_rows(db)
     selections.save(db, np.arange(1, 9))

@@ -2,14 +2,10 @@
 
 import json
 import os
-import shutil
-import signal
 import stat
-import subprocess
-import sys
 
 import pytest
-from test_worker import say
+from harness.answers import answer_cell
 
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
@@ -22,7 +18,7 @@ from annotator.store.upkeep import backup, consistency, restoring
 def filled(project):
     """The project with decisions, and files of every kind that is kept or left out."""
     db = Database(project)
-    say(db, 1, 1), say(db, 2, 2, -1)
+    answer_cell(db, 1, 1), answer_cell(db, 2, 2, -1)
     for name in (
         "tags/1.safetensors",
         "predictions/1/1/scores.npy",
@@ -80,7 +76,7 @@ def test_second_backup_stores_only_changed_files_and_the_first_remains_restorabl
     first = backup.create_backup(filled, tmp_path / "kept")
     assert backup.create_backup(filled, tmp_path / "kept").new_files == 0
     before = contents(filled)
-    say(Database(filled), 3, 1)
+    answer_cell(Database(filled), 3, 1)
     (filled / "tags/2.safetensors").write_text("new")
     assert backup.create_backup(filled, tmp_path / "kept").new_files == 2, "project.db and the new tag"
     restoring.restore(tmp_path / "kept", tmp_path / "old", first.manifest.stem)
@@ -160,72 +156,12 @@ def test_restore_refuses_malicious_and_damaged_backups_without_writing_files(fil
     assert not list(tmp_path.glob(".again*")), "nothing is left beside it"
 
 
-# Kills itself before the n-th file is opened, renamed, removed or made.
-KILLED = """
-import os, sys
-from pathlib import Path
-from annotator.store.upkeep import backup
-from annotator.store.upkeep import restoring
-from annotator.store.database import database_copies as database_copy
-database_copy.PAGES_PER_STEP = 4
-last, steps = int(sys.argv[1]), 0
-def watch(event, arguments):
-    global steps
-    if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect"):
-        steps += 1
-        if steps == last:
-            os.kill(os.getpid(), 9)
-work, paths = sys.argv[2], [Path(path) for path in sys.argv[3:]]
-import json, sqlite3, hashlib, shutil, filelock
-sys.addaudithook(watch)
-(backup.create_backup if work == "backup" else restoring.restore)(*paths)
-print(steps)
-"""
-
-
-def killed_at(step: int, *words: object) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-P", "-c", KILLED, str(step), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.process
-def test_backup_killed_at_any_step_keeps_the_previous_backup_and_can_be_repeated(filled, tmp_path):
-    kept, before = tmp_path / "kept", contents(filled)
-    backup.create_backup(filled, kept)
-    say(Database(filled), 3, 1)
-    (filled / "tags/2.safetensors").write_text("new")
-    whole = int(killed_at(0, "backup", filled, shutil.copytree(kept, tmp_path / "count")).stdout)
-    for number, step in enumerate(range(2, whole, max(1, whole // 7))):
-        killed = shutil.copytree(kept, tmp_path / f"killed{number}")
-        assert killed_at(step, "backup", filled, killed).returncode == -signal.SIGKILL, step
-        restoring.restore(killed, tmp_path / f"old{number}")
-        assert contents(tmp_path / f"old{number}") in (before, contents(filled)), step
-        backup.create_backup(filled, killed)
-        assert not list(killed.rglob(".*.part"))
-        restoring.restore(killed, tmp_path / f"new{number}")
-        assert contents(tmp_path / f"new{number}") == contents(filled)
-
-
-@pytest.mark.process
-def test_restore_killed_at_any_step_is_all_or_nothing_and_can_be_repeated(filled, tmp_path):
-    kept, again = tmp_path / "kept", tmp_path / "again"
-    backup.create_backup(filled, kept)
-    whole = int(killed_at(0, "restore", kept, tmp_path / "count").stdout)
-    for step in [*range(2, whole - 3, max(1, whole // 7)), *range(whole - 3, whole + 1)]:
-        assert killed_at(step, "restore", kept, again).returncode == -signal.SIGKILL, step
-        if not again.exists():
-            restoring.restore(kept, again)
-        assert contents(again) == contents(filled), step
-        assert not list(tmp_path.glob(".again*")), step
-        shutil.rmtree(again)
-
-
 def test_pruning_keeps_the_newest_backup_restorable(annotator, filled, tmp_path):
     kept = tmp_path / "kept"
     annotator("backup", filled, kept)
     (filled / "tags" / "1.safetensors").write_text("another content")
     db = Database(filled)
-    say(db, 3, 1)
+    answer_cell(db, 3, 1)
     db.close()
     before = contents(filled)
     told = annotator("backup", filled, kept, "--keep", "1").stdout

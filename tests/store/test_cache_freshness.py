@@ -4,7 +4,7 @@ import uuid
 
 import numpy as np
 import pytest
-from test_map import in_rows
+from harness.made_maps import in_rows
 
 from annotator.quality import certification
 from annotator.queues import decided_images

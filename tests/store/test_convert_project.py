@@ -19,8 +19,8 @@ import sqlite_utils
 from convert_project import convert_project, main, read_schema
 from earlier_schema import EARLIER_MIGRATIONS
 from filelock import FileLock
+from harness.random_decisions import counted, kept
 from safetensors.numpy import load_file, save_file
-from test_trigger_counts import counted, kept
 
 from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull, UnsupportedVersion
 from annotator.exchange.exports.export_writer import export_data_set

@@ -4,7 +4,7 @@ import random
 import time
 
 import pytest
-from test_trigger_counts import anything
+from harness.random_decisions import anything
 
 from annotator.records import Batch, Decision, list_sources
 from annotator.store.database.database import Database

@@ -1,7 +1,7 @@
 """What follows from decisions: a difference is found and named."""
 
 import pytest
-from test_worker import say
+from harness.answers import answer_cell
 
 from annotator.store.upkeep import consistency
 
@@ -17,8 +17,8 @@ from annotator.store.upkeep import consistency
     ],
 )
 def test_consistency_check_reports_tables_that_differ_from_the_decisions(db, statement, told):
-    say(db, 1, 1)
-    say(db, 2, 2, -1)
+    answer_cell(db, 1, 1)
+    answer_cell(db, 2, 2, -1)
     assert consistency.find_problems(db) == []
     with db.writing() as sql:
         sql.execute(statement)

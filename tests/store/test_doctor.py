@@ -6,8 +6,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
 from harness.later_step import add_later_step
-from test_worker import say
 
 from annotator.errors import AnnotatorError
 from annotator.store.database import database_copies, upgrading
@@ -23,7 +23,7 @@ def change(project, statement: str) -> None:
 
 
 def test_doctor_reports_no_findings_for_an_intact_project(annotator, project):
-    say(Database(project), 1, 1)
+    answer_cell(Database(project), 1, 1)
     assert "Nothing is wrong" in annotator("doctor", project).stdout
     told = json.loads(annotator("doctor", project, "--json").stdout)
     assert told["findings"] == [] and told["versions"]["schema"] >= "step_001"
@@ -31,7 +31,7 @@ def test_doctor_reports_no_findings_for_an_intact_project(annotator, project):
 
 def test_doctor_repair_rebuilds_derived_tables_and_keeps_a_copy_of_the_old_database(annotator, project):
     db = Database(project)
-    say(db, 1, 1), say(db, 2, 2, -1), say(db, 3, 1)
+    answer_cell(db, 1, 1), answer_cell(db, 2, 2, -1), answer_cell(db, 3, 1)
     before = [db.rows(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("decision", "label", "image", "tally")]
     db.close()
     change(project, "DELETE FROM label WHERE image_id = 1")

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from harness.asked import asked
+from harness.audit_answers import truth
+from harness.grid_requests import wanted
+from harness.published_runs import publish
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_audit import truth
-from test_grid_queue import publish, wanted
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project

@@ -1,10 +1,11 @@
 """Images that are set aside with a reason: out of queues, training, counts and exports, until they come back."""
 
 import numpy as np
+from harness.answers import put_aside
+from harness.audit_answers import answer, say
 from harness.feature_shards import add_features
-from test_audit import answer, say
-from test_grid_queue import publish, wanted
-from test_grid_queue import shown as shown_tiles
+from harness.grid_requests import shown_tiles, wanted
+from harness.published_runs import publish
 
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import open_data_set
@@ -24,14 +25,6 @@ from annotator.store.relations import declared_relations
 from annotator.store.relations.relation_edits import IS_A, Declaration
 from annotator.store.upkeep import consistency
 from annotator.worker.training.training_set import load_training_set
-
-
-def put_aside(db, *image_ids: int, reason: str = "blurred", batch: str = "aside") -> None:
-    flags = [
-        Decision(f"{batch}-{image_id}", "flag", "Ann", "aside", image_id, note=reason, batch=batch)
-        for image_id in image_ids
-    ]
-    assert not decisions.save(db, flags).refused
 
 
 def shown(db, **given) -> list[int]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_blind_answers import waiting
-from test_image_fields import give, ids
+from harness.blind_answers import waiting
+from harness.image_fields import give, ids
 
 from annotator.errors import AnnotatorError
 from annotator.snapshot import fact_groups, image_facts

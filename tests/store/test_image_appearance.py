@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness.asked import asked
+from harness.gray_images import half_white, noise
 from PIL import Image, ImageFilter
 
 from annotator.exchange.project_setup import SetupSettings, set_up_project
@@ -17,20 +18,6 @@ from annotator.store.images import appearances
 from annotator.store.images.band_choice import save_bands
 from annotator.store.pictures.appearance import measure_appearance
 from annotator.worker.process import Worker
-
-
-def noise(
-    size: tuple[int, int] = (240, 200), low: int = 60, high: int = 200, seed: int = 0, patch: int = 4
-) -> Image.Image:
-    """Square patches in random greys."""
-    patches = np.random.default_rng(seed).integers(low, high, (size[1] // patch, size[0] // patch), np.uint8)
-    return Image.fromarray(np.kron(patches, np.ones((patch, patch), np.uint8))).convert("RGB")
-
-
-def half_white(picture: Image.Image) -> Image.Image:
-    picture.paste((255, 255, 255), (0, 0, picture.width // 2, picture.height))
-    return picture
-
 
 PICTURES = {
     "blurred": noise(seed=1).filter(ImageFilter.GaussianBlur(8)),

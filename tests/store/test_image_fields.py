@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness.asked import asked
-from PIL import Image
+from harness.image_fields import give, ids, photo
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
@@ -19,25 +19,6 @@ from annotator.store.database.database import Database
 from annotator.store.gallery import attribute_columns
 from annotator.store.gallery.values import CategoryColumn
 
-DATE_TIME_ORIGINAL, MODEL, EXPOSURE = 0x9003, 0x0110, 0x8769
-
-
-def photo(path: Path, number: int, camera: str = "", taken: str = "") -> None:
-    exif = Image.Exif()
-    if camera:
-        exif[MODEL] = camera
-    if taken:
-        exif.get_ifd(EXPOSURE)[DATE_TIME_ORIGINAL] = taken
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", (9, 9), (number, 0, 0)).save(path, exif=exif)
-
-
-def give(db: Database, name: str, values: dict[int, object]) -> None:
-    """Values of an imported column, by image."""
-    with db.writing() as sql:
-        rows = [(image_id, name, str(value)) for image_id, value in values.items()]
-        sql.conn.executemany("INSERT INTO attribute VALUES (?, ?, ?, NULL)", rows)
-
 
 @pytest.fixture
 def traps(tmp_path: Path) -> Database:
@@ -50,10 +31,6 @@ def traps(tmp_path: Path) -> Database:
         )
     set_up_project(tmp_path / "project", images_folder=tmp_path / "photos")
     return Database(tmp_path / "project")
-
-
-def ids(db: Database, sort: Sorting | None = None, **given: object) -> list[int]:
-    return gallery_listing.get_listing(db, GalleryFilter.build(**given), sort or Sorting()).get_ids(0, 100)
 
 
 def test_gallery_filter_and_sort_order_of_each_field_share_label_and_blind_work_rules():

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from test_trigger_counts import anything
+from harness.random_decisions import anything
 
 from annotator.records import Batch, Decision
 from annotator.store.classes import classes

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_worker import say
+from harness.answers import answer_cell
 
 from annotator.snapshot import rankings
 from annotator.store.classes import classes
@@ -141,7 +141,7 @@ def test_incremental_ranking_of_classes_equals_a_full_rebuild(db, run_id):
         columns = np.sort(chance.permutation(CLASSES)[: chance.integers(1, 3)]).tolist()
         for column in columns:
             for row in chance.integers(0, IMAGES, 3).tolist():
-                say(db, row + 1, column + 1, int(chance.integers(-1, 2)))
+                answer_cell(db, row + 1, column + 1, int(chance.integers(-1, 2)))
         moved = chance.integers(0, 11, (IMAGES, len(columns))) / 10  # many equal ones; some rise, some fall
         dense[:, columns] = moved if step % 2 else dense[:, columns] * 0.9
         newest = decisions.get_newest_decision_id(db)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_worker import say
+from harness.answers import answer_cell
 
 from annotator.settings import Paths
 from annotator.store.database.database import Database
@@ -51,7 +51,7 @@ def find_losses(project: Path) -> list[str]:
 def unopened(project, tmp_path) -> Path:
     """A copy of a project with two decisions that no process has open."""
     db = Database(project)
-    say(db, 23, 1), say(db, 24, 1)
+    answer_cell(db, 23, 1), answer_cell(db, 24, 1)
     db.close()
     return shutil.copytree(project, tmp_path / "unopened")
 
@@ -164,5 +164,5 @@ def test_decisions_are_stored_where_the_record_cannot_be_written(unopened):
     Paths(unopened).decision_record.unlink()
     Paths(unopened).decision_record.mkdir()
     db = Database(unopened)
-    say(db, 1, 1)
+    answer_cell(db, 1, 1)
     assert decisions.get_newest_decision_id(db) == 3 and not any(Paths(unopened).decision_record.iterdir())

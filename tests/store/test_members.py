@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from harness.member_acts import acts
 
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.quality import audit_sampling, auto_accept
@@ -20,14 +21,7 @@ from annotator.store.people.daily_activity import load_daily_activity
 from annotator.store.people.members import Member
 from annotator.store.upkeep import consistency
 
-
-@pytest.fixture
-def acts():
-    """Say whose request this thread is at; nobody's, the program's own, before and after."""
-    who: list[int | None] = [None]
-    authorization.set_member_source(lambda: who[0])
-    yield lambda member: who.__setitem__(0, member.id if isinstance(member, Member) else member)
-    authorization._member_sources.clear()
+__all__ = ["acts"]  # a fixture
 
 
 def decision(image_id: int, by: str) -> Decision:

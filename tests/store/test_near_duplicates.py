@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from harness.asked import asked
 from harness.feature_shards import add_features
+from harness.gray_images import noise
+from harness.worker_runs import find_near_duplicates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from test_image_appearance import noise
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
@@ -21,7 +22,6 @@ from annotator.store.database.database import Database
 from annotator.store.images import near_duplicate_groups
 from annotator.store.labels import decisions
 from annotator.store.networks import configuration
-from annotator.worker.process import Worker
 from spmll.near_duplicates import group_similar_hashes, split_groups_by_features
 
 
@@ -43,18 +43,6 @@ def doubled(tmp_path: Path) -> Database:
         picture.save(tmp_path / "photos" / name)
     set_up_project(tmp_path / "project", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
     return Database(tmp_path / "project")
-
-
-def find(db: Database) -> None:
-    """Have the worker measure what is not, and find twins."""
-    worker = Worker(db.paths.project)
-    try:
-        while worker.appearance_measurer.measure_batch():
-            pass
-        worker.near_duplicate_finder.find_if_due()
-        assert not worker.near_duplicate_finder.find_if_due(), "nothing has changed since"
-    finally:
-        worker.close()
 
 
 def names(db: Database, sorting: Sorting | None = None, **filter_: object) -> list[str]:
@@ -89,7 +77,7 @@ def test_images_of_equal_hash_are_not_near_duplicates_when_their_embeddings_diff
 
 def test_near_duplicates_are_found_by_hash_and_sorted_together(doubled):
     assert names(doubled, twins="has") == []
-    find(doubled)
+    find_near_duplicates(doubled)
     assert names(doubled, twins="has") == ["1.png", "2.png", "4 large.png", "5.jpg", "6 pale.png"]
     assert names(doubled, twins="further") == ["4 large.png", "5.jpg", "6 pale.png"]
     beside = names(doubled, Sorting("twins"))
@@ -102,17 +90,17 @@ def test_different_embeddings_separate_near_duplicates_and_a_new_copy_joins_its_
     features = np.ones((6, 4))
     features[ids == id_of(db, "5.jpg")] = [1, -1, 1, -1]
     add_features(db, configuration.get_backbone(db), ids, features, np.zeros((6, 9, 4)))
-    find(db)
+    find_near_duplicates(db)
     assert names(db, twins="has") == ["1.png", "4 large.png", "6 pale.png"]
     noise((320, 240), seed=3, patch=40).save(tmp_path / "photos" / "7.jpg", quality=90)
     set_up_project(db.paths.project, images_folder=tmp_path / "photos")
-    find(db)
+    find_near_duplicates(db)
     assert names(db, twins="further") == ["4 large.png", "6 pale.png", "7.jpg"]
     assert near_duplicate_groups.find_near_duplicates(db, id_of(db, "7.jpg")) == [id_of(db, "3 alone.png")]
 
 
 def test_images_have_no_near_duplicates_after_their_groups_were_dissolved(doubled):
-    find(doubled)
+    find_near_duplicates(doubled)
     ids = np.array([row[0] for row in doubled.tuples("SELECT id FROM image ORDER BY id")])
     assert near_duplicate_groups.save_groups(doubled, ids, ids) == 3
     assert names(doubled, twins="has") == [] and all(
@@ -122,7 +110,7 @@ def test_images_have_no_near_duplicates_after_their_groups_were_dissolved(double
 
 def test_near_duplicates_route_returns_only_labels_answered_by_the_requesting_annotator(doubled):
     db = doubled
-    find(db)
+    find_near_duplicates(db)
     first, large, pale = (id_of(db, name) for name in ("1.png", "4 large.png", "6 pale.png"))
     given = [
         Decision(str(uuid.uuid4()), "label", person, "click", image, class_id, 1)

@@ -7,16 +7,15 @@ import threading
 
 import numpy as np
 import pytest
+from harness.published_runs import publish
 
 from annotator import open
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.suggestions import find_missing_positives
-from annotator.store.database import arrays
 from annotator.store.database.caches import Caches
 from annotator.store.networks import configuration
-from annotator.store.runs import runs
 
 
 @pytest.fixture
@@ -34,14 +33,6 @@ def two(tmp_path, photos, class_file):
     yield opened
     for project in opened:
         project.close()
-
-
-def publish(db, probabilities) -> None:
-    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2, 3], "images": 24}
-    run_id = runs.begin(db, **facts, last_decision_id=0, threshold=0.5)
-    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
-    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", probabilities.astype(np.float16))
-    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
 
 
 def best(project) -> int:

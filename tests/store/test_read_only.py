@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_grid_queue import publish
+from harness.published_runs import publish
 
 from annotator.records import Decision
 from annotator.store.database.database import Database

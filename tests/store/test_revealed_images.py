@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from convert_project import convert_project
-from test_blind_answers import CLASSES, asked, name_of, say, states, waiting
+from harness.blind_answers import CLASSES, asked, name_of, say, states, waiting
 
 from annotator.quality.annotator_agreement import compute_agreement
 from annotator.quality.certification import compute_certificate

@@ -7,51 +7,26 @@ import uuid
 
 import numpy as np
 import pytest
-from harness.feature_shards import add_features
+from harness.answers import answer_cell
 from harness.served import until
-from test_worker import say, shown
+from harness.trained_projects import KILLED, cache_of, trained
 
 from annotator.errors import DiskFull
 from annotator.queues import grid_queue, image_queue
 from annotator.records import ABSENT, PRESENT, Decision, SuggestionFilter, WantedGrids, WantedImages
-from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.run_predictions import load_rankings, open_arrays, read_predictions
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store.classes import classes
 from annotator.store.database import heartbeat, jobs
-from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.images import selections
 from annotator.store.labels import decisions
-from annotator.store.networks import configuration
 from annotator.store.runs import runs
 from annotator.worker.process import Worker
 from annotator.worker.training.incremental_update import Updater
 from annotator.worker.training.update_thread import UpdateThread
 
-
-@pytest.fixture
-def trained(db):
-    """A run of `an` on made-up features that show the classes, noisily; trained on the first twelve images."""
-    rng = np.random.default_rng(0)
-    ids = np.arange(1, 25)
-    signs = rng.normal(size=(3, 40))
-    features = np.stack([signs[[c - 1 for c in shown(image_id)]].sum(0) for image_id in ids])
-    features = np.maximum(features + rng.normal(scale=0.7, size=features.shape), 0).astype(np.float16)
-    order = rng.permutation(24)  # the cache's order is not that of the ids
-    add_features(db, DEFAULT_BACKBONE, ids[order], features[order], np.zeros((24, 9, 40)))
-    for image_id in range(1, 13):
-        for class_id in shown(image_id)[:1]:
-            say(db, image_id, class_id)
-    configuration.set_method(db, "an", {})
-    worker = Worker(db.paths.project)
-    worker.train()
-    worker.close()
-    return db
-
-
-def cache_of(db) -> FeatureCache:
-    return open_features(db, DEFAULT_BACKBONE)
+__all__ = ["trained"]  # a fixture
 
 
 def undo(db) -> None:
@@ -60,8 +35,8 @@ def undo(db) -> None:
 
 def test_model_update_uses_new_decisions_and_changes_only_predictions_of_their_classes(trained):
     before = np.array(read_predictions(trained).probabilities)
-    say(trained, 20, 1, ABSENT)
-    say(trained, 22, 1, ABSENT)
+    answer_cell(trained, 20, 1, ABSENT)
+    answer_cell(trained, 22, 1, ABSENT)
     run = Updater().update(trained, cache_of(trained))
     assert (run.id, run.version, run.last_decision_id) == (1, 1, decisions.get_newest_decision_id(trained))
     assert run.trained_decision_id == run.last_decision_id - 2
@@ -74,7 +49,7 @@ def test_model_update_uses_new_decisions_and_changes_only_predictions_of_their_c
 def test_several_small_model_updates_yield_the_same_predictions_as_one_update(trained):
     one, cache = Updater(), cache_of(trained)
     for image_id, class_id, state in ((13, 1, 1), (14, 2, -1), (15, 1, 0), (16, 3, 1), (3, 1, -1)):
-        say(trained, image_id, class_id, state)
+        answer_cell(trained, image_id, class_id, state)
         one.update(trained, cache)
     stepwise = np.array(read_predictions(trained).probabilities)
     decisions.save(trained, [Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=18)])
@@ -93,7 +68,7 @@ def test_several_small_model_updates_yield_the_same_predictions_as_one_update(tr
 
 def test_model_update_reverts_an_undone_answer_and_ignores_a_skip(trained):
     first, cache, updater = np.array(read_predictions(trained).probabilities), cache_of(trained), Updater()
-    say(trained, 20, 2)
+    answer_cell(trained, 20, 2)
     updater.update(trained, cache)
     assert not np.array_equal(read_predictions(trained).probabilities, first)
     undo(trained)
@@ -132,7 +107,7 @@ def test_answered_suggestion_leaves_every_queue_before_and_after_the_next_model_
         cell = suggestions.find_missing_positives(trained)[0]
         cell = (cell.image_id, cell.class_id)
         assert all(cell in offered for offered in queues(trained, selection=picked).values())
-        say(trained, *cell, state)
+        answer_cell(trained, *cell, state)
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
         assert updater.update(trained, cache).version == step + 1
         assert not [name for name, offered in queues(trained, selection=picked).items() if cell in offered]
@@ -145,7 +120,7 @@ def test_answered_suggestion_leaves_every_queue_before_and_after_the_next_model_
 def test_image_and_grid_queues_report_the_current_model_version(trained):
     wanted = WantedImages("review", "tab", "Ann", (), 0)
     assert image_queue.lease_next_work(trained, wanted).model_version == "1.0"
-    say(trained, 20, 1)
+    answer_cell(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
     assert image_queue.lease_next_work(trained, wanted).model_version == "1.1"
     assert grid_queue.lease_next_grids(trained, WantedGrids("tab", "Ann", 1, 6, (), 0)).model_version == "1.1"
@@ -159,14 +134,14 @@ class Interrupted(Worker):
     def _report_and_serve(self, state, done, of):
         super()._report_and_serve(state, done, of)
         if state == "training" and len(self.seen) < 4:
-            say(self.db, 15 + len(self.seen), 1, PRESENT)
+            answer_cell(self.db, 15 + len(self.seen), 1, PRESENT)
             newest = decisions.get_newest_decision_id(self.db)
             run = until(lambda: (run := runs.load_current_run(self.db)).last_decision_id >= newest and run)
             self.seen.append((run.id, run.version))
 
 
 def test_model_updates_are_published_during_a_training_without_restarting_it(trained):
-    say(trained, 14, 2)
+    answer_cell(trained, 14, 2)
     worker = Interrupted(trained.paths.project)
     worker.seen, updates = [], UpdateThread(trained, worker.context.get_features)
     updates.start()
@@ -193,14 +168,14 @@ def test_training_is_due_after_20_decisions_or_the_first_present_label_of_a_clas
         worker.train()
         worker.training.schedule.last_end = 0.0
         for number in range(19):
-            say(trained, 13 + number % 12, 1 + number % 3, ABSENT if number % 2 else PRESENT)
+            answer_cell(trained, 13 + number % 12, 1 + number % 3, ABSENT if number % 2 else PRESENT)
             assert not worker.training.is_due()
-        say(trained, 1, 4, ABSENT)
+        answer_cell(trained, 1, 4, ABSENT)
         assert worker.training.is_due()
         worker.train()
         worker.training.schedule.last_end = 0.0
         assert not worker.training.is_due()
-        say(trained, 2, 4, PRESENT)
+        answer_cell(trained, 2, 4, PRESENT)
         assert worker.training.is_due(), "updates can say nothing of a class without a model"
     finally:
         worker.close()
@@ -209,7 +184,7 @@ def test_training_is_due_after_20_decisions_or_the_first_present_label_of_a_clas
 def test_failed_model_update_is_reported_and_retried_only_after_a_new_decision(trained):
     cache, way = cache_of(trained), trained.paths.run(1, 1)
     updates = UpdateThread(trained, lambda: cache)
-    say(trained, 20, 1)
+    answer_cell(trained, 20, 1)
     way.write_text("in the way of the folder")
     with pytest.raises(DiskFull):
         Updater().update(trained, cache)
@@ -220,35 +195,18 @@ def test_failed_model_update_is_reported_and_retried_only_after_a_new_decision(t
     assert runs.load_current_run(trained).version == 0 and suggestions.find_missing_positives(trained)
     way.unlink()
     assert updates.publish_pending_update() is None, "twenty times a second would be no help"
-    say(trained, 21, 1)
+    answer_cell(trained, 21, 1)
     assert updates.publish_pending_update().version == 1 and np.isfinite(open_arrays(trained, 1, 1)[1]).all()
     assert not heartbeat.load_worker_state(trained).last_error
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from annotator.worker.training.update_thread import UpdateThread
-from annotator.worker.process import Worker
-worker, left = Worker(Path(sys.argv[1])), int(sys.argv[2])
-def kill_at_rename(event, _):
-    global left
-    if event == "os.rename":
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(kill_at_rename)
-UpdateThread(worker.db, worker.context.get_features).publish_pending_update()
-"""
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [1, 5, 8])
 def test_killed_model_update_keeps_the_old_version_and_the_next_worker_completes_it(trained, files):
-    say(trained, 20, 1)
+    answer_cell(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
     before = np.array(read_predictions(trained).probabilities)
-    say(trained, 21, 1, ABSENT)
+    answer_cell(trained, 21, 1, ABSENT)
     words = [sys.executable, "-c", KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     assert runs.load_current_run(trained).version == 1

@@ -1,13 +1,15 @@
 """Whose decisions a member may take back: their own; reviewers and owners those of others, too."""
 
 import pytest
-from test_members import acts as acts  # a fixture
+from harness.member_acts import acts
 
 from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import comments, decisions
 from annotator.store.people import members
 from annotator.store.upkeep import consistency
+
+__all__ = ["acts"]  # a fixture
 
 # Decisions of Ann's, and what names each of them in an undo.
 OF_ANN = {

@@ -7,10 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 from harness.person import open_page
+from harness.remote_images import picture, web_server
 from harness.served import serving
 from playwright.sync_api import expect
-from test_addresses_in_place import picture
-from test_addresses_of_others import served as web_server
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database import arrays

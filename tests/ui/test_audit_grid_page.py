@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from harness.autopilot_page import flown
 from harness.grids import GRID, after, cells, open_grid, saved, shown
 from harness.person import decided, looked_around, open_page, wait_until_saved
 from harness.served import Served, until
 from playwright.sync_api import expect
-from test_autopilot_page import flown
 
 from annotator.quality import audit_sampling
 from annotator.quality.certification import compute_certificate

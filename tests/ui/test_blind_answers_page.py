@@ -1,11 +1,11 @@
 """Blind answers and the Assignment page in a real Chromium."""
 
 import pytest
+from harness.autopilot_page import flown, fly, sure_of_the_fox
 from harness.contexts import Contexts
 from harness.person import decided, labels_of, on_screen, open_page, wait_until_fetched, wait_until_saved
 from harness.served import Served, until
 from playwright.sync_api import expect
-from test_autopilot_page import flown, fly, sure_of_the_fox
 
 from annotator.records import Decision
 from annotator.store.database.database import Database

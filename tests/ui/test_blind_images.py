@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from harness.member_requests import ask, browser_cookie, served_to_roles
 from harness.person import open_page
 from harness.served import Served
 from playwright.sync_api import expect
-from test_roles import ask, browser_cookie, served_to_roles
 
 from annotator.records import Batch, Decision
 from annotator.snapshot import image_map

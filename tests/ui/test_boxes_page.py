@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.autopilot_page import flown
 from harness.contexts import Contexts
 from harness.grids import open_grid, shown
 from harness.person import open_page, wait_for_picture
+from harness.review_page import reviewed
 from harness.served import Served, until
 from playwright.sync_api import Locator, Page, expect
-from test_autopilot_page import flown
-from test_review import reviewed
 
 from annotator.exchange.predictions import prediction_import
 from annotator.exchange.predictions.prediction_import import PredictionOptions

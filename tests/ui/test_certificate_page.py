@@ -7,11 +7,12 @@ import uuid
 import numpy as np
 import pandas as pd
 import pytest
+from harness.audit_answers import answer, say
+from harness.auto_accept_project import answer_audit, many
 from harness.in_events import in_events
+from harness.page_scripts import fine, shown, words
+from harness.published_runs import publish
 from streamlit.testing.v1 import AppTest
-from test_audit import answer, say
-from test_auto_accept import answer_audit, many
-from test_grid_queue import publish
 
 from annotator.quality import audit_sampling, auto_accept, auto_accept_sample, guarantee, rule_out
 from annotator.quality.certification import compute_certificate, get_change_key
@@ -20,34 +21,10 @@ from annotator.records import Batch, Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, auto_accepted, decisions
-from annotator.ui.access import served_project
 from annotator.ui.pages.certificate import certificate_charts
 from annotator.ui.shared import chart_theme
 
 __all__ = ["many"]  # a fixture
-SCRIPT = """
-from importlib import import_module
-from annotator.ui.shared.navigation import find_page_module
-one = import_module(find_page_module("{}"))
-one.page()
-"""
-
-
-def shown(db: Database, page: str = "certificate") -> AppTest:
-    served_project.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT.format(page), default_timeout=30)
-    test.session_state["name"] = "Ann"
-    return fine(test.run())
-
-
-def fine(test: AppTest) -> AppTest:
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test: AppTest) -> str:
-    every = (*test.markdown, *test.info, *test.caption, *test.error)
-    return " ".join(one.value for one in every).replace("\\", "")
 
 
 def table(test: AppTest) -> str:

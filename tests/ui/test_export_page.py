@@ -5,17 +5,16 @@ import io
 import json
 import shlex
 import threading
-import zipfile
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from harness.answers import answer_cell
+from harness.export_page import content, page, press, settled
+from harness.page_scripts import words
+from harness.published_runs import sure
 from pycocotools import coco as pycoco
-from streamlit.testing.v1 import AppTest
-from test_certificate_page import fine, shown, words
-from test_export import sure
-from test_export_choices import answer
 from typer.testing import CliRunner
 
 from annotator.cli import app
@@ -40,40 +39,6 @@ from annotator.ui.shared.work.export_runner import ExportRequest, ExportRunner, 
 __all__ = ["sure"]  # a fixture
 
 
-def page(db: Database, **state: object) -> AppTest:
-    """The page with these widgets set, once everything is counted."""
-    test = shown(db, "export")
-    for key, value in state.items():
-        test.session_state[key] = value
-    return settled(test)
-
-
-def settled(test: AppTest) -> AppTest:
-    for _ in range(100):  # each waits for a moment
-        if not fine(test.run()).get("progress"):
-            return test
-    raise AssertionError("it is still counting")
-
-
-def press(test: AppTest) -> AppTest:
-    """Press Export, and wait for it."""
-    fine(test.button(key="export_start").click().run())
-    get_export_runner(served_project.db()).wait()
-    return settled(test)
-
-
-def content() -> dict[str, bytes]:
-    """The files of the newest export: those in its zip, or in its folder on the server."""
-    outcome = get_export_runner(served_project.db()).outcomes[0]
-    assert not outcome.error, outcome.error
-    if outcome.folder:
-        files = [path for path in outcome.folder.rglob("*") if path.is_file()]
-        return {path.relative_to(outcome.folder.parent).as_posix(): path.read_bytes() for path in files}
-    with zipfile.ZipFile(outcome.offered.path) as archive:
-        assert archive.testzip() is None
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def left_over(db: Database) -> list[Path]:
     return [path for folder in (db.paths.downloads, db.paths.exports, db.paths.tags) for path in folder.glob("**/*")]
 
@@ -88,7 +53,7 @@ def labeled(db):
         (3, 3, PRESENT),
         (4, 3, PRESENT),
     ):
-        answer(db, image_id, class_id, state, annotator="Ben" if image_id == 4 else "Ann")
+        answer_cell(db, image_id, class_id, state, annotator="Ben" if image_id == 4 else "Ann")
     return db
 
 
@@ -116,7 +81,7 @@ def test_csv_and_coco_downloads_equal_the_stored_labels(labeled, tmp_path):
 
 def test_export_downloads_contain_the_labels_at_the_moment_of_the_export(labeled):
     test = page(labeled)
-    answer(labeled, 9, 1, PRESENT)
+    answer_cell(labeled, 9, 1, PRESENT)
     classes.add_classes(labeled, [("wolf", "")])
     press(test)
     files = content()
@@ -142,7 +107,7 @@ def test_export_downloads_contain_the_labels_at_the_moment_of_the_export(labeled
 )
 def test_command_line_shown_on_the_export_page_writes_the_same_files(sure, tmp_path, monkeypatch, state):
     for image_id, class_id, one, person in ((1, 1, PRESENT, "Ann"), (4, 3, PRESENT, "Ben"), (4, 1, UNSURE, "Ben")):
-        answer(sure, image_id, class_id, one, annotator=person)
+        answer_cell(sure, image_id, class_id, one, annotator=person)
     lossy = state.pop("lossy", False)
     test = page(sure, **state)
     if lossy:
@@ -185,7 +150,7 @@ def test_export_page_requires_consent_before_a_lossy_export(labeled):
 
 
 def test_export_to_a_server_folder_is_complete_and_never_replaces_an_existing_one(labeled, annotator, tmp_path):
-    answer(labeled, 2, 1, ABSENT)  # torch has no room for unsure
+    answer_cell(labeled, 2, 1, ABSENT)  # torch has no room for unsure
     test = press(page(labeled, format="torch", export_where="server", export_name="set 1"))
     folder = labeled.paths.exports / "set 1"
     assert str(folder) in [one.value for one in test.code] and (folder / "dataset.py").is_file()
@@ -246,8 +211,8 @@ def test_export_downloads_left_by_a_killed_process_are_deleted_at_the_next_start
 
 def test_export_versions_are_listed_and_compared_with_the_current_labels(labeled):
     press(page(labeled, export_tag="v1"))
-    answer(labeled, 1, 1, ABSENT)
-    answer(labeled, 7, 2, PRESENT)
+    answer_cell(labeled, 1, 1, ABSENT)
+    answer_cell(labeled, 7, 2, PRESENT)
     test = page(labeled)
     listed = " ".join(one.proto.body for one in test.get("html"))
     assert ">v1<" in listed and "labels.zip (downloaded)" in listed

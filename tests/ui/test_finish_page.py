@@ -4,21 +4,22 @@ import uuid
 import zipfile
 
 import numpy as np
+import pytest
 from conftest import CLASSES
+from harness.autopilot_page import flown, go_on, on, sure_of_the_fox
 from harness.contexts import Contexts
 from harness.grids import DRAWN, KIND, cells, shown
 from harness.person import decided, looked, looked_around, open_page, wait_for_picture, wait_until_saved
 from harness.projects import publish_run
 from harness.served import Served, until
 from playwright.sync_api import Page, expect
-from test_autopilot_page import flown, go_on, on, pytestmark, sure_of_the_fox
 
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
 
-__all__ = ["pytestmark"]
+pytestmark = pytest.mark.browser
 
 TAKEN = 30_000
 

@@ -2,14 +2,7 @@
 
 import http.client
 import os
-import re
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +12,7 @@ from conftest import draw
 from get_caddy import proxy
 from harness.child_processes import free_port
 from harness.served import until
+from harness.start_page import Browser, answers, at_home, served_by
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
@@ -41,57 +35,6 @@ def folder(tmp_path) -> Path:
             tmp_path / "all" / name, images_folder=tmp_path / f"photos of {name}", class_file=tmp_path / "classes.txt"
         )
     return tmp_path / "all"
-
-
-class Browser:
-    """Cookies, and nothing else of a browser."""
-
-    def __init__(self) -> None:
-        self.cookies: dict[str, tuple[str, str]] = {}  # name -> path, value
-
-    def get(self, address: str) -> tuple[int, str]:
-        """Status and text; redirects are followed."""
-        for _ in range(5):
-            path = "/" + address.split("/", 3)[3]
-            sent = "; ".join(f"{name}={value}" for name, (at, value) in self.cookies.items() if path.startswith(at))
-            request = urllib.request.Request(address, headers={"cookie": sent} if sent else {})
-            opener = urllib.request.build_opener(_NoRedirect)
-            try:
-                answer = opener.open(request, timeout=20)
-            except urllib.error.HTTPError as error:
-                answer = error
-            for header in answer.headers.get_all("set-cookie") or []:
-                name, value = header.split(";")[0].split("=", 1)
-                at = re.search(r"[Pp]ath=([^;]*)", header).group(1)
-                self.cookies[name] = (at, value)
-            if answer.status in (303, 307) and (to := answer.headers["location"]):
-                address = to if to.startswith("http") else "/".join(address.split("/", 3)[:3]) + to
-                continue
-            return answer.status, answer.read().decode()
-        raise AssertionError(f"too many redirects to {address}")
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: object) -> None:
-        return None
-
-
-@contextmanager
-def at_home(*words: object, command: str = "home", **variables: object) -> Iterator[subprocess.Popen]:
-    command = [sys.executable, "-P", "-m", "annotator", command, "--no-browser", *map(str, words)]
-    with tempfile.TemporaryDirectory() as machine:  # where the folders are remembered
-        env = os.environ | {"ANNOTATOR_HOME": machine} | {name: str(value) for name, value in variables.items()}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
-        try:
-            yield process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(20)
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture
@@ -247,26 +190,3 @@ def sqlite(project: Path):
             yield connection
     finally:
         connection.close()
-
-
-def served_by(project: Path) -> int | None:
-    """The process that listens at the project's port."""
-    port = Database(project).get_setting(hosted_projects.PORT_SETTING)
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(bytes(1))
-        except OSError:
-            continue
-        if b"annotator.ui.home.project_process" in words and _listens(int(path.parent.name), port):
-            return int(path.parent.name)
-    return None
-
-
-def _listens(pid: int, port: int) -> bool:
-    try:
-        links = {str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
-    except OSError:
-        return False
-    rows = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    inodes = {row.split()[9] for row in rows if row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "0A"}
-    return any(f"socket:[{inode}]" in links for inode in inodes)

@@ -8,10 +8,9 @@ import pytest
 from conftest import draw
 from get_caddy import proxy
 from harness.child_processes import free_port
-from harness.login_provider import providing, written
+from harness.login_provider import is_up, providing, signed_in, written
 from harness.served import until
-from test_home import at_home
-from test_login import is_up, signed_in
+from harness.start_page import at_home
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database

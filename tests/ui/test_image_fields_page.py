@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from harness.contexts import Contexts
+from harness.image_fields import give, photo
 from harness.person import open_page
 from harness.served import Served, serving, until
 from playwright.sync_api import Page, expect
-from test_image_fields import give, photo
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.settings import DEFAULT_BACKBONE

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 from harness.contexts import Contexts
+from harness.gray_images import half_white, noise
 from harness.person import decided, labels_of, open_page, wait_until_saved
 from harness.served import PAGES_ALONE, Served, serving
+from harness.worker_runs import find_near_duplicates
 from playwright.sync_api import Page, expect
-from test_image_appearance import half_white, noise
-from test_near_duplicates import find
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
@@ -38,7 +38,7 @@ def looked_at(tmp_path_factory) -> Iterator[Served]:
         picture.save(folder / "photos" / name)
     (folder / "classes.txt").write_text("fox\nheron\n")
     set_up_project(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
-    find(Database(folder / "project"))
+    find_near_duplicates(Database(folder / "project"))
     with serving(folder / "project", PAGES_ALONE) as served:
         yield served
 

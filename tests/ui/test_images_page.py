@@ -150,7 +150,7 @@ def test_worker_log_is_shown_as_text_with_its_newest_lines_and_links_are_not_fol
 
 
 def test_images_page_asks_for_bands_when_needed_and_reports_stretched_images(served, tmp_path):
-    from test_bands import tiff, values_of
+    from harness.band_files import tiff, values_of
 
     photos(tmp_path / "photos")
     test = add(show(), tmp_path / "photos")

@@ -12,13 +12,14 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 from harness.asked import asked
+from harness.axe_findings import findings
 from harness.contexts import Contexts
+from harness.hostile import MARKUP
+from harness.page_scripts import markdown_of
 from harness.person import open_page
 from harness.served import serving
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
-from test_accessibility import findings
-from test_hostile_names import MARKUP, markdown_of
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.import_plan import ImportOptions

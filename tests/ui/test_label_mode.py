@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from harness.autopilot_page import flown, go_to
 from harness.browser import open_by_menu
 from harness.contexts import Contexts
 from harness.grids import KIND
@@ -19,7 +20,6 @@ from harness.person import (
 )
 from harness.served import Served, until
 from playwright.sync_api import Locator, Page, expect
-from test_autopilot_page import flown, go_to
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database

@@ -2,14 +2,12 @@
 
 import itertools
 import json
-import re
 import socket
-import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +16,12 @@ import itsdangerous
 import pytest
 from get_caddy import proxy
 from get_nginx import nginx
-from harness.login_provider import Provider, providing, written
+from harness.login_provider import Provider, is_up, providing, signed_in, written
+from harness.member_requests import FEW, WITH_FEW
 from harness.person import on_screen, wait_for_another, wait_for_picture
 from harness.served import free_port, until
 from joserfc.jwk import RSAKey
 from playwright.sync_api import expect
-from test_rate_limits import FEW, WITH_FEW
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
@@ -142,14 +140,6 @@ def honest(request) -> None:
         provider.error, provider.user_info = "", {}
 
 
-def signed_in(client: httpx.Client, address: str) -> str:
-    """Where somebody ends who presses Sign in, and as whom; "" when they are not signed in."""
-    answer = client.get(f"{address}/sign-in")
-    known = re.search("You are known here as <b>(.*?)</b>", client.get(f"{address}/").text)
-    assert answer.url.host == "localhost"
-    return known.group(1) if known else ""
-
-
 @pytest.mark.parametrize("behind", PROXIES)
 def test_member_signs_in_receives_a_role_and_labels_even_when_the_provider_goes_down(
     browser, tmp_path, photos, class_file, behind
@@ -197,13 +187,6 @@ def test_member_signs_in_receives_a_role_and_labels_even_when_the_provider_goes_
     finally:
         provider.kill()
         provider.wait()
-
-
-def is_up(address: str) -> bool:
-    """Whether it answers; whoever has signed its certificate."""
-    with suppress(httpx.HTTPError, ssl.SSLError):
-        return httpx.get(address, verify=False, timeout=5).status_code == 200
-    return False
 
 
 def test_member_renamed_at_the_provider_keeps_the_membership(shared, provider):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import CLASSES, draw
 from harness.feature_shards import add_features
+from harness.made_maps import in_rows
 from harness.person import open_page
 from harness.served import Served, serving, until
 from playwright.sync_api import Page, expect
@@ -39,14 +40,6 @@ def say(db: Database, image_id: int, class_id: int | None, state: int | None = 1
 
 def take_back(db: Database, name: str) -> None:
     assert not decisions.save(db, [Decision(str(uuid.uuid4()), "undo", "Ann", "click", undoes=name)]).refused
-
-
-def in_rows(db: Database, count: int = IMAGES) -> image_map.ImageMap:
-    """A map with the images 1, 2, ... in rows of six: image 1 at the top left, image 6 at the top right."""
-    ids = np.arange(1, count + 1)
-    places = np.stack([(ids - 1) % 6 / 5, (ids - 1) // 6 / 3], axis=1)
-    image_map.save_map(db.paths.map(DEFAULT_BACKBONE), ids, places.clip(0, 1))
-    return image_map.get_current_map(db)
 
 
 def by_even_odd(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:

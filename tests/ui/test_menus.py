@@ -27,8 +27,14 @@ OVERLAP = """() => {
 }"""
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory) -> Iterator[Served]:
+    with served_photos(tmp_path_factory.mktemp("menus"), 12, ["fox", "heron", "deer"]) as served:
+        yield served
+
+
 @pytest.fixture
-def served(tmp_path) -> Iterator[Served]:
+def unanswered(tmp_path) -> Iterator[Served]:
     with served_photos(tmp_path, 12, ["fox", "heron", "deer"]) as served:
         yield served
 
@@ -38,11 +44,11 @@ def menus(page: Page) -> list[str]:
     return [text.split()[0] for text in page.get_by_test_id("stTopNavSection").all_inner_texts()]
 
 
-def test_look_and_check_menus_are_hidden_until_the_first_decision(browser: Contexts, served):
-    page = open_page(browser, served, "Ann")
+def test_look_and_check_menus_are_hidden_until_the_first_decision(browser: Contexts, unanswered):
+    page = open_page(browser, unanswered, "Ann")
     wait_for_picture(page)
     assert menus(page) == ["Label", "Data", "Project"]
-    page.goto(f"{served.address}/gallery")
+    page.goto(f"{unanswered.address}/gallery")
     page.locator(".thumb img").first.wait_for(timeout=60_000)  # not listed yet, and open
     open_by_menu(page, "Annotate")
     wait_for_picture(page)

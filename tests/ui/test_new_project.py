@@ -1,7 +1,6 @@
 """A project made on the start page of an empty machine: by mouse, by keyboard, by requests nobody should send."""
 
 import contextlib
-import json
 import re
 import socket
 import time
@@ -13,12 +12,12 @@ from urllib.parse import quote
 
 import pytest
 from conftest import CLASSES, draw
+from harness.axe_findings import findings
 from harness.child_processes import free_port
 from harness.contexts import Contexts
 from harness.served import until
-from playwright.sync_api import Page, expect
-from test_accessibility import findings
-from test_home import Browser, answers, at_home, prepare_projects
+from harness.start_page import Asking, Browser, answers, at_home, made, wait_for_first_image
+from playwright.sync_api import expect
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
@@ -30,6 +29,7 @@ from annotator.store.people import members
 from annotator.store.people.members import Member
 from annotator.ui.home import markup
 from annotator.ui.home.allowed_roots import AllowedRoots
+from annotator.ui.home.home_server import prepare_projects
 from annotator.ui.home.hosted_projects import HostedProject
 from annotator.ui.home.project_creator import CreatedProject, CreationState, NewProjectOptions, ProjectCreator
 from annotator.ui.home.visitors import VisibleProject, Visitor
@@ -59,14 +59,6 @@ def link(person: Path) -> Iterator[str]:
     """The address that the start page printed, once."""
     with at_home("--port", free_port(), HOME=person) as home:
         yield until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
-
-
-def made(person: Path, name: str = "summer") -> Database:
-    return Database(person / "annotator-projects" / name)
-
-
-def wait_for_first_image(page: Page) -> None:
-    page.locator(".stage img[data-image]").first.wait_for(timeout=120_000)
 
 
 def wait_for_label(person: Path) -> None:
@@ -176,46 +168,6 @@ def test_allowed_image_root_inside_a_hidden_folder_is_accepted(tmp_path):
     with pytest.raises(AnnotatorError, match="is hidden"):
         roots.resolve_folder(f"{tmp_path}/.venv")
     assert roots.paths == (tmp_path,)
-
-
-class Asking(Browser):
-    """Somebody whose browser was let in, and who may send what no page would."""
-
-    def __init__(self, link: str) -> None:
-        super().__init__()
-        self.address = link.partition("/?")[0]
-        self.get(link)
-        self.take_pass("/start/new")
-
-    def take_pass(self, page: str) -> None:
-        """Send the pass of this page from now on."""
-        status, text = self.get(f"{self.address}{page}")
-        assert status == 200
-        self.token = re.search(r"token&quot;: &quot;([^&]+)&quot;", text).group(1)
-
-    def ask(self, what: str, **content: object) -> dict:
-        """The answer as JSON; of a refusal the text and the status."""
-        status, text = self.post(what, content, {"x-annotator-token": self.token})
-        return json.loads(text) | {"status": status}
-
-    def post(self, what: str, content: object, headers: dict[str, str]) -> tuple[int, str]:
-        cookies = "; ".join(f"{name}={value}" for name, (_, value) in self.cookies.items())
-        address = f"{self.address}/start/api/{what}"
-        body = json.dumps(content).encode()
-        request = urllib.request.Request(address, body, {"cookie": cookies} | headers, method="POST")
-        try:
-            answer = urllib.request.urlopen(request, timeout=30)
-        except urllib.error.HTTPError as error:
-            answer = error
-        return answer.status, answer.read().decode()
-
-    def make(self, **content: object) -> dict:
-        """The state when the project is made, or what was refused at once."""
-        usual = {"text": "fox\nheron", "commas": "split", "labels": "", "mode": "one"}
-        begun = self.ask("make", **usual | content)
-        if begun["status"] != 200:
-            return begun
-        return until(lambda: (state := self.ask("state")) and not state["is_at_work"] and state, 30)
 
 
 def test_project_creation_refuses_invalid_folders_names_and_classes_with_a_reason(person, link):

@@ -4,11 +4,11 @@ import csv
 from collections.abc import Iterator
 
 import pytest
+from harness.blind_answers import say
+from harness.member_requests import TEAM, ask, browser_cookie
 from harness.person import open_page, served_photos, wait_until_drawn
 from harness.served import Served, until
 from playwright.sync_api import Page, expect
-from test_blind_answers import say
-from test_roles import TEAM, ask, browser_cookie
 
 from annotator.store.database.database import Database
 from annotator.store.labels import image_overlap

@@ -4,18 +4,17 @@ from pathlib import Path
 
 import pytest
 from conftest import draw
+from harness.axe_findings import findings
 from harness.child_processes import free_port
 from harness.contexts import Contexts
 from harness.served import until
+from harness.start_page import Member, answers, at_home
 from playwright.sync_api import Page, expect
-from test_accessibility import findings
-from test_home import answers, at_home, prepare_projects
-from test_new_project import Asking
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.people import members
 from annotator.store.upkeep.restoring import restore
-from annotator.ui.home.hosted_projects import HostedProject
+from annotator.ui.home.home_server import prepare_projects
 
 pytestmark = pytest.mark.process
 
@@ -76,15 +75,6 @@ def test_backup_of_a_running_project_can_be_restored(folder, tmp_path, browser: 
         page.get_by_role("button", name="Back up now").click()
         expect(page.get_by_role("alert").first).to_contain_text("holds other things (notes.txt)")
     assert set_up_project(tmp_path / "again", images_folder=None).labels_added == 0
-
-
-class Member(Asking):
-    """A member of a project who asks the start page, straight at its port."""
-
-    def __init__(self, place: HostedProject, name: str, start_page: str):
-        self.cookies, self.address, self.token = {}, start_page, ""
-        secret = members.create_link(place.db, name, "test")
-        assert self.get(f"http://127.0.0.1:{place.port}/{place.name}/?invitation={secret}")[0] == 200
 
 
 def test_only_project_owners_can_archive_back_up_rename_or_delete_it(folder):

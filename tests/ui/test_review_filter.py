@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from harness.person import on_screen, wait_for_another, wait_for_picture, wait_until_saved
+from harness.review_page import answers, open_review, reviewed, selected, three_each
 from harness.served import Served
 from playwright.sync_api import Page, expect
-from test_review import answers, open_review, reviewed, selected, three_each
 
 pytestmark = pytest.mark.browser
 

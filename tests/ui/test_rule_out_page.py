@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from conftest import CLASSES
+from harness.autopilot_page import flown, fly, go_on, on
 from harness.person import wait_until_fetched, wait_until_saved
 from harness.served import Served, until
 from playwright.sync_api import Page, expect
-from test_autopilot_page import flown, fly, go_on, on
 
 from annotator.quality import rule_out
 from annotator.records import Batch

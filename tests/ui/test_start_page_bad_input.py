@@ -9,10 +9,8 @@ from conftest import draw
 from harness.child_processes import free_port
 from harness.contexts import Contexts
 from harness.served import until
+from harness.start_page import Asking, all_below, at_home, made, send
 from playwright.sync_api import expect
-from test_home import at_home
-from test_new_project import Asking, made
-from test_uploaded_folders import all_below, send
 
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_mode

@@ -7,13 +7,12 @@ import pytest
 from conftest import draw
 from harness.child_processes import free_port
 from harness.served import until
-from test_home import answers, at_home, prepare_projects
-from test_project_management import Member
-from test_uploaded_folders import send
+from harness.start_page import Member, answers, at_home, send
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.people import members, renaming
+from annotator.ui.home.home_server import prepare_projects
 
 pytestmark = pytest.mark.process
 

@@ -3,11 +3,11 @@
 import pytest
 from conftest import CLASSES, draw
 from harness.contexts import Contexts
+from harness.member_requests import TEAM, browser_cookie, served_to_roles
 from harness.person import open_page
 from harness.served import serving, until
 from harness.tagger_server import served_model
 from playwright.sync_api import expect
-from test_roles import TEAM, browser_cookie, served_to_roles
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.settings import get_login_name

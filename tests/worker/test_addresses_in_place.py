@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import http.server
-import io
 import json
 import os
 import shutil
@@ -18,8 +17,7 @@ from contextlib import closing, suppress
 
 import numpy as np
 import pytest
-from harness.served import until
-from PIL import Image
+from harness.remote_images import picture, server, shown, use_server
 
 from annotator.errors import AnnotatorError, RequestSkipped, StorageTimeout
 from annotator.exchange.imports.import_messages import describe_registration
@@ -34,49 +32,13 @@ from annotator.store.locations.file_cache import FileCache
 from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM, RemoteFiles, to_folder_address
 from annotator.store.pictures.bands import NO_BAND_CHOICES
 
+__all__ = ["server"]  # a fixture
+
 pytest.importorskip("moto.server")
 pytest.importorskip("s3fs")
 
 BIRDS = "s3://photos/birds"
 NAMES = ["a/1.jpg", "a/2.jpg", "b.jpg", "b/1.png", "z.jpg"]
-
-
-def picture(seed: int, kind: str = "JPEG", size: tuple[int, int] = (96, 72)) -> bytes:
-    file = io.BytesIO()
-    noise = np.random.default_rng(seed).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
-    Image.fromarray(noise).save(file, kind)
-    return file.getvalue()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """An S3 server in a process of its own: (address, process)."""
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = (tmp_path_factory.mktemp("moto") / "log").open("w")
-    program = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=log, stderr=log)
-    until(lambda: _answers(port))
-    yield f"http://127.0.0.1:{port}"
-    process.kill()
-    process.wait()
-
-
-def _answers(port):
-    with closing(socket.socket()) as asked:
-        return asked.connect_ex(("127.0.0.1", port)) == 0
-
-
-def use_server(patch: pytest.MonkeyPatch, server: str) -> None:
-    """Let this process, and those that it starts, take this server for that of its buckets."""
-    for name, value in (
-        ("AWS_ENDPOINT_URL", server),
-        ("AWS_ACCESS_KEY_ID", "testing"),
-        ("AWS_SECRET_ACCESS_KEY", "testing"),
-        ("AWS_DEFAULT_REGION", "us-east-1"),
-    ):
-        patch.setenv(name, value)
 
 
 @pytest.fixture
@@ -103,14 +65,6 @@ def bucket(server, monkeypatch):
 def birds(bucket, tmp_path):
     set_up_project(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True)
     return Database(tmp_path / "p")
-
-
-def shown(db, image_id, kind=browser_copies.THUMB):
-    """The file that a browser gets, as the route asks for it."""
-    if (found := browser_copies.find_ready_file(db, image_id, kind)) is None:
-        browser_copies.fetch_original(db, image_id)
-        found = browser_copies.make(db, image_id, kind)
-    return found[0]
 
 
 def refusal(db, image_id):

@@ -9,16 +9,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import test_addresses_in_place
-from conftest import draw
 from harness.adaptable import draw_all, make_network, make_project
+from harness.cluster_images import IMAGES, cluster_photos, each_once, site, times_in_shards
 from harness.ray_cluster import HEAD_ARGUMENTS, MACHINE_ARGUMENTS, Cluster
+from harness.remote_images import server, use_server
 
 from annotator.errors import AlreadyRunning
 from annotator.exchange.project_setup import set_up_project
@@ -27,6 +26,8 @@ from annotator.store.features.feature_cache import open_features
 from annotator.store.networks import adaptation, adapted_networks, embedding_claim
 from annotator.worker.adapting.adapt_now import adapt_now
 from spmll import plugins
+
+__all__ = ["cluster_photos", "server", "site"]  # fixtures
 
 pytestmark = [
     pytest.mark.process,
@@ -38,20 +39,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
-IMAGES = 240
 BUCKET = "adapting"
-server = test_addresses_in_place.server
-# A network that only the machine of the project knows, and that takes a while: its weights have to travel.
-SLOW = """
-import torch
-from torch import nn
-from spmll.backbones.pretrained import Pretrained
-
-def slow():
-    torch.manual_seed(0)
-    layers = nn.Conv2d(3, 20, 7), nn.ReLU(), nn.Conv2d(20, 20, 7), nn.AdaptiveAvgPool2d(1), nn.Flatten()
-    return Pretrained(nn.Sequential(*layers), "", 128, (0.5,) * 3, (0.5,) * 3, "bilinear")
-"""
 
 
 @pytest.fixture(scope="module")
@@ -60,31 +48,12 @@ def cluster(server):
     import boto3
 
     with pytest.MonkeyPatch.context() as patch:
-        test_addresses_in_place.use_server(patch, server)
+        use_server(patch, server)
         boto3.client("s3").create_bucket(Bucket=BUCKET)
         started = Cluster()
         started.add_machine()
         yield started
         started.end()
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("photos")
-    for number in range(IMAGES):
-        draw(folder / f"{number:03}.jpg", seed=number)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "slow_network.py").write_text(SLOW)
-    facts = folder / "slow_network-1.0.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-network\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text("[annotator.backbones]\nslow = slow_network:slow\n")
-    return folder
 
 
 @pytest.fixture
@@ -99,8 +68,8 @@ def here(cluster, site, monkeypatch):
 
 
 @pytest.fixture
-def db(tmp_path, photos, here):
-    set_up_project(tmp_path / "project", images_folder=photos)
+def db(tmp_path, cluster_photos, here):
+    set_up_project(tmp_path / "project", images_folder=cluster_photos)
     opened = Database(tmp_path / "project")
     opened.set_setting("backbone", "slow")
     return opened
@@ -144,22 +113,10 @@ def meanwhile(act: Callable[[], bool]) -> Iterator[None]:
     assert done, "it was over before"
 
 
-def times_in_shards(db: Database) -> Counter[int]:
-    """Image id -> how many shards hold it."""
-    from safetensors.numpy import load_file
-
-    shards = db.paths.features("slow").glob("*.safetensors")
-    return Counter(int(image_id) for path in shards for image_id in load_file(path)["image_ids"])
-
-
 def features(db: Database) -> np.ndarray:
     """Of all images, by id."""
     cache = open_features(db, "slow")
     return cache.features[np.argsort(cache.image_ids)]
-
-
-def each_once(db: Database) -> dict[int, int]:
-    return dict.fromkeys(range(1, IMAGES + 1), 1)
 
 
 def test_cluster_commands_in_the_scaling_document_match_those_used_by_the_tests():

@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.cluster_images import IMAGES, cluster_photos, each_once, site, times_in_shards
 from harness.ray_cluster import Cluster
 from harness.served import until
-from test_cluster import IMAGES, ROOT, each_once, photos, site, times_in_shards
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
 from annotator.store.networks import embedding_claim
+
+__all__ = ["cluster_photos", "site"]  # fixtures
 
 pytestmark = [
     pytest.mark.process,
@@ -26,7 +28,7 @@ pytestmark = [
     ),
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
 ]
-__all__ = ["photos", "site"]
+ROOT = Path(__file__).resolve().parents[2]
 GO_ON = "the same command goes on from there"
 QUICKLY = {"RAY_gcs_rpc_server_reconnect_timeout_s": "3", "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "3"}
 
@@ -44,7 +46,7 @@ def cluster(monkeypatch):
 
 @pytest.fixture
 def slower(site, tmp_path):
-    """The network of test_cluster.py with more to compute: a cluster is killed in the middle of the work."""
+    """The network of harness/cluster_images.py with more to compute: a cluster is killed in the middle of the work."""
     folder = shutil.copytree(site, tmp_path / "site")
     text = (folder / "slow_network.py").read_text()
     more = "nn.Conv2d(20, 160, 7), nn.Conv2d(160, 20, 7), nn.AdaptiveAvgPool2d"
@@ -53,8 +55,8 @@ def slower(site, tmp_path):
 
 
 @pytest.fixture
-def db(tmp_path, photos):
-    set_up_project(tmp_path / "project", images_folder=photos)
+def db(tmp_path, cluster_photos):
+    set_up_project(tmp_path / "project", images_folder=cluster_photos)
     opened = Database(tmp_path / "project")
     opened.set_setting("backbone", "slow")
     return opened

@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_addresses_in_place import picture
-from test_addresses_of_others import served
+from harness.remote_images import picture, web_server
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision
@@ -55,7 +54,7 @@ def test_images_of_an_unreachable_url_cause_few_retries_and_are_embedded_after_i
         for number in range(count):
             (tmp_path / folder / f"{folder[0]}{number}.jpg").write_bytes(picture(100 * len(folder) + number))
     handler = partial(Web, directory=str(tmp_path / "www"))
-    address, server = served(handler)
+    address, server = web_server(handler)
     for folder in (f"{address}/birds", str(tmp_path / "here")):
         set_up_project(tmp_path / "p", images_folder=parse_location(folder), in_place=folder.startswith("http"))
     server.shutdown()
@@ -81,7 +80,7 @@ def test_images_of_an_unreachable_url_cause_few_retries_and_are_embedded_after_i
         asked.clear()
         worker.image_embedder.embed_missing()
         assert not asked, "not at once again"
-        _, server = served(handler, server.server_port)
+        _, server = web_server(handler, server.server_port)
         remote_files._files_by_address.clear()
         assert images.recheck_addresses(db) == 4
         worker.image_embedder.embed_missing()

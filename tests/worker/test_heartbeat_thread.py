@@ -3,7 +3,7 @@
 import pytest
 from harness.served import until
 from harness.stalled import stalled
-from test_worker import start
+from harness.worker_runs import start
 
 from annotator.settings import WORKER_HUNG_SECONDS, WORKER_TIMEOUT_SECONDS
 from annotator.snapshot.project_status import collect_status

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 from harness.projects import publish_run
+from harness.tiny_networks import HALF, SIDE, Colors
 from PIL import Image as Picture
-from test_grad_cam import HALF, SIDE, Colors
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import Decision

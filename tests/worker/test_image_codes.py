@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
 from harness.feature_shards import add_shard, read_made
-from test_run_versions import KILLED, cache_of, trained  # noqa: F401    # a fixture
-from test_worker import say
+from harness.trained_projects import KILLED, cache_of, trained
 
 from annotator.records import ABSENT
 from annotator.settings import DEFAULT_BACKBONE
@@ -21,6 +21,8 @@ from annotator.worker.features.image_codes import ImageCodesCache
 from annotator.worker.features.region_coding import to_stored_basis
 from annotator.worker.training.incremental_update import Updater
 from spmll.ensemble.incremental_update import encode_images, learn_image_basis
+
+__all__ = ["trained"]  # a fixture
 
 MANY = 60
 
@@ -147,11 +149,11 @@ def test_rewritten_shard_is_compressed_again_while_other_shards_are_reused(folde
     assert (codes[old] == 99).all() and not (codes[~old] == 99).all(1).any()
 
 
-def test_predictions_are_equal_with_and_without_stored_compressed_embeddings(trained):  # noqa: F811
-    say(trained, 20, 1)
+def test_predictions_are_equal_with_and_without_stored_compressed_embeddings(trained):
+    answer_cell(trained, 20, 1)
     Updater().update(trained, cache_of(trained))
     assert stored_image_codes.read_codes(trained.paths.features(DEFAULT_BACKBONE)) is not None
-    say(trained, 21, 2, ABSENT)
+    answer_cell(trained, 21, 2, ABSENT)
     Updater().update(trained, cache_of(trained))
     kept = np.array(read_predictions(trained).probabilities)
     place = trained.paths.features(DEFAULT_BACKBONE) / stored_image_codes.CODES_FOLDER
@@ -167,8 +169,8 @@ FEWER = "from annotator.worker.features import image_codes; image_codes.BASIS_SA
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [1, 2])
-def test_next_worker_recomputes_compressed_embeddings_after_a_kill_while_writing(trained, files):  # noqa: F811
-    say(trained, 20, 1)
+def test_next_worker_recomputes_compressed_embeddings_after_a_kill_while_writing(trained, files):
+    answer_cell(trained, 20, 1)
     words = [sys.executable, "-c", FEWER + KILLED, str(trained.paths.project), str(files)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     folder = trained.paths.features(DEFAULT_BACKBONE)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from harness.answers import answer_cell
+from harness.trained_projects import cache_of, trained
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from test_run_versions import cache_of, say, trained  # noqa: F401 - a fixture
 
 from annotator.records import ABSENT
 from annotator.snapshot.run_predictions import read_predictions
@@ -14,6 +15,8 @@ from annotator.store.relations.relation_edits import AT_MOST_ONE, EXACTLY_ONE, I
 from annotator.worker.process import Worker
 from annotator.worker.training.incremental_update import Updater
 from spmll.statistics.relation_constraints import ClassRelations
+
+__all__ = ["trained"]  # a fixture
 
 # animal 0, dog 1, spaniel 2, cat 3, day 4, night 5: a dog is no cat, and it is day or night
 ROUNDED = 1e-5
@@ -44,7 +47,7 @@ def test_enforce_keeps_consistent_probabilities_and_ignores_classes_without_a_mo
     assert found[1] == pytest.approx(0.5) and found[2] == pytest.approx(0.2 * 0.5 / 0.9)
 
 
-def test_published_probabilities_obey_relations_after_an_update_and_a_training(trained):  # noqa: F811
+def test_published_probabilities_obey_relations_after_an_update_and_a_training(trained):
     db, before = trained, np.array(read_predictions(trained).probabilities)
     declared_relations.declare(db, [Declaration(IS_A, (1, 2)), Declaration(EXACTLY_ONE, (2, 3), "kind")], "Ann")
 
@@ -53,7 +56,7 @@ def test_published_probabilities_obey_relations_after_an_update_and_a_training(t
         return bool((found[:, 0] <= found[:, 1]).all() and np.allclose(found[:, 1] + found[:, 2], 1, atol=2e-3))
 
     assert not obeys()
-    say(db, 20, 1, ABSENT)
+    answer_cell(db, 20, 1, ABSENT)
     Updater().update(db, cache_of(db))
     assert obeys(), "a version"
     worker = Worker(db.paths.project)

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 import torch
+from harness.answers import answer_cell
+from harness.audit_answers import say
 from harness.feature_shards import add_features, add_shard, read_made
+from harness.trained_projects import shown
 from PIL import Image as Picture
-from test_audit import say as answer_audited
-from test_worker import say, shown
 
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import open_data_set
@@ -145,7 +146,7 @@ def labelled(db):
     add_features(db, DEFAULT_BACKBONE, np.arange(1, 25), regions.mean(1), regions)
     for image_id in range(1, 13):
         if shown(image_id):
-            say(db, image_id, shown(image_id)[0])
+            answer_cell(db, image_id, shown(image_id)[0])
     return db
 
 
@@ -182,7 +183,7 @@ def test_class_without_a_positive_has_no_predictions_and_no_heat_map_weights(lab
 
 def test_compressed_regions_are_kept_between_trainings_with_different_parameters(labelled):
     memory, cache = RegionCache(), read(labelled)
-    say(labelled, 1, 2, UNSURE)
+    answer_cell(labelled, 1, 2, UNSURE)
     first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, DEFAULT_BACKBONE, regions=memory)
     kept = memory.get_codes(cache)
     second = train(labelled, cache, "auto", {"parts_of_ridge": 0.0}, DEFAULT_BACKBONE, regions=memory)
@@ -210,7 +211,7 @@ def test_worker_reuses_compressed_regions_in_its_next_training(labelled):
     try:
         first = worker.train()
         codes = worker.training._regions._codes._codes
-        say(labelled, 14, 2)
+        answer_cell(labelled, 14, 2)
         second = worker.train()
         assert (first.method, second.method) == ("auto", "auto") and second.last_decision_id > first.last_decision_id
         assert worker.training._regions._codes._codes is codes
@@ -227,10 +228,10 @@ def test_unknown_method_parameter_is_reported_with_a_suggestion(labelled):
 def test_train_and_worker_commands_train_on_image_files_and_a_heat_map_is_drawn(db, project, annotator):
     for image_id in range(1, 13):
         if shown(image_id):
-            say(db, image_id, shown(image_id)[0])
+            answer_cell(db, image_id, shown(image_id)[0])
     told = annotator("train", project, "--method", "auto", "--set", "rounds=1").stdout
     assert "Run 1: auto" in told and configuration.get_parameters(db) == {"rounds": 1}
-    say(db, 14, 2)
+    answer_cell(db, 14, 2)
     assert "Run 2: auto" in annotator("worker", project, "--once").stdout
     found = read_predictions(db)
     assert found.run.id == 2 and np.isfinite(found.probabilities).all()
@@ -246,10 +247,10 @@ def test_export_reports_predictions_as_calibrated_after_a_training_with_enough_a
     add_features(db, configuration.get_backbone(db), np.arange(1, 25), regions.mean(1), regions)
     found = open_features(db, configuration.get_backbone(db))
     answers = [(image_id, class_id) for image_id in range(1, 19) for class_id in (1, 2, 3)]
-    answer_audited(db, answers[:12], "grid")
+    say(db, answers[:12], "grid")
     run = train(db, found, "auto", {}, configuration.get_backbone(db))
     assert run.calibration is None and not filled(db).calibrated, "too few answers"
-    answer_audited(db, answers[12:], "grid")
+    say(db, answers[12:], "grid")
     run = train(db, found, "auto", {}, configuration.get_backbone(db))
     assert run.calibration["kind"] == "stacked" and filled(db).calibrated
     before = read_predictions(db).probabilities

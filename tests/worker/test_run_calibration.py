@@ -5,10 +5,11 @@ import uuid
 import numpy as np
 import pytest
 from harness.adaptable import pretend_adapted
+from harness.answers import answer_cell
 from harness.feature_shards import add_features
 from harness.in_events import in_events
 
-from annotator.records import Batch, Decision
+from annotator.records import Batch
 from annotator.snapshot.run_predictions import read_predictions
 from annotator.store.features.feature_cache import FeatureCache, open_features
 from annotator.store.labels import decisions
@@ -29,11 +30,6 @@ def cache(db) -> FeatureCache:
     return open_features(db, "x")
 
 
-def label(db, image_id: int, class_id: int, state: int) -> None:
-    one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.save(db, [one]).refused
-
-
 def answer_grid(db, class_id: int, images: range, wrong: bool = False) -> None:
     """Answers to what the current run says of some images; `wrong` says the opposite of what they show."""
     found = read_predictions(db)
@@ -49,7 +45,7 @@ def trained(db, cache):
 
 def test_training_is_calibrated_once_enough_logged_predictions_are_answered(db, cache):
     for image_id in range(1, 8):
-        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+        answer_cell(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     run = trained(db, cache)
     assert run.calibration is None
     assert run.threshold == 0.5
@@ -69,7 +65,7 @@ def test_training_is_calibrated_once_enough_logged_predictions_are_answered(db, 
 
 def test_calibration_ignores_answers_to_images_of_events_with_training_images(db, cache):
     for image_id in range(1, 8):
-        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+        answer_cell(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)
     answer_grid(db, 1, range(5, 25))
     in_events(db, 10)  # images 1 to 10, 11 to 20, 21 to 24
@@ -81,7 +77,7 @@ def test_calibration_ignores_answers_to_images_of_events_with_training_images(db
 
 def test_calibration_shrinks_probabilities_when_answers_contradict_the_model(db, cache):
     for image_id in range(1, 8):
-        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+        answer_cell(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)
     rng = np.random.default_rng(1)
     given = rng.normal(0, 3, (400, 2)).astype(np.float32)
@@ -96,7 +92,7 @@ def test_calibration_shrinks_probabilities_when_answers_contradict_the_model(db,
 
 def test_logged_answers_to_a_calibrated_model_are_mapped_back_to_raw_logits(db, cache):
     for image_id in range(1, 8):
-        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+        answer_cell(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)
     for class_id in (1, 2):
         answer_grid(db, class_id, range(5, 25))
@@ -111,7 +107,7 @@ def test_logged_answers_to_a_calibrated_model_are_mapped_back_to_raw_logits(db, 
 
 def test_calibration_ignores_undone_answers(db, cache):
     for image_id in range(1, 8):
-        label(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
+        answer_cell(db, image_id, 1 + image_id % 3, 1 if image_id >> (image_id % 3) & 1 else -1)
     trained(db, cache)
     answer_grid(db, 1, range(5, 25))
     decisions.undo(db)

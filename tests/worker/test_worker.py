@@ -11,9 +11,12 @@ import uuid
 import numpy as np
 import pytest
 from conftest import CLASSES, draw
+from harness.answers import answer_cell
+from harness.blind_answers import say
 from harness.feature_shards import add_features, add_shard, read_made, write_arrays
 from harness.served import until
-from test_blind_answers import say as read
+from harness.trained_projects import shown
+from harness.worker_runs import start
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.records import Batch, Decision
@@ -36,32 +39,13 @@ from annotator.worker.training import schedule
 from annotator.worker.training.training_set import load_training_set
 
 
-def say(db, image_id: int, class_id: int, state: int = 1) -> None:
-    one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=state)
-    assert not decisions.save(db, [one]).refused
-
-
-def shown(image_id: int) -> list[int]:
-    """The classes drawn on an image of the fixture (see conftest)."""
-    return [bit + 1 for bit in range(3) if image_id >> bit & 1]
-
-
-def start(project, processes, *words) -> subprocess.Popen:
-    log = (project / "worker-test.log").open("ab")
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "annotator", "worker", str(project), *words], stdout=log, stderr=log
-    )
-    processes.append(process)
-    return process
-
-
 def test_training_set_keeps_present_and_absent_labels_and_masks_unsure_ones(db):
     for class_id, state in ((1, 1), (2, 1), (3, -1)):
-        say(db, 1, class_id, state)
-    say(db, 2, 1, 1)
-    say(db, 2, 2, 0)
-    say(db, 3, 1, 0)
-    say(db, 5, 1, 1)
+        answer_cell(db, 1, class_id, state)
+    answer_cell(db, 2, 1, 1)
+    answer_cell(db, 2, 2, 0)
+    answer_cell(db, 3, 1, 0)
+    answer_cell(db, 5, 1, 1)
     add_features(db, "x", np.array([3, 2, 1]), np.zeros((3, 4)), np.zeros((3, 9, 4)))
     cache = open_features(db, "x")
     known = load_training_set(db, cache)
@@ -72,8 +56,8 @@ def test_training_set_keeps_present_and_absent_labels_and_masks_unsure_ones(db):
 
 
 def test_disagreement_of_two_annotators_is_masked_until_resolved(db):
-    say(db, 1, 1, 1)
-    say(db, 1, 2, 1)
+    answer_cell(db, 1, 1, 1)
+    answer_cell(db, 1, 2, 1)
     blind = [(1, 1, -1, None), (1, 2, 1, None)]
     assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Ben", "reading", blind, None, 4000)]).refused
     add_features(db, "x", np.array([1]), np.zeros((1, 4)), np.zeros((1, 9, 4)))
@@ -91,7 +75,7 @@ def test_disagreement_of_three_annotators_trains_the_probable_label_until_resolv
     image_overlap.set_overlap(db, 3, 1.0)
     for image_id in range(1, 20):
         for who in ("Cid", "Ann", "Ben")[: 2 if image_id == 2 else 3]:
-            read(db, image_id, who, () if who == "Cid" else (1 + image_id % 2,))
+            say(db, image_id, who, () if who == "Cid" else (1 + image_id % 2,))
     add_features(db, "x", np.array([1, 2]), np.zeros((2, 4)), np.zeros((2, 9, 4)))
     cache = open_features(db, "x")
     known = load_training_set(db, cache)
@@ -105,13 +89,13 @@ def test_disagreement_of_three_annotators_trains_the_probable_label_until_resolv
     assert not decisions.save(db, [settled]).refused
     known = load_training_set(db, cache)
     assert known.labels[0].tolist() == [-1, -1, -1] and known.mask[0].all()
-    read(db, 1, "Dan", (2,))
+    say(db, 1, "Dan", (2,))
     assert not load_training_set(db, cache).mask[0, 1], (
         "the settlement is contradicted, and Ann and Ben do not outvote it"
     )
     decisions.undo(db, "Rita")
     assert load_training_set(db, cache).labels[0].tolist() == [-1, 1, -1]
-    read(db, 2, "Ben", (1,))
+    say(db, 2, "Ben", (1,))
     assert load_training_set(db, cache).labels.tolist() == [[-1, 1, -1], [1, -1, -1]], (
         "answered by a third person since"
     )
@@ -154,7 +138,7 @@ def test_images_of_damaged_embedding_shards_and_shards_without_regions_are_embed
     folder = db.paths.features(network)
     old = {"image_ids": np.arange(1, 25), "features": np.zeros((24, 1280), np.float16)}
     write_arrays(folder, old | {"contents": ProjectContents(db).load_hashes(old["image_ids"])})
-    say(db, 1, 1)
+    answer_cell(db, 1, 1)
     worker = Worker(db.paths.project)
     try:
         assert count_features(folder, Caches(), ProjectContents(db)) == 0
@@ -194,7 +178,7 @@ def test_worker_pauses_as_long_as_it_trained_and_shorter_when_a_training_is_requ
         worker.train()
         assert worker.training.schedule.last_seconds > 0
         for number in range(schedule.MIN_NEW_DECISIONS):
-            say(answered, 1 + number, 1)
+            answer_cell(answered, 1 + number, 1)
         for ago, alone, asked in ((0.5, False, seconds > 60), (1.5, True, True)):
             worker.training.schedule.last_end, worker.training.schedule.last_seconds = (
                 time.monotonic() - ago * seconds,
@@ -214,7 +198,7 @@ def answered(db):
     """A project with made-up features and a click on each of its images."""
     add_features(db, DEFAULT_BACKBONE, np.arange(1, 25), np.eye(24), np.zeros((24, 9, 24)))
     for image_id in range(1, 25):
-        say(db, image_id, 1 + image_id % 3)
+        answer_cell(db, image_id, 1 + image_id % 3)
     return db
 
 
@@ -301,7 +285,7 @@ def test_image_with_non_finite_embeddings_is_embedded_again_and_does_not_stop_tr
     features[4, 2] = np.nan
     add_features(db, DEFAULT_BACKBONE, np.arange(1, 25), features, np.zeros((24, 9, 24)))
     for image_id in range(1, 25):
-        say(db, image_id, 1 + image_id % 3)
+        answer_cell(db, image_id, 1 + image_id % 3)
     worker = Worker(db.paths.project)
     try:
         worker.training.train_or_record_error()
@@ -316,8 +300,8 @@ def test_image_with_non_finite_embeddings_is_embedded_again_and_does_not_stop_tr
 def test_worker_once_embeds_trains_and_publishes_suggestions_that_find_hidden_labels(db, project, annotator):
     for image_id in range(1, 17):
         if shown(image_id):
-            say(db, image_id, shown(image_id)[0])
-    say(db, 20, 1, -1)
+            answer_cell(db, image_id, shown(image_id)[0])
+    answer_cell(db, 20, 1, -1)
     said = annotator("worker", project, "--once").stdout
     assert "Run 1: auto" in said and "24 images published" in said
     rows = json.loads(annotator("suggest", project, "--json", "--limit", 100).stdout)
@@ -371,7 +355,7 @@ def test_restarted_worker_completes_embeddings_and_training_after_kills(tmp_path
     db = Database(tmp_path / "project")
     ids = {image.id: int(image.name.removesuffix(".jpg")) for image in images.load_all_images(db)}
     for image_id, number in list(ids.items())[:30]:
-        say(db, image_id, number % 3 + 1)
+        answer_cell(db, image_id, number % 3 + 1)
     for wanted in kills:
         worker = start(tmp_path / "project", processes)
         until(lambda worker=worker, wanted=wanted: heartbeat.load_worker_state(db).pid == worker.pid
@@ -389,7 +373,7 @@ def test_restarted_worker_completes_embeddings_and_training_after_kills(tmp_path
     assert np.isfinite(found.probabilities.astype(float)).all()
     # Decisions that are newer than the run are in its probabilities soon, and, by themselves, in another training.
     for image_id in range(31, 31 + schedule.MIN_NEW_DECISIONS):
-        say(db, image_id, 1)
+        answer_cell(db, image_id, 1)
     newest = decisions.get_newest_decision_id(db)
     until(lambda: runs.load_current_run(db).last_decision_id >= newest)
     assert runs.load_current_run(db).version > 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from harness.served import until
-from test_worker import start
+from harness.worker_runs import start
 
 from annotator.memory_allocator import MAX_ARENAS
 from annotator.store.database import heartbeat
