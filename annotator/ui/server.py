@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
 from filelock import FileLock, Timeout
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -46,6 +45,7 @@ from annotator.ui.serving.streamlit_options import build_options
 from annotator.ui.serving.worker_watch import WorkerWatch
 from annotator.ui.shared.navigation import PAGES
 from annotator.ui.shared.work.export_runner import get_export_runner
+from annotator.ui.streamlit_features import PageApp, create_page_app
 
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
 # an empty page for an address like /grid until somebody has opened the first page.
@@ -57,11 +57,11 @@ PROJECT_COPIED_MESSAGE = (
 )
 
 
-def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
+def build_app(run: str, access: Access, json_log: bool = False) -> PageApp:
     """Return the open project's ASGI application, which also runs the worker and ReadAhead."""
 
     @asynccontextmanager
-    async def lifespan(app: st.App) -> AsyncIterator[None]:
+    async def lifespan(app: PageApp) -> AsyncIterator[None]:
         remove_leftover_uploads(served_project.db())
         watch, ahead = WorkerWatch(served_project.db(), access.taggers), ReadAhead(served_project.db())
         ending = Shutdown()
@@ -83,7 +83,7 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
 
 def build_page_app(
     keys: AccessKeys | None = None, access: Access | None = None, json_log: bool = False, **options
-) -> st.App:
+) -> PageApp:
     """Return the application of pages and routes, behind access control. `options` are those of Streamlit's app."""
     access = access or build_local_access(DEFAULT_PORT)
     set_up_connections(access.trusted_proxies, own_log=json_log)
@@ -99,9 +99,7 @@ def build_page_app(
         Route(access.base_path + route.path, route.endpoint, methods=route.methods) for route in [*ROUTES, *pages]
     ]
     shipped = Middleware(StaticFilesMiddleware, base=access.base_path)
-    return st.App(
-        ENTRY_SCRIPT, routes=routes, middleware=[door, shipped], secrets=_build_login_secrets(access), **options
-    )
+    return create_page_app(ENTRY_SCRIPT, routes, [door, shipped], secrets=_build_login_secrets(access), **options)
 
 
 def _build_login_secrets(access: Access) -> dict[str, Any] | None:
@@ -169,7 +167,7 @@ def serve(
     run_app(build_app(run, access, json_log), access, json_log)
 
 
-def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
+def run_app(app: PageApp, access: Access, json_log: bool = False) -> None:
     """Run an application until the process stops."""
     if json_log:
         log_as_json()

@@ -1,15 +1,14 @@
 """Streamlit's HTML page with the server's URL added, which saves two failing requests."""
 
 from functools import cache
-from pathlib import Path
 
-import streamlit as st
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from annotator.ui.access import served_project
+from annotator.ui.streamlit_features import SHIPPED_FILES_FOLDER
 
-INDEX_FILE = Path(st.__file__).parent / "static" / "index.html"
+INDEX_FILE = SHIPPED_FILES_FOLDER / "index.html"
 STREAMLIT_TITLE = "<title>Streamlit</title>"  # until the script of the page has given it another
 TITLE_WITH_BACKEND_URL = (
     "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin + '%s'}</script>"

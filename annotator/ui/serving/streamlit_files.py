@@ -1,14 +1,13 @@
 """Streamlit's static files from memory, because its own path is slow for sixty requests."""
 
-from pathlib import Path
-
-import streamlit as st
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-STATIC_FOLDER = Path(st.__file__).parent / "static" / "static"
+from annotator.ui.streamlit_features import SHIPPED_FILES_FOLDER
+
+STATIC_FOLDER = SHIPPED_FILES_FOLDER / "static"
 MAX_KEPT_BYTES = 1_000_000  # bytes: of the charts' libraries, which few pages need, nothing is kept
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}  # not by mimetypes: systems differ
 # Their names hold a digest of their content.
