@@ -1,7 +1,7 @@
 # make demo   try it on the sample images
 # make check  lint, import contracts, types, tests of what you changed   make test [ROOM=store]  the short tests, of one folder
 # make lint   the first three of these                                  make test-all           all tests, which CI runs
-# make test-readers   exports read by Label Studio, CVAT, FiftyOne, Datumaro: 1.4 GB of tools into .venv-readers
+# make test-readers   exports read by other tools (1.4 GB)        make test-streamlit   pages with two Streamlit versions
 # make bench NAME=store [ARGS="--images 100000"]   measures the program itself; without NAME: the list of measurements
 # make docs   the documents as a site, in build/site              make figures     README's figures, measured anew
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
@@ -25,7 +25,7 @@ PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py a
   $(addprefix annotator/exchange/sources/,__init__.py source.py) \
   $(foreach room,losses methods trainers query_strategies,models/spmll/$(room)/__init__.py models/spmll/$(room)/base.py)
 
-.PHONY: demo lint types style check test test-all test-programs nearest-tests short-tests all-tests test-readers bench screenshots figures docs clean help
+.PHONY: demo lint types style check test test-all test-programs nearest-tests short-tests all-tests test-readers test-streamlit bench screenshots figures docs clean help
 
 help:
 	@sed -n 1,7p Makefile
@@ -81,6 +81,11 @@ all-tests: $(VENV)/installed-for-tests
 # The tools that own formats, in an environment of their own: they need other versions than ours.
 test-readers: $(VENV)/installed-for-tests .venv-readers/installed
 	ANNOTATOR_READERS=$(CURDIR)/.venv-readers $(BIN)/python -m pytest -m readers
+
+# The oldest and the newest version that pyproject.toml allows, each in a folder of its own.
+test-streamlit: $(VENV)/installed-for-tests
+	$(BIN)/python tests/get_chromium.py
+	$(BIN)/python tests/run_streamlit_versions.py
 
 .venv-readers/installed: tests/readers/requirements.txt
 	$(PYTHON) -m venv .venv-readers

@@ -1,13 +1,17 @@
-"""Stopping this process from outside: when its parent process ends, and on signals."""
+"""Stopping processes: this one when its parent ends and on signals, and a child with its own children."""
 
 import contextlib
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Popen's creationflags that go with start_new_session, which Windows ignores: Ctrl+C is not for the child
+OWN_GROUP_FLAGS: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 STOP_SECONDS = 10.0  # that a process may take to stop after the one that started it has ended
 
 
@@ -35,7 +39,19 @@ def watch_parent(stop: Callable[[], object], exit_seconds: float = STOP_SECONDS,
 
 def send_stop_signal() -> None:
     """Send SIGTERM to this process."""
-    os.kill(os.getpid(), signal.SIGTERM)
+    if os.name == "nt":  # there os.kill would end the process at once
+        signal.raise_signal(signal.SIGTERM)
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def kill_process_group(process: subprocess.Popen[Any]) -> None:
+    """Kill a child and all processes of its session, on Windows the child alone."""
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """Temporary folders and progress lines of all benchmarks."""
 
-import os
 import shutil
 import sys
 import tempfile
@@ -9,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+
+from annotator.store.disk.file_permissions import get_user_id
 
 FOLDER_PREFIX = "annotator-bench-"
 # held by the process that the folder belongs to; the system lets go of it however that process ends
@@ -48,8 +49,7 @@ def _delete_leftover_folders(place: Path) -> None:
     for folder in place.glob(f"{FOLDER_PREFIX}*"):
         try:
             facts = folder.lstat()
-            own = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
-            if folder.is_symlink() or not own or not (folder / LOCK_FILE).exists():
+            if folder.is_symlink() or facts.st_uid != get_user_id() or not (folder / LOCK_FILE).exists():
                 continue
             with FileLock(folder / LOCK_FILE, timeout=0):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from annotator.cluster.exit_watcher import report_sudden_exit
 from annotator.errors import AnnotatorError
+from spmll.usable_cores import count_usable_cores
 
 CONNECT_TIMEOUT_SECONDS = 5.0  # within which a head must accept a connection
 CLIENT_PORT = 10001
@@ -230,8 +231,3 @@ def _first_line(error: Exception) -> str:
 
 def _indent_lines(text: str) -> str:
     return "\n".join(f"    {line.strip()}" for line in text.strip().splitlines()[-8:])
-
-
-def count_usable_cores() -> int:
-    """Return the cores of this process, perhaps limited by a container."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

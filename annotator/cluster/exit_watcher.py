@@ -10,14 +10,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from annotator.process_stop import OWN_GROUP_FLAGS
+
 _WATCHER_SCRIPT = """
-import os, select, signal, sys
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, signal.SIG_IGN)
-command, text = int(sys.argv[1]), sys.argv[2]
-while os.getppid() == command:
-    if select.select([0], [], [], 0.1)[0] and os.read(0, 1):
-        sys.exit()
+import os, signal, sys, threading
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    if hasattr(signal, name):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+command, text, closed = int(sys.argv[1]), sys.argv[2], threading.Event()
+def wait_for_end():
+    if os.read(0, 1):
+        os._exit(0)
+    closed.set()
+threading.Thread(target=wait_for_end, daemon=True).start()
+while os.getppid() == command and not closed.wait(0.1):
+    pass
 try:
     sys.stderr.write(text)
 except OSError:
@@ -34,6 +41,7 @@ def report_sudden_exit(text: str) -> Iterator[None]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl+C is for the command
+        creationflags=OWN_GROUP_FLAGS,
     )
     try:
         yield

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -32,13 +31,14 @@ from annotator.ui.serving.streamlit_options import build_options
 from annotator.ui.serving.worker_watch import WorkerWatch
 from annotator.ui.shared.navigation import PAGES
 from annotator.ui.shared.work.downloads import get_downloads
+from annotator.ui.streamlit_features import PageApp, create_page_app
 
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
 # an empty page for an address like /grid until somebody has opened the first page.
 ENTRY_SCRIPT = Path(__file__).parent / "entry" / "app.py"
 
 
-def build_app(run: str, access: Access, json_log: bool = False, on_start: Callable[[], None] | None = None) -> st.App:
+def build_app(run: str, access: Access, json_log: bool = False, on_start: Callable[[], None] | None = None) -> PageApp:
     """Return the open project's ASGI application, which also runs the worker and ReadAhead.
 
     Args:
@@ -46,7 +46,7 @@ def build_app(run: str, access: Access, json_log: bool = False, on_start: Callab
     """
 
     @asynccontextmanager
-    async def lifespan(app: st.App) -> AsyncIterator[None]:
+    async def lifespan(app: PageApp) -> AsyncIterator[None]:
         remove_leftover_uploads(served_project.db())
         watch, ahead = WorkerWatch(served_project.db(), access.taggers), ReadAhead(served_project.db(), load_routes)
         ending = Shutdown()
@@ -78,7 +78,7 @@ def _stop_runner(cache: str) -> None:
 
 def build_page_app(
     keys: AccessKeys | None = None, access: Access | None = None, json_log: bool = False, **options
-) -> st.App:
+) -> PageApp:
     """Return the application of pages and routes, behind access control. `options` are those of Streamlit's app."""
     access = access or build_local_access(DEFAULT_PORT)
     set_up_connections(access.trusted_proxies, own_log=json_log)
@@ -95,9 +95,7 @@ def build_page_app(
         LaterRoutes(access.base_path, ("/api/", METRICS_PATH, READY_PATH)),
     ]
     shipped = Middleware(StaticFilesMiddleware, base=access.base_path, compress=access.is_team)
-    return st.App(
-        ENTRY_SCRIPT, routes=routes, middleware=[door, shipped], secrets=_build_login_secrets(access), **options
-    )
+    return create_page_app(ENTRY_SCRIPT, routes, [door, shipped], secrets=_build_login_secrets(access), **options)
 
 
 def _build_login_secrets(access: Access) -> dict[str, Any] | None:
@@ -123,7 +121,7 @@ def _redirect_to_page(request: Request, page: str) -> RedirectResponse:
 
 
 def run_app(
-    app: st.App, access: Access, json_log: bool = False, take_socket: Callable[[], socket.socket] | None = None
+    app: PageApp, access: Access, json_log: bool = False, take_socket: Callable[[], socket.socket] | None = None
 ) -> None:
     """Run an application until the process stops.
 

@@ -24,6 +24,7 @@ from annotator.store.database import heartbeat, jobs
 from annotator.store.database.arrays import remove_unfinished_files
 from annotator.store.database.database import Database
 from annotator.store.imports import unfinished_imports
+from annotator.system_resources import lower_priority
 from annotator.worker.adapting.adapt_now import clean_up_after_kill
 from annotator.worker.adapting.backbone_switching import AdaptationStarter, BackbonePreparer
 from annotator.worker.duties.appearance_measurer import AppearanceMeasurer
@@ -289,8 +290,8 @@ def run_worker(
         for library in ("botocore", "aiobotocore", "httpx", "azure", "google"):  # each tells of every connection
             logging.getLogger(library).setLevel(logging.WARNING)
         watch_parent(worker.stop, WATCHED_EXIT_TIMEOUT_SECONDS, exit_status=0)  # the app's end is no error
-    if not once and hasattr(os, "nice"):
-        os.nice(10)  # the person's page always goes first
+    if not once:
+        lower_priority(10)  # the person's page always goes first
     try:
         with keep_heartbeat(worker.context):
             if once:

@@ -4,9 +4,7 @@ A process that is late, ends or breaks the protocol ends only its own run.
 """
 
 import json
-import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +21,7 @@ from annotator.benchmark.finish.protocol import (
     Task,
     WrongTool,
 )
+from annotator.process_stop import OWN_GROUP_FLAGS, kill_process_group
 from spmll import plugins
 
 PLUGIN_GROUP = "annotator.finish_tools"
@@ -51,6 +50,7 @@ class ProcessTool:
                 stderr=self._errors,
                 encoding="utf-8",
                 start_new_session=True,  # Ctrl+C is for the benchmark, which then ends it
+                creationflags=OWN_GROUP_FLAGS,
             )
         except OSError as error:
             raise WrongTool(f"{self.command[0]} cannot be started: {error.strerror or error}.") from error
@@ -90,7 +90,7 @@ class ProcessTool:
         self._send_request(process, {"call": "close"}, last=True)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
-        _kill_process(process)
+        kill_process_group(process)
         process.wait()
         self._errors.close()
 
@@ -100,7 +100,7 @@ class ProcessTool:
         try:
             line = self._lines.get(timeout=self.timeout_seconds)
         except queue.Empty:
-            _kill_process(self._process)
+            kill_process_group(self._process)
             raise WrongTool(
                 f"It gave no answer to {call!r} within {self.timeout_seconds:g} seconds, and was ended."
             ) from None
@@ -164,11 +164,3 @@ def find_installed_tools(taken_names: Sequence[str]) -> dict[str, list[str]]:
         name: make_class_command(entry.value)
         for name, entry in plugins.find_plugins(PLUGIN_GROUP, tuple(taken_names)).items()
     }
-
-
-def _kill_process(process: subprocess.Popen[str]) -> None:
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()

@@ -19,8 +19,8 @@ commands = typer.Typer(
 def stop_on_signals() -> None:
     """Turn SIGTERM and SIGHUP into an exit, which also ends child processes."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if hasattr(signal, "SIGHUP"):  # a closed terminal
-        signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    if hangup := getattr(signal, "SIGHUP", None):  # a closed terminal; Windows has no such signal
+        signal.signal(hangup, lambda *_: sys.exit(129))
 
 
 def split_names(text: str) -> tuple[str, ...]:

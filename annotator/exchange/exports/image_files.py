@@ -119,7 +119,7 @@ class Placer:
                 target.write_bytes(read_remote_file(source, patient=True))
                 self.counts["copied"] += 1
             elif self._packed:
-                target.symlink_to(source)
+                _link_or_copy(source, target)
                 self.counts["copied"] += 1
             elif self._how == "copy":
                 shutil.copyfile(source, target)
@@ -176,3 +176,10 @@ class Placer:
         content = io.BytesIO()
         picture.save(content, "JPEG", quality=JPEG_QUALITY)
         return content.getvalue()
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        target.symlink_to(source)
+    except OSError:  # Windows, without the right to make links
+        shutil.copyfile(source, target)

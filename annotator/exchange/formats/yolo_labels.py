@@ -105,7 +105,7 @@ class LabelFileReader:
                 (place for place in self._list_candidate_folders(folder) if self._is_folder(place)), folder or "."
             )
             real = os.path.realpath(f"{self._inside}/{unescape_path(place)}")
-            if real != self._inside and not real.startswith(f"{self._inside}/"):
+            if real != self._inside and not real.startswith(f"{self._inside}{os.sep}"):
                 self._problems.add(f"{place} is a link that leads out of {self._root}: it is not read")
                 place = "."
             self._folders[folder] = place

@@ -17,6 +17,7 @@ from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import sync_folder
 from annotator.store.disk.processes import build_temporary_path, is_abandoned
+from annotator.store.disk.system_calls import release_mapped_pages, reserve_file_bytes
 from spmll.rows import Rows
 
 CHUNK_ROWS = 16_384  # written at once
@@ -86,12 +87,13 @@ def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None
 def create_scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
     """Return an array of zeros in an unnamed mapped file, which the system can page out, or else in memory."""
     size = prod(shape) * np.dtype(dtype).itemsize
-    if size >= MIN_SCRATCH_FILE_BYTES and hasattr(os, "posix_fallocate"):
+    if size >= MIN_SCRATCH_FILE_BYTES:
         with suppress(OSError):
             make_folder_in_project(folder)
             with tempfile.TemporaryFile(dir=folder) as file:
-                os.posix_fallocate(file.fileno(), 0, size)  # or a full disk would end the process with SIGBUS
-                return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+                # Without reserved bytes a full disk would end the process with SIGBUS.
+                if reserve_file_bytes(file.fileno(), size):
+                    return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
     return np.zeros(shape, dtype)
 
 
@@ -111,5 +113,5 @@ def release_pages(array: object) -> None:
     base = array
     while base is not None and not isinstance(base, mmap.mmap):
         base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
-    if base is not None and hasattr(mmap, "MADV_DONTNEED"):
-        base.madvise(mmap.MADV_DONTNEED)
+    if base is not None:
+        release_mapped_pages(base)

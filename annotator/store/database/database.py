@@ -279,6 +279,7 @@ class Database:
         connection.execute("PRAGMA journal_mode = WAL")
         # FULL, not NORMAL: acknowledged decisions survive a power cut too. The page never waits for it.
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # without it macOS leaves them in the memory of the drive
         connection.execute("PRAGMA foreign_keys = ON")
         return sqlite_utils.Database(connection)
 

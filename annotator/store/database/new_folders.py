@@ -1,6 +1,5 @@
 """Atomic replacement of folders, written under a temporary name, synced and renamed."""
 
-import ctypes
 import glob
 import os
 import shutil
@@ -12,8 +11,7 @@ from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_folder_in_project
 from annotator.store.disk.durable import sync_folder, sync_tree
 from annotator.store.disk.processes import ABANDONED_SECONDS, build_temporary_path, is_abandoned
-
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+from annotator.store.disk.system_calls import exchange_names
 
 
 @contextmanager
@@ -33,7 +31,7 @@ def replace_folder_atomically(target: Path) -> Generator[Path]:
         sync_tree(temporary)
         if not target.exists():
             temporary.rename(target)
-        elif not _exchange_names(temporary, target):
+        elif not exchange_names(temporary, target):
             target.rename(old)
             temporary.rename(target)
         sync_folder(target.parent)
@@ -62,15 +60,6 @@ def remove_unfinished_folders(folder: Path, name: str) -> None:
                 part.rename(folder / name)
             else:
                 shutil.rmtree(part, ignore_errors=True)
-
-
-def _exchange_names(one: Path, other: Path) -> bool:
-    """Exchange two names in one step, or return False if unsupported."""
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError, TypeError):  # not Linux, or an old one
-        return False
-    return rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
 
 
 def _restore_target(temporary: Path, old: Path, target: Path) -> None:

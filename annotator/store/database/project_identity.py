@@ -1,6 +1,7 @@
 """Detection of moved, replaced or deleted projects, so that nothing is written to a wrong place."""
 
 import json
+import os
 from pathlib import Path
 
 import sqlite_utils
@@ -73,7 +74,7 @@ def update_folder_paths(sql: sqlite_utils.Database, project: Path) -> None:
     before, here = json.loads(row[0]), escape_path(str(project))
     for id_, path in sql.execute("SELECT id, path FROM folder").fetchall():
         moved = f"{here}{path[len(before) :]}"
-        if path.startswith(f"{before}/{IMPORTED_FOLDER}/") and path_exists(moved, ""):
+        if path.startswith(f"{before}{os.sep}{IMPORTED_FOLDER}{os.sep}") and path_exists(moved, ""):
             sql.execute("UPDATE OR IGNORE folder SET path = ? WHERE id = ?", [moved, id_])
     sql.execute("UPDATE setting SET value = ? WHERE key = ?", [json.dumps(here), HOME_SETTING])
 

@@ -4,6 +4,8 @@ import errno
 import os
 from pathlib import Path
 
+from annotator.store.disk.system_calls import sync_all_disks
+
 # files that are synced one by one; with more, everything unwritten on the machine is synced
 MAX_FILES_SYNCED_SINGLY = 200
 UNSUPPORTED_SYNC_ERRNOS = (errno.EINVAL, errno.ENOTSUP)  # some network disks sync no folders
@@ -37,8 +39,7 @@ def sync_folder(folder: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Sync all names and file contents below a folder."""
     names = [(Path(place), files) for place, _, files in os.walk(folder)]
-    if sum(len(files) for _, files in names) > MAX_FILES_SYNCED_SINGLY and hasattr(os, "sync"):
-        os.sync()
+    if sum(len(files) for _, files in names) > MAX_FILES_SYNCED_SINGLY and sync_all_disks():
         return
     for place, files in names:
         for name in files:

@@ -1,4 +1,4 @@
-"""Private file permissions of a project folder and its direct entries."""
+"""Private file permissions of a project folder and its direct entries. Windows has none."""
 
 import contextlib
 import os
@@ -31,6 +31,16 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
+def is_open_to_others(facts: os.stat_result) -> bool:
+    """Return whether other users have permissions on a file. False on Windows."""
+    return os.name != "nt" and bool(facts.st_mode & OTHERS_PERMISSIONS)
+
+
+def get_user_id() -> int:
+    """Return the user's `st_uid`, 0 on Windows."""
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
 def _remove_others_permissions(path: Path, facts: os.stat_result) -> None:
-    if facts.st_mode & OTHERS_PERMISSIONS:
+    if is_open_to_others(facts):
         path.chmod(stat.S_IMODE(facts.st_mode) & ~OTHERS_PERMISSIONS)

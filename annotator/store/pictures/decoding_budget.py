@@ -1,12 +1,12 @@
 """The memory budget that decoding threads share."""
 
 import contextlib
-import os
 import threading
 from collections import deque
 from collections.abc import Generator
 
 from annotator.store.disk.open_files import get_clock
+from annotator.system_resources import get_memory_bytes
 
 MAX_BUDGET_BYTES = 1_000_000_000  # bytes; on a small machine an eighth of its memory
 
@@ -50,11 +50,4 @@ class MemoryBudget:
                 self._changed.notify_all()
 
 
-def _get_budget_bytes() -> int:
-    try:
-        return min(MAX_BUDGET_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
-    except (AttributeError, ValueError, OSError):  # Windows
-        return MAX_BUDGET_BYTES
-
-
-DECODING_BUDGET = MemoryBudget(_get_budget_bytes())
+DECODING_BUDGET = MemoryBudget(min(MAX_BUDGET_BYTES, get_memory_bytes() // 8))

@@ -24,7 +24,7 @@ from annotator.store.database import database_copies, heartbeat, read_only
 from annotator.store.database.database import Database
 from annotator.store.database.heartbeat import WorkerCondition
 from annotator.store.disk import processes
-from annotator.store.disk.file_permissions import OTHERS_PERMISSIONS
+from annotator.store.disk.file_permissions import is_open_to_others
 from annotator.store.features.shards import list_shards, read_shard
 from annotator.store.images import images
 from annotator.store.labels import tagged_exports
@@ -163,12 +163,12 @@ def _load_versions() -> dict[str, str]:
 
 def _check_secret(paths: Paths) -> Iterator[HealthFinding]:
     try:
-        mode = paths.secret.stat().st_mode
+        facts = paths.secret.stat()
     except OSError:  # none yet: `annotator serve` makes it
         return
-    if os.name != "nt" and mode & OTHERS_PERMISSIONS:
+    if is_open_to_others(facts):
         yield HealthFinding(
-            f"Others could read {paths.secret} (permissions {stat.S_IMODE(mode):o}); they are corrected now.",
+            f"Others could read {paths.secret} (permissions {stat.S_IMODE(facts.st_mode):o}); they are corrected now.",
             "It was copied, or unpacked, without its permissions.",
             "If others use this machine: annotator serve PROJECT --new-secret (every browser signs in again)",
         )

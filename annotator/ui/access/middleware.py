@@ -15,7 +15,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit import auth_util
 
 from annotator.roles import Right
 from annotator.store.database import authorization
@@ -42,6 +41,7 @@ from annotator.ui.access.serving_modes import LOOPBACK_HOSTS, OIDC, Access
 from annotator.ui.access.sessions import Sessions, set_asking_member
 from annotator.ui.access.tokens import DAY_SECONDS, VALID_DAYS, Tokens
 from annotator.ui.access.websocket_throttle import WebSocketThrottle
+from annotator.ui.streamlit_features import create_login_token
 
 PREDICTIONS_PATH, METRICS_PATH = "/api/predictions", "/metrics"
 PROGRAM_PATHS = (PREDICTIONS_PATH, METRICS_PATH)  # need no cookie: their routes take an access token and nothing else
@@ -207,7 +207,7 @@ class AccessMiddleware:
             return self._build_sign_out_response(scope, is_oidc)
         if path == SIGN_IN_PATH:
             # Streamlit's login takes a name of the provider that it has signed itself, two minutes ago at most.
-            token = auth_util.encode_provider_token("default")
+            token = create_login_token()
             return _build_redirect(f"{self.base}{PROVIDER_PATHS[0]}?{urlencode({'provider': token})}")
         return None
 

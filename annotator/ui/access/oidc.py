@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 
 from starlette.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
-from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 from annotator.ui.access.error_pages import PAGE_TEMPLATE, PROVIDER_UNREACHABLE_HTML, SIGN_IN_FAILED_HTML
+from annotator.ui.streamlit_features import LOGIN_CLAIMS_COOKIE
 
 log = logging.getLogger("annotator.provider")
 
@@ -64,9 +64,9 @@ def _find_failure_reason(message: Message, query: Mapping[str, str], is_in: bool
         return ""  # on the way there, or back from signing out
     cookies = SimpleCookie()
     for name, value in message["headers"]:
-        if name == b"set-cookie" and value.startswith(f"{USER_COOKIE_NAME}=".encode()):
+        if name == b"set-cookie" and value.startswith(f"{LOGIN_CLAIMS_COOKIE}=".encode()):
             cookies.load(value.decode("latin-1"))
-    user = cookies.get(USER_COOKIE_NAME)
+    user = cookies.get(LOGIN_CLAIMS_COOKIE)
     if user is not None and user.value:
         return ""
     if "error" in query:

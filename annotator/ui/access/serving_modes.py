@@ -165,7 +165,8 @@ def _load_provider(path: Path | None, problems: list[str]) -> dict[str, Any] | N
         return None
     try:
         about = tomllib.loads(path.read_text(encoding="utf-8"))
-        is_open = bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+        # Windows has no such permissions, and sets these bits for each file.
+        is_open = os.name != "nt" and bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
     except (OSError, ValueError) as error:
         problems.append(f"--oidc {path}: {error}")
         return None

@@ -15,9 +15,6 @@ from typing import Any
 
 import streamlit as st
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-from streamlit import auth_util
-from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
-from streamlit.web.server.starlette.starlette_server_config import TOKENS_COOKIE_NAME, USER_COOKIE_NAME
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
@@ -29,6 +26,12 @@ from annotator.ui.access.access_keys import cookie_name
 from annotator.ui.access.oidc import add_user_info
 from annotator.ui.access.serving_modes import Access
 from annotator.ui.access.tokens import Tokens
+from annotator.ui.streamlit_features import (
+    LOGIN_CLAIMS_COOKIE,
+    LOGIN_TOKENS_COOKIE,
+    is_page_script_thread,
+    read_login_cookie,
+)
 
 ROLE_CACHE_SECONDS = 1.0  # for which roles are not looked up again
 SESSION_SECONDS = 7 * 24 * 3600.0  # after a login at a provider; then the provider is asked again
@@ -139,10 +142,10 @@ class Sessions:
         return None if claimed is None or _hash_session(claimed) in self._ended else claimed
 
     def _read_login(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
-        if self.access.provider is None or USER_COOKIE_NAME not in cookies:
+        if self.access.provider is None or LOGIN_CLAIMS_COOKIE not in cookies:
             return None
         try:
-            claims, moments = self._read_cookie(cookies, USER_COOKIE_NAME)
+            claims, moments = self._read_cookie(cookies, LOGIN_CLAIMS_COOKIE)
             if not isinstance(claims, dict) or claims.get("origin") != self.access.origin:
                 return None
             members.build_subject(claims)
@@ -152,7 +155,7 @@ class Sessions:
 
     def _complete_claims(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
         try:
-            given, _ = self._read_cookie(cookies, TOKENS_COOKIE_NAME)
+            given, _ = self._read_cookie(cookies, LOGIN_TOKENS_COOKIE)
         except ValueError:
             given = None
         token = given.get("access_token") if isinstance(given, dict) else None
@@ -166,7 +169,7 @@ class Sessions:
             # Parts of a long cookie have names of their own, and are signed with them.
             return _unsign_value(self.tokens.get_provider_signer(part), cookies.get(part, ""), moments)
 
-        text = auth_util.get_cookie_with_chunks(read_part, name)
+        text = read_login_cookie(read_part, name)
         return (None if text is None else json.loads(text)), moments
 
 
@@ -208,7 +211,7 @@ def enforce_roles(sessions: Sessions) -> None:
     """Make the store check every write by role."""
 
     def get_asking_member() -> int | None:
-        if get_script_run_ctx(suppress_warning=True) is None:
+        if not is_page_script_thread():
             return _asking_member.get()
         member = get_script_member(sessions)
         return authorization.NON_MEMBER_ID if member is None else member.id

@@ -6,8 +6,9 @@ import sys
 import traceback
 from datetime import UTC, datetime
 
-from streamlit import logger as streamlit_logger
 from typing_extensions import override
+
+from annotator.ui.streamlit_features import set_up_loggers
 
 
 class JsonFormatter(logging.Formatter):
@@ -35,11 +36,4 @@ def log_as_json() -> None:
     def write_json(logger: logging.Logger) -> None:
         logger.handlers[:] = [handler]
 
-    # Not Streamlit's public interface: it gives each of its loggers a handler by this function, and all of them new
-    # ones whenever its options are set.
-    if not hasattr(streamlit_logger, "setup_formatter"):
-        raise RuntimeError(
-            "This version of Streamlit has no setup_formatter. Install the one that pyproject.toml names."
-        )
-    streamlit_logger.setup_formatter = write_json
-    streamlit_logger.update_formatter()
+    set_up_loggers(write_json)

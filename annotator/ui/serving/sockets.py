@@ -5,15 +5,14 @@ requests without limit, so unfinished ones could use up all connections.
 """
 
 import asyncio
-import functools
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from streamlit.web.server.starlette import starlette_server
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from annotator.ui.access.websocket_throttle import MAX_MESSAGE_BYTES
+from annotator.ui.streamlit_features import set_up_server, use_listening_socket
 
 REQUEST_TIMEOUT_SECONDS = 20.0  # for the head of a request, and for each further piece of its body
 
@@ -63,12 +62,13 @@ class TimeoutProtocol(AutoHTTPProtocol):
 
 def use_socket(take_socket: Callable[[], socket.socket]) -> None:
     """Make the next server accept connections on a socket that listens already, after `set_up_connections`."""
-    starlette_server._bind_socket = lambda *args, **options: _send_without_delay(take_socket())
 
+    def take_without_delay() -> socket.socket:
+        listening = take_socket()
+        _send_without_delay(listening)
+        return listening
 
-def _send_without_delay(listening: socket.socket) -> socket.socket:
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
-    return listening
+    use_listening_socket(take_without_delay)
 
 
 def set_up_connections(trusted_proxies: Sequence[str] = (), own_log: bool = False) -> None:
@@ -78,21 +78,13 @@ def set_up_connections(trusted_proxies: Sequence[str] = (), own_log: bool = Fals
         trusted_proxies: Addresses and networks trusted for X-Forwarded headers.
         own_log: Keep uvicorn from configuring logs.
     """
-    # Not Streamlit's public interface: without these two names in a later version, answers are slower and unfinished
-    # requests keep their connections.
-    bind = getattr(starlette_server, "_bind_socket", None)
-    config = getattr(starlette_server, "_get_uvicorn_config_kwargs", None)
-    if bind is None or config is None or hasattr(bind, "__wrapped__"):
-        return
-
-    @functools.wraps(bind)
-    def bind_without_delay(*args: object, **options: object) -> socket.socket:
-        return _send_without_delay(bind(*args, **options))
-
-    starlette_server._bind_socket = bind_without_delay
     # uvicorn would believe every program on this machine, unless it is told otherwise.
-    forwarded: dict[str, Any] = {"proxy_headers": bool(trusted_proxies), "forwarded_allow_ips": list(trusted_proxies)}
-    forwarded["ws_max_size"] = MAX_MESSAGE_BYTES
+    options: dict[str, Any] = {"proxy_headers": bool(trusted_proxies), "forwarded_allow_ips": list(trusted_proxies)}
+    options |= {"http": TimeoutProtocol, "ws_max_size": MAX_MESSAGE_BYTES}
     if own_log:
-        forwarded["log_config"] = None
-    starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": TimeoutProtocol} | forwarded
+        options["log_config"] = None
+    set_up_server(_send_without_delay, options)
+
+
+def _send_without_delay(listening: socket.socket) -> None:
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it

@@ -5,14 +5,11 @@ token, so security options are pinned. A test fails when Streamlit adds options.
 """
 
 import os
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from streamlit import config, env_util, net_util
-from streamlit.web import bootstrap
-
 from annotator.ui.access.serving_modes import LOOPBACK_ADDRESS, LOOPBACK_HOSTS, Access
+from annotator.ui.streamlit_features import isolate_options
 
 PINNED_OPTIONS: dict[str, object] = {
     "server.address": LOOPBACK_ADDRESS,  # unset would mean every network this machine is in
@@ -72,13 +69,7 @@ THEME_OPTIONS: dict[str, object] = {
 
 def build_options(access: Access) -> dict[str, Any]:
     """Return the options of st.App.run, and stop Streamlit from reading others."""
-    _replace_function(config, "get_config_files", lambda name: [])
-    # Called for a foreign origin; the first would ask a server on the net. Our address is known.
-    _replace_function(net_util, "get_external_ip", lambda: None)
-    _replace_function(net_util, "get_internal_ip", lambda: None)
-    _replace_function(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from the script's folder
-    # It looks for the source files of all modules, which the first page waits for.
-    _replace_function(env_util, "is_repl", lambda: False)
+    isolate_options()
     for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
         del os.environ[name]
     reached: dict[str, object] = {"server.port": access.port, "browser.serverPort": access.port}
@@ -91,10 +82,3 @@ def build_options(access: Access) -> dict[str, Any]:
             "server.xsrfCookieSameSite": "lax" if access.provider else "strict",
         }
     return PINNED_OPTIONS | THEME_OPTIONS | reached
-
-
-def _replace_function(module: object, name: str, function: Callable[..., Any]) -> None:
-    # Not Streamlit's public interface. A version without it must not be served without this protection.
-    if not hasattr(module, name):
-        raise RuntimeError(f"This version of Streamlit has no {name}. Install the one that pyproject.toml names.")
-    setattr(module, name, function)

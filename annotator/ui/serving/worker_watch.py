@@ -9,6 +9,7 @@ import time
 
 from annotator.errors import AnnotatorError, ProjectMoved
 from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
+from annotator.process_stop import OWN_GROUP_FLAGS
 from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, project_identity
 from annotator.store.database.database import Database
@@ -86,6 +87,7 @@ class WorkerWatch:
                 stdout=log_file,
                 stderr=log_file,
                 start_new_session=True,  # Ctrl+C in the terminal is for the app, which then ends its worker
+                creationflags=OWN_GROUP_FLAGS,
             )
             heartbeat.get_start_problem(self.db).text = ""
             status = self._process.wait()

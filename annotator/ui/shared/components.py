@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from annotator.roles import Right
 from annotator.snapshot.project_progress import load_progress
@@ -19,6 +18,7 @@ from annotator.ui.shared import navigation
 from annotator.ui.shared.annotator_name import create_token, forget_name, require_annotator_name
 from annotator.ui.shared.page_access import get_member, has_right
 from annotator.ui.shared.page_classes import build_classes_json
+from annotator.ui.streamlit_features import register_component
 
 SHARED_STYLES = ("shared/shared.css", "shared/stage.css")
 CONTRAST_STYLE = "shared/forced_colors.css"  # after all others, which it overrides
@@ -105,4 +105,4 @@ def get_component(name: str, styles: tuple[str, ...], part: str = "root", folder
     files = (*SHARED_STYLES, *styles, f"{path}.css", CONTRAST_STYLE)
     css = "\n".join((COMPONENTS_FOLDER / file).read_text(encoding="utf-8") for file in files)
     script = LOADER_SCRIPT % get_script_url(f"{path}.js")
-    return component(f"annotator_{name}", html=f'<div class="{part}"></div>\n', css=css, js=script)
+    return register_component(f"annotator_{name}", html=f'<div class="{part}"></div>\n', css=css, js=script)

@@ -1,7 +1,5 @@
 """Heartbeats, pause requests and remaining time of a running adaptation."""
 
-import contextlib
-import os
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -71,9 +69,3 @@ class AdaptationProgress:
         if self.should_stop():
             raise Paused
         return False
-
-
-def lower_priority() -> None:
-    if hasattr(os, "nice"):
-        with contextlib.suppress(OSError):
-            os.nice(15)

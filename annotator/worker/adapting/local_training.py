@@ -19,8 +19,9 @@ from annotator.store.images.band_setting import get_shown_bands
 from annotator.store.networks import adapted_networks
 from annotator.store.networks.adapted_networks import AdaptedNetwork
 from annotator.store.networks.network_judgement import to_judgement_fields
+from annotator.system_resources import lower_priority
 from annotator.worker.adapting.adaptation_plan import AdaptationPlan, check_plan
-from annotator.worker.adapting.adaptation_progress import AdaptationEstimate, AdaptationProgress, Paused, lower_priority
+from annotator.worker.adapting.adaptation_progress import AdaptationEstimate, AdaptationProgress, Paused
 from annotator.worker.adapting.judge import judge_network
 from annotator.worker.adapting.network_card import format_network_card
 from annotator.worker.adapting.stage_inputs import build_examples, limit_to_disk_space, make_inputs, open_input_files
@@ -54,7 +55,7 @@ class Training:
         self.db, self.plan, self.folder, self.work = db, plan, folder, work
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         if self.device == "cpu":
-            lower_priority()
+            lower_priority(15)
         self.source = load_project_network(db, plan.parent)
         try:
             self.backbone = Backbone(plan.parent, self.source, self.device)

@@ -16,6 +16,7 @@ import torch
 from annotator.cluster.package_versions import find_version_mismatch
 from annotator.errors import AnnotatorError
 from annotator.store.disk import processes
+from annotator.store.disk.file_permissions import get_user_id, is_open_to_others
 from annotator.store.images.file_addresses import open_image_file
 from annotator.worker.adapting.node_task import RESULT_FILE, AdaptationTask
 from annotator.worker.features.map_cache import MapFiles, StoredMaps
@@ -151,12 +152,11 @@ def _make_inputs(task: AdaptationTask, files: MapFiles, own_rows: np.ndarray, ra
 
 def _create_process_folder(name: str) -> Path:
     """Create a private temporary folder and delete those of ended processes."""
-    own = os.getuid() if hasattr(os, "getuid") else 0
-    folder = Path(tempfile.gettempdir()) / f"annotator-adapting-{own}"
+    folder = Path(tempfile.gettempdir()) / f"annotator-adapting-{get_user_id()}"
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and (found.st_uid != own or found.st_mode & 0o077)):
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != get_user_id() or is_open_to_others(found):
         raise AnnotatorError(
             f"{folder} is needed for temporary files, but is not a folder that is yours alone. Delete it, or name "
             "another place in TMPDIR."

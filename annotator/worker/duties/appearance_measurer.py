@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from annotator.cluster.connection import count_usable_cores
 from annotator.errors import AnnotatorError
 from annotator.store.images import appearances, images
 from annotator.store.images.band_setting import get_shown_bands
@@ -12,6 +11,7 @@ from annotator.store.pictures.appearance import GRAY_SIDE_PIXELS, Appearance, me
 from annotator.store.pictures.bands import BandChoices
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.worker.features.worker_context import WorkerContext
+from spmll.usable_cores import count_usable_cores
 
 IMAGES_PER_STEP = 64  # images between two looks for more urgent work: half a second
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from annotator.cluster.connection import count_usable_cores
 from annotator.errors import AnnotatorError, RequestSkipped
 from annotator.store.locations.location import ImageSource, PendingRead, start_reading
 from annotator.store.locations.remote_files import UNREADABLE_NOW_PROBLEM
@@ -27,6 +26,7 @@ from annotator.store.pictures.bands import BandChoices
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb
 from annotator.store.pictures.files import compute_sha256
 from spmll.backbones.batch_size import tune_batch_size
+from spmll.usable_cores import count_usable_cores
 
 if TYPE_CHECKING:
     from spmll.backbones.frozen_backbone import Backbone

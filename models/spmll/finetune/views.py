@@ -3,7 +3,6 @@
 A batch has view 0 of all images, then view 1, ... In training, view 0 is weak and others are strong (augment.py).
 """
 
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -22,6 +21,7 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import resize
 
 from spmll.finetune.augment import make_strong_view
+from spmll.usable_cores import count_usable_cores
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MAX_WORKERS = 16  # beyond that, loader threads wait for Python's global lock
@@ -89,7 +89,7 @@ class ImageExamples(Examples):
         self.paths, self.open_image, self.size = list(paths), open_image, size
         self.interpolation = InterpolationMode(interpolation)
         self.device = torch.device(device)
-        self.workers = workers or max(1, min(_count_cores(), MAX_WORKERS))
+        self.workers = workers or max(1, min(count_usable_cores(), MAX_WORKERS))
         as_column = {"device": self.device, "dtype": torch.float32}
         self._mean = torch.tensor([0.0] * 3 if mean is None else list(mean), **as_column).view(1, 3, 1, 1) * 255
         self._std = torch.tensor([1.0] * 3 if std is None else list(std), **as_column).view(1, 3, 1, 1) * 255
@@ -241,7 +241,3 @@ def iterate_in_order(examples: Examples, batch: int) -> Iterator[Tensor]:
 
 def _format_reason(error: BaseException) -> str:
     return f"{error}".splitlines()[0] if f"{error}" else type(error).__name__
-
-
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
