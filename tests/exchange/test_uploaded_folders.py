@@ -48,7 +48,7 @@ def send(asking: Asking, batch: str, name: str, content: bytes, token: str | Non
     address = f"{asking.address}/start/api/image?name={quote(name)}&batch={batch}"
     headers = {"cookie": cookies, "x-annotator-token": asking.token if token is None else token}
     try:
-        answer = urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST"), timeout=30)
+        answer = urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST"), timeout=120)
     except urllib.error.HTTPError as error:
         answer = error
     return answer.status, answer.read().decode()
@@ -147,7 +147,7 @@ def test_leaving_the_page_during_an_upload_deletes_the_images(person, images, li
     expect(page.get_by_text("4 of 5 images sent")).to_be_visible()
     assert len(all_below(person)) == 4
     page.go_back()
-    until(lambda: all_below(person) == [] and not (person / "annotator-photos").exists(), 20)
+    until(lambda: all_below(person) == [] and not (person / "annotator-photos").exists())
 
 
 def test_stopped_start_page_deletes_unfinished_uploads(person, images):

@@ -57,7 +57,7 @@ class Browser:
             request = urllib.request.Request(address, headers={"cookie": sent} if sent else {})
             opener = urllib.request.build_opener(_NoRedirect)
             try:
-                answer = opener.open(request, timeout=20)
+                answer = opener.open(request, timeout=120)
             except urllib.error.HTTPError as error:
                 answer = error
             for header in answer.headers.get_all("set-cookie") or []:
@@ -86,7 +86,7 @@ def at_home(*words: object, command: str = "home", **variables: object) -> Itera
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(120)
 
 
 def answers(port: int) -> bool:
@@ -138,7 +138,7 @@ def test_start_page_lists_only_projects_in_which_the_visitor_has_a_role(team):
 
 def asked(port: int, path: str, **headers: str) -> tuple[int, str]:
     """Status and text of one request, straight to the server."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
@@ -156,7 +156,7 @@ def closed_to_other_sites(port: int, path: str, cookies: Browser) -> bool:
 
 def test_start_page_rate_limits_each_visitor_separately(team):
     _, (birds, _) = team
-    connection = http.client.HTTPConnection("127.0.0.1", birds.port - 1, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", birds.port - 1, timeout=120)
 
     def status(visitor: str) -> int:
         connection.request("GET", "/", headers={"x-forwarded-for": visitor})

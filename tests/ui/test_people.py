@@ -229,7 +229,7 @@ def test_daily_figures_are_reloaded_after_midnight_and_ignore_outdated_counts(br
     given = Decision(str(uuid.uuid4()), "label", "Dee", "click", 20, 1, 1)
     assert not decisions.save(Database(served.project), [given]).refused
     page.clock.fast_forward(24 * 3600 * 1000 + 60_000)
-    expect(figures).to_contain_text("1 image · 1 label", timeout=30_000)
+    expect(figures).to_contain_text("1 image · 1 label")
     page.evaluate(TOLD, 0)
     expect(figures).to_contain_text("1 image · 1 label")
     page.evaluate(TOLD, 9e9)
@@ -250,11 +250,11 @@ def test_open_progress_page_follows_decisions_and_undo_of_another_annotator(brow
         scribe.press("1")
         scribe.press("Shift+1", "2")
         wait_until_saved(page, 3)
-        expect(labeled).to_contain_text("2 of 6", timeout=30_000)
+        expect(labeled).to_contain_text("2 of 6")
         expect(present).to_contain_text("3")
         page.keyboard.press("Backspace")
         page.keyboard.press("Backspace")
         wait_until_saved(page, 5)
-        expect(labeled).to_contain_text("1 of 6", timeout=30_000)
+        expect(labeled).to_contain_text("1 of 6")
         assert watching.evaluate("window.reloaded") is False, "the page is the one that was opened"
         assert page.troubles == watching.troubles == []
