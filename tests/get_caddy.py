@@ -36,7 +36,7 @@ def proxy(config: Path) -> Iterator[subprocess.Popen]:
             yield process
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
 
 
 if __name__ == "__main__":

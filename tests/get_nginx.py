@@ -70,7 +70,7 @@ def nginx(folder: Path, port: int, tls: int) -> Iterator[subprocess.Popen]:
             yield process
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
 
 
 def _certificate(path: Path) -> None:

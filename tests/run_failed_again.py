@@ -29,10 +29,13 @@ def main() -> int:
     failed = list(json.loads(FAILED.read_text())) if FAILED.exists() else []
     status = json.loads(STATUS.read_text()) if STATUS.exists() else None
     if not failed or status != TESTS_FAILED:
-        print(f"Nothing can be run again: pytest ended with status {status}, and names {len(failed)} failed tests.")
+        print(f"No test is run again: pytest ended with status {status} and names {len(failed)} failed tests.")
+        print(f"Only failed tests (status {TESTS_FAILED}) are run again: see the output of pytest above.")
         return 1
     known = json.loads(FLAKY.read_text()) if FLAKY.exists() else []
     if len(failed) + len(known) > MOST:
+        for name in failed:
+            print(f"FAILED: {name}")
         print(f"{len(failed)} tests failed and {len(known)} were flaky before; {MOST} at most are run again.")
         return 1
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
@@ -42,6 +45,8 @@ def main() -> int:
         print(f"FLAKY: {name}")
     for name in again:
         print(f"FAILED AGAIN: {name}")
+    print(f"{len(flaky)} of {len(failed)} failed tests passed alone; ", end="")
+    print(f"{MOST} flaky tests are allowed, {len(known)} were before.")
     FLAKY.write_text(json.dumps(known + flaky))
     FAILED.unlink()
     return 1 if again else 0

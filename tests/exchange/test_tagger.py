@@ -572,7 +572,7 @@ def test_settings_page_asks_before_images_leave_to_a_listed_tagger(colored):
     served_project.open_project(colored.paths.project)
     served_project.configure_access(access)
     try:
-        test = AppTest.from_string(SCRIPT.format("settings"), default_timeout=30)
+        test = AppTest.from_string(SCRIPT.format("settings"), default_timeout=120)
         test.session_state["name"] = "Ann"
         fine(test.run())
         assert test.text_input(key="tagger_url").value == LISTED

@@ -128,7 +128,7 @@ def test_leaving_the_page_during_an_upload_deletes_the_images(person, images, li
     expect(page.get_by_text("4 of 5 images sent")).to_be_visible()
     assert len(all_below(person)) == 4
     page.go_back()
-    until(lambda: all_below(person) == [] and not (person / "annotator-photos").exists(), 20)
+    until(lambda: all_below(person) == [] and not (person / "annotator-photos").exists())
 
 
 def test_stopped_start_page_deletes_unfinished_uploads(person, images):

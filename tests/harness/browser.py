@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
 CHROMIUM_VARIABLE = "ANNOTATOR_CHROMIUM"
+PATIENCE_MILLISECONDS = 60_000  # milliseconds to wait for a state of a page: on a busy machine all takes long
 BROWSER_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -91,11 +92,12 @@ def open_chromium() -> Iterator["Browser"]:
         AnnotatorError: Playwright or a browser is missing.
     """
     try:
-        from playwright.sync_api import Error
+        from playwright.sync_api import Error, expect
     except ImportError as error:
         raise AnnotatorError(
             'A browser is driven with Playwright, which is not installed. Get it with: pip install -e ".[test]"'
         ) from error
+    expect.set_options(timeout=PATIENCE_MILLISECONDS)
     with _open_playwright() as playwright:
         path = find_chromium(playwright.chromium.executable_path)
         try:

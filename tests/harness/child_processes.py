@@ -1,13 +1,15 @@
 """Processes that a measurement starts: ready when it goes on, ended when it is over, their last output in the error."""
 
+import itertools
 import os
+import random
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +19,11 @@ from annotator.store.database.database import Database
 
 LOCAL_ADDRESS = "127.0.0.1"
 TESTS_FOLDER = Path(__file__).resolve().parents[1]
+# Below the ports that the system gives to connections. Each process that runs tests has its own, and each run of the
+# tests on this machine begins elsewhere.
+_PROCESS_NUMBER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
+FIRST_PORT = 10_000 + 2000 * _PROCESS_NUMBER + random.randrange(500)
+_PORTS = itertools.chain.from_iterable(itertools.repeat(range(FIRST_PORT + 500, FIRST_PORT + 1500)))
 GRACE_SECONDS = 10.0  # between asking a process to end and killing it
 
 
@@ -159,10 +166,20 @@ def wait_for(condition: Callable[[], Any], description: str, seconds: float = 12
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind((LOCAL_ADDRESS, 0))
-        return probe.getsockname()[1]
+    """Return a port on which nothing listens, another one at each call.
+
+    A port that the system chooses may be given to a connection before the server listens.
+    """
+    return next(port for port in _PORTS if can_listen(port))
+
+
+def can_listen(port: int) -> bool:
+    """Return whether a server could listen on the port."""
+    with socket.socket() as probe, suppress(OSError):
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((LOCAL_ADDRESS, port))
+        return True
+    return False
 
 
 def is_listening(port: int) -> bool:

@@ -5,6 +5,8 @@ from contextlib import suppress
 
 from playwright.sync_api import Browser, BrowserContext, Error, Page
 
+from harness.browser import PATIENCE_MILLISECONDS
+
 # What a test may do to a page that the next one must not meet: such a page is closed with its test.
 LASTING = (
     "add_init_script",
@@ -34,8 +36,13 @@ class Contexts:
 
     def new_context(self, **options) -> BrowserContext:
         """A context that has never been used, closed at the end of the test."""
-        context = self.browser.new_context(**options)
+        context = self._new_context(options)
         self._used.append(("", context))
+        return context
+
+    def _new_context(self, options: dict) -> BrowserContext:
+        context = self.browser.new_context(**options)
+        context.set_default_timeout(PATIENCE_MILLISECONDS)
         return context
 
     def new_page(self, **options) -> Page:
@@ -44,7 +51,7 @@ class Contexts:
     def take(self, **options) -> BrowserContext:
         kind = repr(sorted(options.items()))
         free = self._free.setdefault(kind, [])
-        context = free.pop() if free else self.browser.new_context(**options)
+        context = free.pop() if free else self._new_context(options)
         self._used.append((kind, context))
         return context
 

@@ -3,7 +3,7 @@
 from playwright.sync_api import Page
 
 from harness.contexts import Contexts
-from harness.person import decided, looked_around, open_page, wait_until_fetched
+from harness.person import DRAWN, decided, looked_around, open_page, wait_until_fetched
 from harness.served import Served, until
 
 STATES = {"present": 1, "absent": -1, "unsure": 0}
@@ -28,12 +28,6 @@ MARKED = """() => {
   const all = [...host.shadowRoot.querySelectorAll(".classes .class")];
   return all.map((one) => [Number(one.dataset.class), ["present", "guessed"].includes(one.dataset.state) ? 1 : -1]);
 }"""
-
-# Keys are about a grid from the frame on in which it is drawn; a page in the background draws none.
-DRAWN = """() => new Promise((done) => {
-  requestAnimationFrame(() => setTimeout(done));
-  setTimeout(done, 200);
-})"""
 
 
 def open_grid(browser: Contexts, served: Served, name: str, path: str = "/grid", **more) -> Page:

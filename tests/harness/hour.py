@@ -91,7 +91,7 @@ def play(folder: Path, labels: dict[str, set[str]], names: list[str], seed: int,
     finally:
         for process in processes:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
     seconds = time.monotonic() - began
     say(f"{len(book.given):,} pairs, all as given and as the truth says, in {seconds:.0f} s: {dict(book.actions)}")
 

@@ -26,7 +26,7 @@ def served_to_roles(folder: Path, python: Sequence[str] = TEAM) -> Iterator[Serv
         for role in Role:
             members.add(Database(served.project), role, role, "test")
         # Roles are looked up once a second.
-        until(lambda: ask(served, "owner", "/api/items", {"images": [1]})[0] == 200, 10)
+        until(lambda: ask(served, "owner", "/api/items", {"images": [1]})[0] == 200)
         yield served
 
 
@@ -52,7 +52,7 @@ def ask(
     given = {"cookie": cookie(served, name)} if name != NOBODY else {}
     given |= {"x-annotator-token": Tokens(Database(served.project).paths.secret, of_members=True).mint(page_of or name)}
     given |= {key.replace("_", "-"): value for key, value in headers.items()}
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
     if body is None:
         connection.request(method, path, headers=given)
     else:

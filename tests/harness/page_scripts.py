@@ -17,7 +17,7 @@ one.page()
 
 def shown(db: Database, page: str = "certificate") -> AppTest:
     served_project.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT.format(page), default_timeout=30)
+    test = AppTest.from_string(SCRIPT.format(page), default_timeout=120)
     test.session_state["name"] = "Ann"
     return fine(test.run())
 

@@ -1,12 +1,12 @@
 """A person in front of a page, in a real Chromium: what they see, and what has come of what they did."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from conftest import CLASSES, draw
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.store.database.database import Database
@@ -15,6 +15,25 @@ from harness.browser import sign_in_context
 from harness.contexts import Contexts
 from harness.served import PAGES_ALONE, Served, serving
 
+SEEN_MILLISECONDS, MANY_SEEN_MILLISECONDS = 320, 720  # a little more than press_guard.js wants
+LATE_SECONDS = 0.2  # after which a key about the next image may come too soon for press_guard.js
+# Keys are about an image or a grid from the frame on in which it is drawn; a page in the background draws none.
+DRAWN = """() => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, document.hidden ? 200 : 5000);
+})"""
+RECORD_FRAMES = """(delay) => {
+  window.requestFrame ??= window.requestAnimationFrame.bind(window);
+  window.frameTimes = [];
+  window.requestAnimationFrame = (act) => {
+    const asked = Date.now();
+    const draw = () => window.requestFrame((time) => {
+      window.frameTimes.push([asked, Date.now()]);
+      act(time);
+    });
+    return delay ? setTimeout(draw, delay) : draw();
+  };
+}"""
 RENEW = 8_000  # milliseconds between two requests for news of a page that nobody touches (item_queue.js)
 
 
@@ -68,7 +87,7 @@ def wait_until_fetched(page: Page) -> None:
 
 def wait_until_drawn(page: Page) -> None:
     """Until Streamlit's program has ended for now: of a download button that is drawn anew, it forgets the press."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=30_000)
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
 
 
 def on_screen(page: Page) -> int:
@@ -80,9 +99,14 @@ def wait_for_picture(page: Page) -> None:
 
 
 def wait_for_another(page: Page, image_id: int) -> None:
-    """Until something else than this image is on screen."""
+    """Until something else than this image is on screen, in time for the next key to be about it: where the image comes
+    late, the page takes a key at once for one about the last image."""
+    began = time.monotonic()
     expect(page.locator(f".stage img[data-image='{image_id}']")).to_have_count(0)
     wait_for_picture(page)
+    page.evaluate(DRAWN)
+    if time.monotonic() - began > LATE_SECONDS:
+        looked(page)
 
 
 def wait_for_image(page: Page, image_id: int) -> None:
@@ -91,8 +115,7 @@ def wait_for_image(page: Page, image_id: int) -> None:
 
 def looked(page: Page) -> None:
     """Until the image has been on screen for so long that a key is about it, and not a hurried one about the last."""
-    page.evaluate("window.since = performance.now()")
-    page.wait_for_function("performance.now() - window.since > 320")
+    _look(page, SEEN_MILLISECONDS)
 
 
 def looked_around(page: Page) -> None:
@@ -104,16 +127,77 @@ def looked_around(page: Page) -> None:
 
 def looked_through(page: Page) -> None:
     """The same with the hands off: until a press that gives many answers can be about all that is there."""
+    _look(page, MANY_SEEN_MILLISECONDS)
+
+
+def _look(page: Page, milliseconds: int) -> None:
+    """Wait as long by the clock of the page, from the frame that shows what is there (press_guard.js)."""
+    page.evaluate(DRAWN)
     page.evaluate("window.since = performance.now()")
-    page.wait_for_function("performance.now() - window.since > 720")
+    page.wait_for_function("(milliseconds) => performance.now() - window.since > milliseconds", arg=milliseconds)
 
 
-def twice(press: Callable[[], object], apart: float) -> None:
-    """Press twice, so many seconds apart, as a hand does that trembles or does not trust the first press."""
-    began = time.perf_counter()
-    press()
-    time.sleep(max(0.0, began + apart - time.perf_counter()))
-    press()
+def press_at(page: Page, press: str | Locator, at: float) -> None:
+    """Press a key or click a button, with this time (seconds since 1970) as that of its events, however late they come:
+    the browser takes the time of a press from whoever sends it, so that a busy machine changes no pause between two."""
+    _send_press(page, press if isinstance(press, str) else _find_center(press), at)
+
+
+def press_twice(page: Page, press: str | Locator, apart: float, *, is_seen: bool = False) -> None:
+    """Press a key or a button twice, so many seconds apart by the times of the events, as a hand does that trembles or
+    does not trust the first press. The second click is where the button was at the first.
+
+    is_seen: the time between the two counts from the frame that shows what the first press has brought
+    """
+    what = press if isinstance(press, str) else _find_center(press)
+    if is_seen:
+        record_frames(page)
+    at = time.time()
+    _send_press(page, what, at)
+    if is_seen:
+        at = wait_for_frame(page, at)
+    time.sleep(max(0.0, at + apart - time.time()))
+    _send_press(page, what, at + apart)
+
+
+def record_frames(page: Page, milliseconds: int = 0) -> None:
+    """Record the frames that the page asks for, each so much later than it would be."""
+    page.evaluate(RECORD_FRAMES, milliseconds)
+
+
+def wait_for_frame(page: Page, at: float) -> float:
+    """When the first frame that the page has asked for since then was drawn, in seconds since 1970."""
+    drawn = "(at) => window.frameTimes.find(([asked]) => asked >= at)?.[1]"
+    return page.wait_for_function(drawn, arg=1000 * at, polling=50).json_value() / 1000
+
+
+def _find_center(button: Locator) -> tuple[float, float]:
+    """The middle of a button, to which the pointer moves."""
+    box = button.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    button.page.mouse.move(x, y)
+    return x, y
+
+
+def _send_press(page: Page, what: str | tuple[float, float], at: float) -> None:
+    tools = page.context.new_cdp_session(page)
+    if isinstance(what, str):
+        about = {"key": what, "timestamp": at, **_describe_key(what)}
+        tools.send("Input.dispatchKeyEvent", {"type": "keyDown", **about})
+        tools.send("Input.dispatchKeyEvent", {"type": "keyUp", **about})
+    else:
+        about = {"x": what[0], "y": what[1], "button": "left", "clickCount": 1, "timestamp": at}
+        tools.send("Input.dispatchMouseEvent", {"type": "mousePressed", **about})
+        tools.send("Input.dispatchMouseEvent", {"type": "mouseReleased", **about})
+    tools.detach()
+
+
+def _describe_key(name: str) -> dict:
+    """The rest of what Chromium is told of Enter, the space bar, a digit or a letter."""
+    if name == "Enter":
+        return {"code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+    code = "Space" if name == " " else f"Digit{name}" if name.isdigit() else f"Key{name.upper()}"
+    return {"code": code, "windowsVirtualKeyCode": ord(name.upper()), "text": name}
 
 
 def wait_until_saved(page: Page, count: int | None = None) -> None:

@@ -63,7 +63,7 @@ def main() -> None:
         work(session, session.served, Database(PROJECT))
     finally:
         session.served.process.terminate()
-        session.served.process.wait(30)
+        session.served.process.wait(120)
 
 
 def work(session: Session, served: Served, db: Database) -> None:

@@ -4,9 +4,7 @@ import contextlib
 import json
 import multiprocessing
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +16,7 @@ from pathlib import Path
 
 from annotator.ui.access.access_keys import build_request_headers
 from harness import page_alone
-from harness.child_processes import build_environment
+from harness.child_processes import FIRST_PORT, build_environment, can_listen
 
 APP = ("-P", "-m", "annotator", "serve")
 PAGES_ALONE = ()  # without a worker, and without the second that Python takes to load Streamlit: see Forked
@@ -43,19 +41,12 @@ _FORKS = multiprocessing.get_context("forkserver")
 # A module that is found without the paths of this process, which the fork server does not have: it skips what it cannot
 # import, and each server then loads Streamlit anew.
 _FORKS.set_forkserver_preload(["annotator.ui.page_app"])
-# Below the ports that the system gives to connections, and others for every run of the tests on this machine.
-FIRST_PORT = random.randrange(10_000, 30_000)
 
 
 def free_port() -> int:
     """The first free port from FIRST_PORT on: servers that follow each other have the same address, under which the
     contexts of the tests' browser (person.py) have Streamlit's scripts already."""
-    for port in range(FIRST_PORT, FIRST_PORT + 1000):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError(f"no port from {FIRST_PORT} on is free")
+    return next(port for port in range(FIRST_PORT, FIRST_PORT + 500) if can_listen(port))
 
 
 def until(condition, seconds: float = 180.0, pause: float = 0.05):
@@ -170,7 +161,7 @@ class Served:
         address = f"{self.address}{path}?token={self.token if token is None else token}{more}"
         try:
             request = urllib.request.Request(address, headers={"cookie": self.headers["cookie"]})
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 return answer.status, answer.read(), dict(answer.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read(), dict(error.headers)
@@ -186,4 +177,4 @@ def serving(project: Path, python: Sequence[str] = PAGES_ALONE) -> Iterator[Serv
     finally:
         for process in processes:  # a page that is still open keeps a server from an orderly end for seconds
             process.kill() if python == PAGES_ALONE else process.terminate()
-            process.wait(30)
+            process.wait(120)

@@ -30,7 +30,8 @@ from annotator.ui.access.tokens import Tokens
 from harness import projects
 from harness.child_processes import free_port, run_module, wait_for
 
-SECONDS = 15.0
+SECONDS = 15.0  # seconds for which the sockets send where nothing holds them up
+MOST_SECONDS = 300.0  # seconds after which they give up
 MESSAGE = BackMsg()
 MESSAGE.rerun_script.page_name = "progress"
 RERUN = MESSAGE.SerializeToString()
@@ -45,16 +46,17 @@ def socket(port: int, cookie: str) -> websockets.connect:
     return websockets.connect(address, origin=f"http://{here}", additional_headers=headers, open_timeout=300, **options)
 
 
-async def send_without_end(port: int, cookie: str, a_second: float, sent: list[int]) -> None:
-    """Send that often for SECONDS, whoever reads it or closes the socket."""
-    end = time.monotonic() + SECONDS
-    while (at := time.monotonic()) < end:
+async def send_messages(port: int, cookie: str, count: int, a_second: float, sent: list[int]) -> None:
+    """Send so many messages, that often, whoever reads them or closes the socket."""
+    end = time.monotonic() + MOST_SECONDS
+    while count and (at := time.monotonic()) < end:
         with suppress(websockets.ConnectionClosed, TimeoutError, OSError, websockets.InvalidStatus):
             async with socket(port, cookie) as page:
                 reading = asyncio.create_task(_read(page))
-                while at < end:
+                while count and at < end:
                     await asyncio.wait_for(page.send(RERUN), max(0.1, end - time.monotonic()))
                     sent.append(1)
+                    count -= 1
                     at += 1 / a_second
                     await asyncio.sleep(max(0.0, at - time.monotonic()))
                 reading.cancel()
@@ -65,11 +67,11 @@ async def _read(page: websockets.ClientConnection) -> None:
         pass
 
 
-async def run_pages(port: int, cookie: str, waits: list[float]) -> None:
-    """Run a page twice a second for SECONDS; how long each run took."""
-    end = time.monotonic() + SECONDS
+async def run_pages(port: int, cookie: str, waits: list[float], is_over: threading.Event) -> None:
+    """Run a page twice a second until it is over; how long each run took."""
     async with socket(port, cookie) as page:
-        while (at := time.monotonic()) < end:
+        while not is_over.is_set():
+            at = time.monotonic()
             await page.send(RERUN)
             said = ForwardMsg()
             while said.WhichOneof("type") != "script_finished":
@@ -78,10 +80,11 @@ async def run_pages(port: int, cookie: str, waits: list[float]) -> None:
             await asyncio.sleep(0.5)
 
 
-def ask(port: int, headers: dict[str, str], waits: list[float]) -> None:
-    """Ask for an image's facts every 50 ms for SECONDS; how long each answer took."""
-    connection, end = http.client.HTTPConnection("127.0.0.1", port, timeout=300), time.monotonic() + SECONDS
-    while (at := time.monotonic()) < end:
+def ask(port: int, headers: dict[str, str], waits: list[float], is_over: threading.Event) -> None:
+    """Ask for an image's facts every 50 ms until it is over; how long each answer took."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    while not is_over.is_set():
+        at = time.monotonic()
         connection.request("POST", "/api/items", json.dumps({"images": [1]}), headers)
         answer = connection.getresponse()
         answer.read()
@@ -114,14 +117,19 @@ def _flooded(
     sent: list[int] = []
     answers: list[float] = []
     runs: list[float] = []
+    is_over = threading.Event()
 
     async def flood() -> None:
-        await asyncio.gather(*(send_without_end(port, cookies[1], a_second, sent) for _ in range(sockets)))
+        count = round(SECONDS * a_second)
+        try:
+            await asyncio.gather(*(send_messages(port, cookies[1], count, a_second, sent) for _ in range(sockets)))
+        finally:
+            is_over.set()
 
     threads = [
         threading.Thread(target=asyncio.run, args=[flood()]),
-        threading.Thread(target=ask, args=[port, headers | {"cookie": cookies[0]}, answers]),
-        threading.Thread(target=asyncio.run, args=[run_pages(port, cookies[0], runs)]),
+        threading.Thread(target=ask, args=[port, headers | {"cookie": cookies[0]}, answers, is_over]),
+        threading.Thread(target=asyncio.run, args=[run_pages(port, cookies[0], runs, is_over)]),
     ]
     for thread in threads:
         thread.start()

@@ -1,19 +1,27 @@
 """Somebody who answers a project's images page by page, with the keyboard or the mouse alone, and knows the truth."""
 
 import random
+import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from annotator.store.classes import classes
 from annotator.store.classes.classes import DEFAULT_KEYS
 from annotator.store.database.database import Database
 from harness.book import Book
 from harness.grids import DRAWN, KIND, MARKED, SHOWN, STATES
-from harness.person import looked, looked_through, on_screen, twice, wait_for_picture, wait_until_saved
+from harness.person import (
+    looked,
+    looked_through,
+    on_screen,
+    press_at,
+    press_twice,
+    wait_for_picture,
+    wait_until_saved,
+)
 from harness.served import until
 
 SLIPS = 0.05  # of the keys are wrong at first
@@ -21,6 +29,7 @@ TWICE = 0.3  # of the presses are made twice
 APART = (0.08, 0.25)  # seconds between the two
 TYPED = 0.1  # of the classes are typed where a key would do
 LETTERS = 4  # of a name that is typed
+TYPING_SECONDS = (0.06, 0.14)  # seconds between two letters
 TILE_KEYS = DEFAULT_KEYS.replace("u", "")  # which is for unsure
 GRID_CLASS = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".tiles"));
@@ -73,27 +82,27 @@ class Someone:
             looked_through(self.page)
         elif not often:
             looked(self.page)
-        press = self._click(button) if self.mouse else lambda: self.page.keyboard.press(key)
         self.presses += 1
-        if often or self.chance.random() >= TWICE:
-            press()
-            return
-        twice(press, self.chance.uniform(*APART))
-        self.doubles += 1
+        if not often and self.chance.random() < TWICE:
+            press_twice(self.page, self._find(button) if self.mouse else key, self.chance.uniform(*APART))
+            self.doubles += 1
+        elif self.mouse:
+            self._click(button)
+        else:
+            self.page.keyboard.press(key)
 
-    def _click(self, button: str) -> Callable[[], None]:
-        """Clicks where this button is now, whatever comes there."""
+    def _find(self, button: str) -> Locator:
         place = self.page.locator(button).locator("visible=true").first
         place.scroll_into_view_if_needed()
-        box = place.bounding_box()
+        return place
+
+    def _click(self, button: str) -> None:
+        """Click where this button is now, whatever comes there."""
+        box = self._find(button).bounding_box()
         assert box, f"{button} is not on screen"
         self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
-        def click() -> None:
-            self.page.mouse.down()
-            self.page.mouse.up()
-
-        return click
+        self.page.mouse.down()
+        self.page.mouse.up()
 
     def _class(self, class_id: int, *, often: bool = False) -> None:
         self._press(self.key_of[class_id], f".classes .class[data-class='{class_id}']", often=often)
@@ -112,16 +121,17 @@ class Someone:
         if self.mouse or len(letters) < LETTERS or not (letters.isascii() and letters.isalpha()):
             return False
         looked(self.page)
+        at = time.time()
         for letter in letters:
-            self.page.keyboard.press(letter)
-            self.page.wait_for_timeout(self.chance.uniform(60, 140))
+            press_at(self.page, letter, at)
+            at += self.chance.uniform(*TYPING_SECONDS)
         field = self.page.get_by_label("Find a class", exact=True)
         until(lambda: field.input_value() == letters)
         chosen = self.page.locator(".option[aria-selected='true']").get_attribute("data-class")
         if chosen != str(class_id):
             self.page.keyboard.press("Escape")
             return False
-        twice(lambda: self.page.keyboard.press("Enter"), self.chance.uniform(*APART))
+        press_twice(self.page, "Enter", self.chance.uniform(*APART))
         self.book.actions["typed"] += 1
         return True
 
@@ -161,7 +171,7 @@ class Someone:
         while count < most and self._something(".stage img[data-image]"):
             every = self.page.get_by_role("button", name="All labels")
             if self.mouse and every.get_attribute("aria-pressed") == "false":
-                self._click("button[data-way=all]")()
+                self._click("button[data-way=all]")
             image = self._image()
             for class_id in self.book.missing(image):
                 self._mark(class_id)

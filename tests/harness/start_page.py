@@ -38,7 +38,7 @@ class Browser:
             request = urllib.request.Request(address, headers={"cookie": sent} if sent else {})
             opener = urllib.request.build_opener(_NoRedirect)
             try:
-                answer = opener.open(request, timeout=20)
+                answer = opener.open(request, timeout=120)
             except urllib.error.HTTPError as error:
                 answer = error
             for header in answer.headers.get_all("set-cookie") or []:
@@ -132,7 +132,7 @@ class Asking(Browser):
         body = json.dumps(content).encode()
         request = urllib.request.Request(address, body, {"cookie": cookies} | headers, method="POST")
         try:
-            answer = urllib.request.urlopen(request, timeout=30)
+            answer = urllib.request.urlopen(request, timeout=120)
         except urllib.error.HTTPError as error:
             answer = error
         return answer.status, answer.read().decode()
@@ -143,7 +143,7 @@ class Asking(Browser):
         begun = self.ask("make", **usual | content)
         if begun["status"] != 200:
             return begun
-        return until(lambda: (state := self.ask("state")) and not state["is_at_work"] and state, 30)
+        return until(lambda: (state := self.ask("state")) and not state["is_at_work"] and state)
 
 
 def send(asking: Asking, batch: str, name: str, content: bytes, token: str | None = None) -> tuple[int, str]:
@@ -151,7 +151,7 @@ def send(asking: Asking, batch: str, name: str, content: bytes, token: str | Non
     address = f"{asking.address}/start/api/image?name={quote(name)}&batch={batch}"
     headers = {"cookie": cookies, "x-annotator-token": asking.token if token is None else token}
     try:
-        answer = urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST"), timeout=30)
+        answer = urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST"), timeout=120)
     except urllib.error.HTTPError as error:
         answer = error
     return answer.status, answer.read().decode()

@@ -202,7 +202,7 @@ def test_browser_workflow_labels_trains_reviews_with_heat_maps_and_exports(brows
     db = Database(project)
     page = open_page(browser, served, "Ann", accept_downloads=True)
     open_by_menu(page, "Review")
-    expect(page.locator(".empty")).to_contain_text("Label about 20 more images", timeout=30_000)
+    expect(page.locator(".empty")).to_contain_text("Label about 20 more images")
     page.get_by_role("link", name="Go to Annotate").click()
     wait_for_picture(page)
     for _ in range(22):
@@ -236,13 +236,13 @@ def test_browser_workflow_labels_trains_reviews_with_heat_maps_and_exports(brows
     assert row["run_id"] and 0 < row["score"] <= 1
 
     open_by_menu(page, "Progress")
-    expect(page.get_by_text("Suggestion accuracy")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Suggestion accuracy")).to_be_visible()
     open_by_menu(page, "Export")
     page.get_by_role("button", name="Export", exact=True).click()
     link = page.get_by_role("link", name="Download labels.zip")
-    link.wait_for(timeout=30_000)
+    link.wait_for()
     page.reload()  # it is there again
-    with page.expect_download(timeout=30_000) as download:
+    with page.expect_download() as download:
         link.click()
     with zipfile.ZipFile(download.value.path()) as files:
         files.extractall(tmp_path)

@@ -216,7 +216,7 @@ def test_page_of_another_origin_cannot_read_or_change_the_project(browser: Conte
             ]
         )
         # Whoever was added just now is known within a second or two.
-        until(lambda: "Open your invitation link" not in page.goto(served.address).text(), 30)
+        until(lambda: "Open your invitation link" not in page.goto(served.address).text())
         wait_for_picture(page)
         page.goto("about:blank")
         before = state(served.project)

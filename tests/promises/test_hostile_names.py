@@ -98,7 +98,7 @@ def test_escaped_markdown_unescapes_to_the_original_and_keeps_plain_text():
 @pytest.mark.parametrize("name", STREAMLITS)
 def test_page_markdown_contains_no_unescaped_image_class_or_annotator_name(db, name):
     served_project.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
+    test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=120)
     test.session_state["name"] = ANN
     test.session_state["card_shown"] = True  # the data card on Export, which is computed in the background
     test.run()
@@ -114,7 +114,7 @@ def test_page_markdown_contains_no_unescaped_image_class_or_annotator_name(db, n
 
 def test_error_message_shows_a_name_as_plain_text(db):
     served_project.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT.format(name="classes"), default_timeout=30)
+    test = AppTest.from_string(SCRIPT.format(name="classes"), default_timeout=120)
     test.session_state["name"] = ANN
     test.run()
     test.text_area(key="class_lines").input(MARKUP[0] + 200 * "x")

@@ -102,7 +102,7 @@ def test_requests_cannot_read_files_outside_the_served_folders(shared):
 def test_bookmarked_autopilot_and_image_urls_redirect_to_their_pages(shared):
     for asked, there in (("/autopilot", "/"), ("/autopilot?a=b%26", "/?a=b%26"), ("/?image=5", "/annotate?image=5")):
         request = urllib.request.Request(shared.address + asked, headers={"cookie": shared.headers["cookie"]})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             assert answer.url == shared.address + there
 
 
@@ -279,7 +279,7 @@ def test_killing_the_server_loses_and_duplicates_no_acknowledged_decision(served
         served.start()
     for person in people:
         person.enough.set()
-        person.join(30)
+        person.join(120)
     db = Database(served.project)
     stored = {row["uuid"]: (row["image_id"], row["class_id"]) for row in db.rows("SELECT * FROM decision")}
     assert db.value("SELECT count(*) FROM decision") == len(stored)
@@ -315,7 +315,7 @@ def test_ctrl_c_stops_the_app_and_its_worker(served):
     db = Database(served.project)
     worker = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
     served.process.send_signal(2)
-    assert served.process.wait(30) is not None
+    assert served.process.wait(120) is not None
     until(lambda: not os.path.exists(f"/proc/{worker}"))  # noqa: PTH110
     assert not heartbeat.load_worker_state(db).alive
 
@@ -334,7 +334,7 @@ def test_copied_project_db_contains_all_decisions_after_an_orderly_shutdown(proj
         served.post("/api/decisions", {"decisions": [label(number + 1)]})
     assert kept_by_the_file_alone(project, tmp_path / "before") == 0  # or this test would show nothing
     served.process.send_signal(how)
-    served.process.wait(30)
+    served.process.wait(120)
     assert kept_by_the_file_alone(project, tmp_path / "after") == 20
 
 
@@ -368,6 +368,6 @@ def test_moved_project_is_detected_and_nothing_is_written_at_the_old_path(
     assert served.get("/api/thumb/25")[0] == 503
     until(lambda: "was moved" in served.log.read_text())  # the watch, which starts no worker there
     served.process.terminate()
-    served.process.wait(30)
+    served.process.wait(120)
     assert not project.exists()
     assert Database(tmp_path / "moved").value("SELECT count(*) FROM decision") == 1

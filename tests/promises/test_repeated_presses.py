@@ -17,15 +17,18 @@ from harness.person import (
     looked_through,
     on_screen,
     open_page,
+    press_at,
+    press_twice,
+    record_frames,
     served_photos,
-    twice,
+    wait_for_frame,
     wait_for_picture,
     wait_until_fetched,
     wait_until_saved,
 )
 from harness.projects import draw_heatmaps, publish_run
 from harness.served import Served, until
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotator.quality import audit_sampling
 from annotator.records import Decision
@@ -68,69 +71,24 @@ def ranked(tmp_path) -> Iterator[Served]:
         yield served
 
 
-def click(button: Locator) -> Callable[[], None]:
-    """Clicks this place, wherever the button is by then; the mouse is there already."""
-    box = button.bounding_box()
-    button.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-
-    def press() -> None:
-        button.page.mouse.down()
-        button.page.mouse.up()
-
-    return press
-
-
-def key(page: Page, name: str) -> Callable[[], None]:
-    return lambda: page.keyboard.press(name)
-
-
 def at_a_beat(page: Page, keys: str, seconds: float = FIVE_A_SECOND) -> list[tuple[int, str]]:
     """Press these keys; for each the image that was on screen. Their times are what they should be, however busy the
-    machine is: the browser takes the time of a press from whoever sends it."""
-    tools = page.context.new_cdp_session(page)
+    machine is."""
     due, seen = time.time(), []
     for name in keys:
         time.sleep(max(0.0, due - time.time()))
         seen.append((on_screen(page), name))
-        code = f"Digit{name}" if name.isdigit() else "Space" if name == " " else f"Key{name.upper()}"
-        about = {"key": name, "code": code, "windowsVirtualKeyCode": ord(name.upper()), "timestamp": due}
-        tools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": name, **about})
-        tools.send("Input.dispatchKeyEvent", {"type": "keyUp", **about})
+        press_at(page, name, due)
         due += seconds
-    tools.detach()
     return seen
-
-
-def twice_by_clock(page: Page, press: str | Locator, seconds: float) -> None:
-    """Press Enter or a button twice, so many seconds apart by the clock of the page's events: a busy machine gives them
-    no more. The hand on the mouse trembles meanwhile."""
-    tools = page.context.new_cdp_session(page)
-    box = {"x": 40, "y": 2, "width": 0, "height": 0} if isinstance(press, str) else press.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    at = time.time()
-    for count, due in enumerate((at, at + seconds), start=1):
-        time.sleep(max(0.0, due - time.time()))
-        if isinstance(press, str):
-            about = {"key": press, "code": press, "windowsVirtualKeyCode": 13, "timestamp": due}
-            tools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": "\r", **about})
-            tools.send("Input.dispatchKeyEvent", {"type": "keyUp", **about})
-        else:
-            about = {"x": x, "y": y, "button": "left", "clickCount": count, "timestamp": due}
-            tools.send("Input.dispatchMouseEvent", {"type": "mousePressed", **about})
-            tools.send("Input.dispatchMouseEvent", {"type": "mouseReleased", **about})
-        x += 5
-        page.mouse.move(x, y)
-    tools.detach()
 
 
 def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many):
     page = open_page(browser, many, "Twice")
     wait_for_picture(page)
     wait_until_fetched(page)
-    button = lambda name: lambda: click(page.get_by_role("button", name=name).first)  # noqa: E731
-    ways = [lambda: key(page, "1"), lambda: key(page, "Enter"), lambda: key(page, " "), button("Nothing here: empty")]
-    ways += [lambda: click(page.locator(".class[data-class='2']"))]
+    ways = ["1", "Enter", " ", page.get_by_role("button", name="Nothing here: empty").first]
+    ways += [page.locator(".class[data-class='2']")]
     seen = []
     for way in ways:
         for apart in APART:
@@ -138,8 +96,8 @@ def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many
             looked_through(page)
             seen.append(on_screen(page))
             said = listen(page)
-            twice(way(), apart)
-            until(lambda said=said: SECOND in said(), 10)
+            press_twice(page, way, apart)
+            until(lambda said=said: SECOND in said())
             assert on_screen(page) != seen[-1], "the first press counts"
     wait_until_saved(page, len(seen))
     assert [row["image_id"] for row in decided(many, "Twice")] == seen
@@ -153,12 +111,12 @@ def test_double_enter_in_a_text_field_does_not_complete_the_image(browser, many)
     image = on_screen(page)
     page.keyboard.press("/")
     page.keyboard.type("owl")
-    twice(key(page, "Enter"), 0.15)
+    press_twice(page, "Enter", 0.15)
     looked(page)
     page.keyboard.press(",")
     page.keyboard.type("blurred")
     flagged = on_screen(page)
-    twice(key(page, "Enter"), 0.15)
+    press_twice(page, "Enter", 0.15)
     wait_until_saved(page, 2)
     rows = [(row["action"], row["image_id"], row["class_id"]) for row in decided(many, "Fields")]
     assert rows == [("label", image, 4), ("flag", flagged, None)]
@@ -186,19 +144,15 @@ def test_double_press_protection_starts_when_a_slowly_rendered_image_appears(bro
     wait_for_picture(page)
     wait_until_fetched(page)
     looked(page)
-    # Frames of a slow machine: one each 400 ms.
-    page.evaluate("""() => {
-      const frame = window.requestAnimationFrame.bind(window);
-      window.requestAnimationFrame = (act) => setTimeout(() => frame(act), 400);
-    }""")
-    image = on_screen(page)
+    record_frames(page, 400)  # of a slow machine
+    image, pressed = on_screen(page), time.time()
     page.keyboard.press("1")
-    page.wait_for_timeout(500)
-    page.keyboard.press("1")  # 500 ms after the first, 100 after the frame
+    drawn = wait_for_frame(page, pressed)
+    press_at(page, "1", drawn + 0.1)  # 500 ms after the first
     expect(page.locator("div.words")).to_contain_text(SECOND)
     wait_until_saved(page, 1)
     assert [row["image_id"] for row in decided(many, "Late")] == [image]
-    page.wait_for_timeout(400)
+    looked(page)
     page.keyboard.press("1")
     wait_until_saved(page, 2)
 
@@ -285,15 +239,15 @@ def listen(page: Page) -> Callable[[], str]:
 @pytest.mark.parametrize("path", ["/grid", "/autopilot"])
 def test_double_press_saves_a_grid_once(browser, ranked, path):
     page = open_grid(browser, ranked, "Grids", path)
-    ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.decide"))]
+    ways = ["Enter", page.locator("button.decide")]
     grids = []
     for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
         wait_until_fetched(page)  # or the second press would be told that the next one is on its way
         looked_through(page)
         grids.append(shown(page))
         said = listen(page)
-        twice(way(), apart)
-        until(lambda said=said: SECOND in said() or page.evaluate(KIND) in SINGLE, 10)
+        press_twice(page, way, apart)
+        until(lambda said=said: SECOND in said() or page.evaluate(KIND) in SINGLE)
         if page.evaluate(KIND) in SINGLE:  # Autopilot goes on with one image, which has no button at that place
             break
     wait_until_saved(page, len(grids))
@@ -308,13 +262,13 @@ def test_slow_double_press_saves_only_the_grid_that_was_seen(browser, ranked, pa
         audit_sampling.draw_audit(Database(ranked.project), 300, seed=0)
     page = open_grid(browser, ranked, "Slow", path)
     grids, all_said = [], ""
-    for seconds, way in zip((0.35, 0.5, 0.6, 0.45), ("Enter", page.locator("button.decide")) * 2, strict=True):
+    for seconds, way in zip((0.35, 0.5, 0.55, 0.45), ("Enter", page.locator("button.decide")) * 2, strict=True):
         wait_until_fetched(page)
         looked_through(page)
         grids.append(shown(page))
         said = listen(page)
-        twice_by_clock(page, way, seconds)  # a double click takes up to half a second on Windows
-        until(lambda said=said: IGNORED.search(said()) or page.evaluate(KIND) in SINGLE, 10)
+        press_twice(page, way, seconds, is_seen=True)  # a double click takes up to half a second on Windows
+        until(lambda said=said: IGNORED.search(said()) or page.evaluate(KIND) in SINGLE)
         all_said += said()
         if page.evaluate(KIND) in SINGLE:
             break
@@ -323,7 +277,7 @@ def test_slow_double_press_saves_only_the_grid_that_was_seen(browser, ranked, pa
     assert [{image for image, _ in batch} for batch in saved(ranked, "Slow")] == [
         {image for image, _ in grid["tiles"]} for grid in grids
     ]
-    expect(page.locator("div.words")).to_have_text("", timeout=10_000)  # it was said briefly
+    expect(page.locator("div.words")).to_have_text("")  # it was said briefly
 
 
 def test_slow_double_press_of_nothing_else_here_completes_one_image(browser, ranked):
@@ -340,8 +294,8 @@ def test_slow_double_press_of_nothing_else_here_completes_one_image(browser, ran
             looked_through(page)
             seen.append(on_screen(page))
             said = listen(page)
-            twice_by_clock(page, way, 0.5)
-            until(lambda said=said: IGNORED.search(said()), 10)
+            press_twice(page, way, 0.5)
+            until(lambda said=said: IGNORED.search(said()))
     wait_until_saved(page)
     assert [row["image_id"] for row in decided(ranked, "Empty") if row["action"] == "done"] == seen
 
@@ -362,17 +316,15 @@ def test_double_press_answers_a_suggestion_once(browser, ranked):
     page = open_page(browser, ranked, "Review", "/review")
     page.locator(SELECTED).wait_for(timeout=60_000)
     wait_until_fetched(page)
-    ways: list[Callable] = [lambda name=name: key(page, name) for name in "ynu"]
-    ways += [lambda: click(page.locator(".answers.first button.no"))]
-    ways += [lambda: click(page.locator(f"{SELECTED} button.no")), lambda: key(page, "Enter"), lambda: key(page, "a")]
+    ways = [*"ynu", page.locator(".answers.first button.no"), page.locator(f"{SELECTED} button.no"), "Enter", "a"]
     answered = []
     for number, way in enumerate(ways * 2):
         looked_through(page)
-        if way is ways[-1]:  # on an image with a suggestion above the threshold
+        if way == "a":  # on an image with a suggestion above the threshold
             page.keyboard.press(" ")
             looked_through(page)
         answered.append((on_screen(page), int(page.locator(SELECTED).get_attribute("data-class"))))
-        twice(way(), APART[number % 3])
+        press_twice(page, way, APART[number % 3])
     looked_through(page)  # the second click on a suggestion's own button may meet nothing
     wait_until_saved(page, len(answered))
     rows = {row["batch"] or row["uuid"]: row for row in decided(ranked, "Review")}.values()
@@ -389,14 +341,14 @@ def test_double_press_answers_a_single_image_of_autopilot_once(browser: Contexts
         assert until(lambda: page.evaluate(KIND)) in SINGLE
         wait_until_fetched(page)
         seen = []
-        ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.main.wide"))]
+        ways = ["Enter", page.locator("button.main.wide")]
         for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
             wait_until_fetched(page)
             looked_through(page)
             seen.append(on_screen(page))
             said = listen(page)
-            twice(way(), apart)
-            until(lambda said=said: SECOND in said(), 10)
+            press_twice(page, way, apart)
+            until(lambda said=said: SECOND in said())
         wait_until_saved(page, len(seen))
         assert list(dict.fromkeys(row["image_id"] for row in decided(served, "Pilot"))) == seen
 
@@ -405,11 +357,11 @@ def test_double_press_in_the_speed_test_advances_one_task(browser, many):
     page = open_page(browser, many, "Timed", "/speed_test")
     start = page.get_by_role("button", name="Start")
     start.wait_for(timeout=60_000)
-    twice(click(start), 0.15)
+    press_twice(page, start, 0.15)
     for number in range(1, 4):
         expect(page.locator(".tally")).to_contain_text(f"{number} of")
         until(lambda: page.evaluate(KIND))
         page.evaluate(DRAWN)
         looked_through(page)
-        twice(key(page, "1" if page.evaluate(KIND) == "click" else "Enter"), APART[number % 3])
+        press_twice(page, "1" if page.evaluate(KIND) == "click" else "Enter", APART[number % 3])
     expect(page.locator(".tally")).to_contain_text("4 of")

@@ -164,10 +164,10 @@ def test_queued_decision_of_another_member_is_saved_while_that_member_has_a_role
     assert send("it-waited")["saved"] == ["it-waited"]
     assert decisions.load_undoable(db, "Cleo", 10, 10)
     renaming.rename(db, "Cleo", "Clea", "test")
-    until(lambda: send("of-a-page-of-her-old-name")["saved"], 10)
+    until(lambda: send("of-a-page-of-her-old-name")["saved"])
     assert len(decisions.load_undoable(db, "Clea", 10, 10)) == 2
     members.set_role(db, "Clea", "none", "test")
-    until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""), 10)
+    until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""))
 
 
 def test_token_issued_before_sign_in_was_required_cannot_act_for_a_member(shared):
@@ -186,14 +186,14 @@ def test_role_removal_ends_open_sessions_and_a_lower_role_refuses_the_next_write
     db = Database(shared.project)
     members.add(db, "Dora", "annotator", "test")
     own = cookie(shared, "Dora")
-    assert until(lambda: ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 200, 10)
+    assert until(lambda: ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 200)
     members.set_role(db, "Dora", "guest", "test")
     status, _, text = ask(
         shared, "Dora", "/api/decisions", {"decisions": [DECISION | {"uuid": "of-dora-1"}]}, cookie=own
     )
     assert status == 403 and "role guest" in text, "the store asks at the write, the routes once a second"
     members.set_role(db, "Dora", "none", "test")
-    until(lambda: ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 403, 10)
+    until(lambda: ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 403)
     members.set_role(db, "Dora", "annotator", "test")
     time.sleep(1.1)
     assert ask(shared, "Dora", "/api/items", {"images": [1]}, cookie=own)[0] == 403, "that session has ended"
@@ -375,14 +375,14 @@ def test_menus_and_settings_page_follow_the_role(browser, shared):
 def test_views_hidden_by_an_owner_are_refused_to_annotators_and_allowed_to_reviewers(shared):
     db = Database(shared.project)
     members.set_hidden_views(db, ["history", "map"], "test")
-    until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 403, 10)
+    until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 403)
     assert (
         ask(shared, "guest", "/api/map")[0] == 403
         and ask(shared, "annotator", "/api/find", {"text": "0", "count": 1})[0] == 200
     )
     assert ask(shared, "reviewer", "/api/history", {"image": 1})[0] == ask(shared, "owner", "/api/map")[0] == 200
     members.set_hidden_views(db, [], "test")
-    until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 200, 10)
+    until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 200)
 
 
 def test_annotator_labels_under_the_name_of_the_session(browser, shared):
@@ -404,7 +404,7 @@ def test_annotator_labels_under_the_name_of_the_session(browser, shared):
 def test_role_removal_closes_the_progress_page_and_keeps_unsent_answers_until_restored(browser, shared):
     db = Database(shared.project)
     members.add(db, "Nora", "annotator", "test")
-    until(lambda: ask(shared, "Nora", "/api/items", {"images": [1]})[0] == 200, 10)
+    until(lambda: ask(shared, "Nora", "/api/items", {"images": [1]})[0] == 200)
     page = open_page(browser, shared, "x")
     page.context.add_cookies([browser_cookie(shared, "Nora")])
     page.goto(f"{shared.address}/annotate")
@@ -414,21 +414,21 @@ def test_role_removal_closes_the_progress_page_and_keeps_unsent_answers_until_re
     expect(progress.get_by_text("Labeled images", exact=True)).to_be_visible(timeout=60_000)
     image = on_screen(page)
     members.set_role(db, "Nora", "none", "test")
-    expect(progress.get_by_text("an owner took your role away")).to_be_visible(timeout=30_000)
+    expect(progress.get_by_text("an owner took your role away")).to_be_visible()
     expect(progress.get_by_text("Labeled images", exact=True)).to_have_count(0)
     page.keyboard.press("1")
-    expect(page.locator(".foot")).to_contain_text("1 unsent", timeout=30_000)
+    expect(page.locator(".foot")).to_contain_text("1 unsent")
     assert decisions.load_undoable(db, "Nora", 10, 10) == []
     members.set_role(db, "Nora", "annotator", "test")
     progress.goto(f"{shared.address}/?invitation={members.create_link(db, 'Nora', 'test')}")
     until(lambda: [(d.image_id, d.class_id) for d in decisions.load_undoable(db, "Nora", 10, 10)] == [(image, 1)])
-    expect(page.locator(".foot")).to_contain_text("All saved", timeout=30_000)
+    expect(page.locator(".foot")).to_contain_text("All saved")
 
 
 def test_download_button_checks_the_role_again_when_clicked(browser, shared):
     db = Database(shared.project)
     members.add(db, "Olga", "owner", "test")
-    until(lambda: ask(shared, "Olga", "/api/items", {"images": [1]})[0] == 200, 10)
+    until(lambda: ask(shared, "Olga", "/api/items", {"images": [1]})[0] == 200)
     page = open_page(browser, shared, "x")
     page.context.add_cookies([browser_cookie(shared, "Olga")])
     page.goto(f"{shared.address}/members")
@@ -443,7 +443,7 @@ def test_download_button_checks_the_role_again_when_clicked(browser, shared):
     downloads: list[object] = []
     page.on("download", lambda download: downloads.append(download))
     button.click()
-    expect(page.get_by_text("Members needs the role owner, and yours is guest.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Members needs the role owner, and yours is guest.")).to_be_visible()
     until(lambda: "Olga has the role guest (looks); this needs owner." in shared.log.read_text())
     assert downloads == []
 
@@ -475,7 +475,7 @@ def test_members_page_refuses_a_change_when_another_owner_changed_the_value_mean
     box.fill("Progress")
     expect(page.get_by_role("option")).to_have_count(1)
     box.press("Enter")
-    until(lambda: members.get_hidden_views(db) == ("map", "progress"), 30)
+    until(lambda: members.get_hidden_views(db) == ("map", "progress"))
     members.set_hidden_views(db, [], "test")
 
 

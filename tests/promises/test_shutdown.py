@@ -17,7 +17,7 @@ from annotator.exchange.project_setup import set_up_project
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 
-LONG_ENOUGH = 15  # seconds: three times what is promised, a third of what the stalled disk takes
+LONG_ENOUGH = 30  # seconds: six times what is promised, two thirds of what the stalled disk takes
 
 HANGS = """
 import signal, sys, threading, time
@@ -74,7 +74,7 @@ def test_sigterm_ends_the_app_and_workers_that_read_from_a_stalled_disk(project,
         served.process.wait(LONG_ENOUGH)
         until(lambda: not _runs(worker), LONG_ENOUGH)
         alone.wait(LONG_ENOUGH)
-    with FileLock(db.paths.server_lock, timeout=5), FileLock(db.paths.worker_lock, timeout=5):
+    with FileLock(db.paths.server_lock, timeout=60), FileLock(db.paths.worker_lock, timeout=60):
         pass  # the next start has the project for itself
 
 

@@ -40,7 +40,7 @@ def test_keys_pressed_while_the_server_is_stopped_are_stored_once_after_its_rest
     page.evaluate(COUNT_DIALOGS)
     many.kill()
     given += press_class_keys(page, "3")
-    expect(page.get_by_text(NOTICE_TEXT)).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(NOTICE_TEXT)).to_be_visible()
     # Streamlit shows its dialog after its sixth vain attempt.
     page.wait_for_function("window.dialogs > 0", timeout=90_000)
     given += press_class_keys(page, "1", "2", "3")
@@ -50,7 +50,7 @@ def test_keys_pressed_while_the_server_is_stopped_are_stored_once_after_its_rest
     many.start()
     wait_until_saved(page)
     assert list_stored_cells(many, "Night") == given
-    expect(page.get_by_text(NOTICE_TEXT)).to_be_hidden(timeout=30_000)
+    expect(page.get_by_text(NOTICE_TEXT)).to_be_hidden()
     given += press_class_keys(page, "2")
     wait_until_saved(page)
     assert list_stored_cells(many, "Night") == given

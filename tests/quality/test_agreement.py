@@ -158,7 +158,7 @@ def test_agreement_page_filters_pairs_by_class_and_shows_alpha_per_week(db, proj
         say(db, "A+" if image_id % 2 else "A-", "b+" if image_id % 3 else "b-", image_id=image_id)
     say(db, "A+", "c-", class_id=2)
     served_project.open_project(project)
-    page = AppTest.from_string(PAGE, default_timeout=30).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
 
     def table(label: str) -> str:
         return next(html.proto.body for html in page.get("html") if f'aria-label="{label}"' in html.proto.body)

@@ -126,7 +126,7 @@ def test_status_python_api_queues_and_progress_page_show_the_same_progress(db, p
             == sentence
         )
     served_project.open_project(project)
-    page = AppTest.from_string(PAGE, default_timeout=30).run()
+    page = AppTest.from_string(PAGE, default_timeout=120).run()
     metrics = {metric.label: metric.value for metric in page.metric}
     assert (metrics["Pairs answered"], metrics["Complete images"]) == ("14 of 72", "1 of 24")
     [bar] = page.get("progress")

@@ -59,7 +59,7 @@ def test_container_command_creates_and_serves_a_project_that_passes_its_health_c
         assert subprocess.run(health, env=environment, check=False).returncode == 0
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) is not None
+        assert process.wait(120) is not None
 
 
 def test_compose_file_trusts_only_the_network_of_its_proxy():
@@ -123,7 +123,7 @@ def test_json_log_writes_one_object_per_line_without_secrets(tmp_path, photos, c
         assert httpx.get(link, follow_redirects=True).status_code == 200
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(120)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert any(line["logger"].startswith("uvicorn") for line in lines)
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)

@@ -146,7 +146,7 @@ def test_demo_starts_and_reuses_its_project_on_the_second_start(tmp_path, proces
         processes.append(demo)
         until(lambda port=port: f"http://127.0.0.1:{port}" in (tmp_path / "demo.log").read_text())
         demo.terminate()
-        demo.wait(30)
+        demo.wait(120)
     from annotator.snapshot.project_status import collect_status
     from annotator.store.database.database import Database
 

@@ -39,6 +39,7 @@ def test_failed_test_that_passes_alone_is_reported_as_flaky(tmp_path):
     again = run_twice(tmp_path, FLAKY.format(count=2))
     assert again.returncode == 0, again.stdout
     assert again.stdout.count("FLAKY: test_some.py::test_passes_the_second_time[") == 2
+    assert again.stdout.endswith("2 of 2 failed tests passed alone; 3 flaky tests are allowed, 0 were before.\n")
 
 
 @pytest.mark.process

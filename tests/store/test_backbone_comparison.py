@@ -52,7 +52,7 @@ def show(project):
     served_project.open_project(project)
 
     def run(name):
-        test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
+        test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=120)
         test.session_state["name"] = "Ann"
         return test.run()
 

@@ -33,7 +33,7 @@ def test_decoding_memory_budget_serves_reservations_in_order_without_being_excee
     def take(name: str, amount: int) -> None:
         with budget.reserve(amount):
             order.append(name)
-            release.wait(30)
+            release.wait(120)
 
     threads = []
     for name, amount, waiting in (("half", 50, 0), ("huge", 1000, 1), ("small", 10, 2)):
@@ -43,7 +43,7 @@ def test_decoding_memory_budget_serves_reservations_in_order_without_being_excee
     assert order == ["half"], "the small one waits behind the huge one, although it would fit"
     release.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert order == ["half", "huge", "small"]
     assert (budget.granted_at_most, budget._free, len(budget._waiting)) == (100, 100, 0)
 

@@ -252,5 +252,5 @@ def test_image_reader_does_not_block_on_a_named_pipe(tmp_path, read):
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(120)
     assert answers == [None] or "not a file" in answers[0]

@@ -55,7 +55,7 @@ def shared(tmp_path_factory) -> Iterator[Served]:
 
 def ask(served: Served, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
     """Status, headers and text of one request with exactly these headers (an underscore stands for a hyphen)."""
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
     connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
@@ -288,7 +288,7 @@ def test_project_files_are_readable_by_their_owner_only(photos, project, annotat
 
 def exchange(port: int, *pieces: bytes) -> bytes:
     """Everything that is answered until the server ends the connection, each piece sent after the one before."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
         for piece in pieces:
             connection.sendall(piece)
         answer = b""

@@ -72,8 +72,8 @@ def test_labeling_pages_report_images_that_a_hanging_image_server_does_not_retur
         server.hangs.set()
         with serving(tmp_path / "p", ("-P", "-c", PAGES)) as served:
             page = open_page(browser, served, "Ann", "/grid")
-            expect(page.locator(".class-name .name")).to_have_text("fox", timeout=30_000)
-            expect(page.locator(".tiles:not(.skeleton) .tile[data-state='broken']")).to_have_count(24, timeout=30_000)
+            expect(page.locator(".class-name .name")).to_have_text("fox")
+            expect(page.locator(".tiles:not(.skeleton) .tile[data-state='broken']")).to_have_count(24)
             expect(page.locator(".words")).to_contain_text("24 of 24 images cannot be shown")
             expect(page.locator(".words")).to_contain_text(remote_files.UNREADABLE_NOW_PROBLEM)
             noted = images.load_missing_reasons(Database(tmp_path / "p"))

@@ -136,7 +136,7 @@ def test_annotate_skips_images_with_deleted_files(browser, project, processes, p
         path.unlink()
     served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
-    page.locator(".stage img, .stage .empty").first.wait_for(timeout=30_000)
+    page.locator(".stage img, .stage .empty").first.wait_for()
     deadline = time.monotonic() + 30
     while not page.locator(".stage img").count() and time.monotonic() < deadline:
         page.keyboard.press(" ")
@@ -373,7 +373,7 @@ def test_annotate_continues_with_incomplete_images_and_ends_with_links_to_other_
         expect(page.locator(".caption")).to_contain_text("1 of 2 classes answered")
         wait_until_saved(page, 4)
         page.clock.fast_forward(RENEW)
-        expect(page.locator(".foot")).to_contain_text("4 of 8 pairs answered · 0 of 4 images complete", timeout=20_000)
+        expect(page.locator(".foot")).to_contain_text("4 of 8 pairs answered · 0 of 4 images complete")
         expect(page.locator(".foot progress")).to_have_attribute("value", "0.5")
         first = scribe.press(" ")
         again = [scribe.press("Enter") for _ in range(3)]
@@ -389,11 +389,11 @@ def test_annotate_continues_with_incomplete_images_and_ends_with_links_to_other_
         wait_until_saved(page)
         page.clock.fast_forward(RENEW)
         all_done = "8 of 8 pairs answered · 4 of 4 images complete"
-        expect(page.locator(".foot .far")).to_have_text(all_done, timeout=20_000)
+        expect(page.locator(".foot .far")).to_have_text(all_done)
         expect(page.locator(".foot progress")).to_have_attribute("value", "1")
         expect(page.get_by_role("link", name="Go to Certificate")).to_be_visible()
         page.get_by_role("link", name="Go to Review").click()
-        expect(page.get_by_role("link", name="Go to Autopilot")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("link", name="Go to Autopilot")).to_be_visible()
         actions = [row["action"] for row in decided(served, "Ann")]
         assert actions == ["label"] * 4 + ["skip"] + ["done"] * 3 + ["undo", "done", "done"]
         assert page.troubles == []

@@ -160,7 +160,7 @@ def test_class_key_on_the_autopilot_page_answers_one_class_and_shows_the_next_ac
         page.locator(".history li", has_text="class 05: unanswered again").wait_for()
         page.keyboard.press("Escape")
         page.keyboard.press("F2")
-        expect(page.get_by_role("button", name="Back to Autopilot")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("button", name="Back to Autopilot")).to_be_visible()
         assert on_screen(page) == image
 
 
@@ -280,5 +280,5 @@ def test_autopilot_page_without_a_model_offers_whole_images_until_all_are_answer
                 until(lambda was=name: on(page)[1] != was)
             wait_until_saved(page)
             assert kind == "image" and labels_of(served, int(name)) == {1: 1, 2: 0, 3: -1}
-        page.get_by_text("Every class of every image has an answer").wait_for(timeout=30_000)
+        page.get_by_text("Every class of every image has an answer").wait_for()
         assert page.troubles == []

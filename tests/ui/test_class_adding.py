@@ -101,7 +101,7 @@ def test_class_added_in_the_class_finder_labels_the_image_and_appears_on_other_o
     wait_until_saved(page, 2)
     assert labels_of(served, image_id) == {}
     other.clock.fast_forward(RENEW)
-    expect(other.locator(".class[data-class='4']")).to_have_text("raincoat4", timeout=30_000)
+    expect(other.locator(".class[data-class='4']")).to_have_text("raincoat4")
     shown = on_screen(other)
     other.keyboard.press("4")
     wait_until_saved(other, 1)
@@ -109,7 +109,7 @@ def test_class_added_in_the_class_finder_labels_the_image_and_appears_on_other_o
     # A synonym of another person's making is found as soon as the page has heard of it.
     class_changes.edit(Database(served.project), "Cy", {4: {"name": "rain coat", "synonyms": ["raincoat"]}})
     other.clock.fast_forward(RENEW)
-    expect(other.locator(".class[data-class='4']")).to_have_text("rain coat4", timeout=30_000)
+    expect(other.locator(".class[data-class='4']")).to_have_text("rain coat4")
     other.keyboard.press("/")
     other.keyboard.type("rainc")
     expect(other.locator(".option .name")).to_have_text(["raincoat (synonym of rain coat)"])
@@ -199,7 +199,7 @@ def test_annotate_keys_label_the_shown_class_and_image_while_the_classes_change(
             (lambda: class_changes.reorder(db, "Owner", [4, 3, 1]), ["owl4", "deer1", "red fox3"]),
         ):
             change()
-            expect(shown).to_have_text(then, timeout=30_000)
+            expect(shown).to_have_text(then)
         page.evaluate("() => { window.last = window.presses.length }")
         page.wait_for_function("() => window.presses.length > window.last + 6")
         presses = page.evaluate("() => { window.enough = true; return window.pressing }")
@@ -230,7 +230,7 @@ def test_annotate_does_not_show_an_image_again_that_was_answered_while_its_queue
         page.route("**/api/work", hold)
         classes.add_classes(Database(served.project), [("owl", "")], "Owner")
         seen = [scribe.press("1")]
-        expect(page.locator(".classes .class")).to_have_text(["fox1", "heron2", "owl3"], timeout=30_000)
+        expect(page.locator(".classes .class")).to_have_text(["fox1", "heron2", "owl3"])
         seen += [scribe.press("3") for _ in range(4)]
         wait_until_saved(page, 5)
         assert held, "the next images were asked for anew"

@@ -25,7 +25,7 @@ def add(db) -> Callable[[str], AppTest]:
     served_project.open_project(db.paths.project)
 
     def given(lines: str) -> AppTest:
-        test = AppTest.from_string(SCRIPT, default_timeout=30)
+        test = AppTest.from_string(SCRIPT, default_timeout=120)
         test.session_state["name"] = "Ann"
         test.run()
         test.text_area(key="class_lines").input(lines)

@@ -36,7 +36,7 @@ def page(db) -> Callable[[], AppTest]:
     served_project.open_project(db.paths.project)
 
     def opened() -> AppTest:
-        test = AppTest.from_string(SCRIPT, default_timeout=30)
+        test = AppTest.from_string(SCRIPT, default_timeout=120)
         test.session_state["name"] = "Ann"
         return fine(test.run())
 
@@ -186,7 +186,7 @@ def test_unsaved_class_edits_survive_a_page_change_until_saved_or_discarded(brow
         browser_page = open_page(browser, served, "Editor", "/classes")
         unsaved = browser_page.get_by_text("unsaved change")
         box = browser_page.get_by_role("combobox", name="Class", exact=True)
-        expect(box).to_have_value("fox", timeout=30_000)
+        expect(box).to_have_value("fox")
 
         def write(text: str) -> None:
             """Into the name of the first class; again where the table was drawn anew meanwhile."""
@@ -250,7 +250,7 @@ def test_link_after_a_class_split_opens_a_grid_of_images_labeled_with_the_old_cl
 
 def grid_at(address: dict[str, str]) -> dict:
     """What the Grid page gives its component for an address with these parameters."""
-    test = AppTest.from_string("from annotator.ui.pages.grid import grid_page\ngrid_page.page()", default_timeout=30)
+    test = AppTest.from_string("from annotator.ui.pages.grid import grid_page\ngrid_page.page()", default_timeout=120)
     test.session_state["name"] = "Ann"
     for name, value in address.items():
         test.query_params[name] = value

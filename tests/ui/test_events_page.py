@@ -44,7 +44,7 @@ def served(tmp_path) -> Iterator[Served]:
 
 
 def told(page: Page, words: str) -> None:
-    expect(page.get_by_text(words, exact=False).first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(words, exact=False).first).to_be_visible()
     wait_until_drawn(page)
 
 

@@ -251,7 +251,7 @@ def test_background_computation_is_shared_by_requests_and_stopped_when_none_asks
     def slow(note):
         begun.append(1)
         note(3, 10)
-        gate.wait(30)
+        gate.wait(120)
         note(10, 10)
         return "done"
 
@@ -260,8 +260,8 @@ def test_background_computation_is_shared_by_requests_and_stopped_when_none_asks
     assert not first.ended.is_set() and first.fraction == 0.3 and work.request("key", 2, slow) is first
     first.asked -= 2 * ABANDONED_SECONDS
     gate.set()
-    first.ended.wait(30)
+    first.ended.wait(120)
     assert first.result is None and not first.error
     again = work.request("key", 2, slow)
-    again.ended.wait(30)
+    again.ended.wait(120)
     assert again.result == "done" and len(begun) == 2 and work.request("key", 2, slow) is again

@@ -530,7 +530,7 @@ def test_grid_excludes_an_unreadable_image_from_the_saved_answers(browser, tmp_p
         wait_until_saved(page, 1)
         (batch,) = saved(served, "Ann")
         assert len(batch) == 23 and gone.id not in {image for image, _ in batch}
-        page.get_by_text("Nothing left to answer for this class").wait_for(timeout=30_000)
+        page.get_by_text("Nothing left to answer for this class").wait_for()
 
 
 def test_streamlit_shortcuts_are_disabled_on_the_grid(browser, many):

@@ -81,7 +81,7 @@ def test_start_page_lists_only_projects_in_which_the_visitor_has_a_role(team):
 
 def asked(port: int, path: str, **headers: str) -> tuple[int, str]:
     """Status and text of one request, straight to the server."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
@@ -99,7 +99,7 @@ def closed_to_other_sites(port: int, path: str, cookies: Browser) -> bool:
 
 def test_start_page_rate_limits_each_visitor_separately(team):
     _, (birds, _) = team
-    connection = http.client.HTTPConnection("127.0.0.1", birds.port - 1, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", birds.port - 1, timeout=120)
 
     def status(visitor: str) -> int:
         connection.request("GET", "/", headers={"x-forwarded-for": visitor})

@@ -46,20 +46,20 @@ def home(tmp_path) -> Iterator[tuple[str, list[hosted_projects.HostedProject]]]:
 
 def test_one_provider_login_opens_every_project_in_which_the_member_has_a_role(home):
     address, (birds, mammals) = home
-    client = httpx.Client(verify=False, follow_redirects=True, timeout=30)
+    client = httpx.Client(verify=False, follow_redirects=True, timeout=120)
     assert "birds" not in client.get(f"{address}/").text
 
     assert signed_in(client, f"{address}/birds") == "Ann"
     assert "birds" not in client.get(f"{address}/").text, "known, but without a role"
     members.set_role(birds.db, "Ann", "annotator", "test")
-    until(lambda: client.get(f"{address}/birds/").status_code == 200, 10)
+    until(lambda: client.get(f"{address}/birds/").status_code == 200)
     listed = client.get(f"{address}/").text
     assert f'href="{address}/birds/"' in listed and "mammals" not in listed
 
     assert client.get(f"{address}/mammals/annotator/api/status").status_code in (401, 403)
     assert signed_in(client, f"{address}/mammals") == "Ann", "the provider knows her already"
     members.set_role(mammals.db, "Ann", "reviewer", "test")
-    until(lambda: client.get(f"{address}/mammals/").status_code == 200, 10)
+    until(lambda: client.get(f"{address}/mammals/").status_code == 200)
     listed = client.get(f"{address}/").text
     assert listed.index("birds") < listed.index("mammals") and "· reviewer" in listed
 
@@ -70,11 +70,11 @@ def test_one_provider_login_opens_every_project_in_which_the_member_has_a_role(h
 
 def test_owner_of_a_new_project_is_the_subject_that_created_it_not_a_namesake(home, tmp_path):
     address, (birds, mammals) = home
-    client = httpx.Client(verify=False, follow_redirects=True, timeout=30)
+    client = httpx.Client(verify=False, follow_redirects=True, timeout=120)
     assert signed_in(client, f"{address}/mammals") == "Ann"
     members.set_role(mammals.db, "Ann", "owner", "test")
     members.add(birds.db, "Ann", "owner", "test", email="eve@example.org")  # an owner there, who chose her name
-    until(lambda: client.get(f"{address}/mammals/").status_code == 200, 10)
+    until(lambda: client.get(f"{address}/mammals/").status_code == 200)
 
     page = client.get(f"{address}/start/new").text
     token = re.search(r"token&quot;: &quot;([^&]+)&quot;", page).group(1)
@@ -85,7 +85,7 @@ def test_owner_of_a_new_project_is_the_subject_that_created_it_not_a_namesake(ho
         return answer.json()
 
     ask("make", {"name": "rodents", "path": str(tmp_path / "photos"), "text": "fox"})
-    state = until(lambda: (now := ask("state", {})) and not now["is_at_work"] and now, 30)
+    state = until(lambda: (now := ask("state", {})) and not now["is_at_work"] and now)
     assert (state["error"], state["link"]) == ("", f"{address}/rodents/")
     [owner] = members.load_members(Database(tmp_path / "all" / "rodents"))
     assert (owner.name, owner.email) == ("Ann", "") and owner.subject == members.find_member(mammals.db, "Ann").subject

@@ -102,7 +102,7 @@ def test_two_fingers_zoom_and_move_the_image(browser, few):
 
     def shown(times: float, aside: float) -> None:
         """Chromium throttles touches: a second move may come a fifth of a second late."""
-        until(lambda: scale(page) == pytest.approx(times, abs=0.05) and offset() == pytest.approx(aside, abs=2), 10)
+        until(lambda: scale(page) == pytest.approx(times, abs=0.05) and offset() == pytest.approx(aside, abs=2))
 
     touch("touchStart", (-50, 0), (50, 0))
     touch("touchMove", (-150, 0), (150, 0))

@@ -37,7 +37,7 @@ def served(tmp_path) -> Database:
 
 
 def show() -> AppTest:
-    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test = AppTest.from_string(SCRIPT, default_timeout=120)
     test.session_state["name"] = "Ann"
     return test.run()
 
@@ -116,11 +116,11 @@ def test_images_page_adds_one_folder_at_a_time_and_keeps_the_images_added_before
         note(done, of)
         if done == 5:
             seen.set()
-            go_on.wait(30)
+            go_on.wait(120)
 
     monkeypatch.setattr(work, "_report_progress", note_and_wait)
     work.start([folder, folder])
-    assert seen.wait(30) and (work.progress.done, work.progress.of) == (5, 12)
+    assert seen.wait(120) and (work.progress.done, work.progress.of) == (5, 12)
     with pytest.raises(AnnotatorError, match="Another folder is being added"):
         work.start([folder])
     work.stop()

@@ -70,7 +70,7 @@ def served(project) -> Database:
 
 
 def page(name: str = "Ann") -> AppTest:
-    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test = AppTest.from_string(SCRIPT, default_timeout=120)
     test.session_state["name"] = name
     test.session_state["import_place"] = "Path or address"
     return fine(test.run())
@@ -246,7 +246,7 @@ def test_import_canceled_while_it_stores_leaves_no_labels_images_or_files(served
     def note_and_wait(what: str, done: int, of: int) -> None:
         if what == "Reading images" and done == 5:
             seen.set()
-            go_on.wait(30)
+            go_on.wait(120)
         note(what, done, of)
 
     monkeypatch.setattr(work, "_report_progress", note_and_wait)
@@ -254,7 +254,7 @@ def test_import_canceled_while_it_stores_leaves_no_labels_images_or_files(served
     work.wait()
     assert work.state.stage == READY and not work.state.error
     work.store()
-    assert seen.wait(30) and work.state.is_at_work
+    assert seen.wait(120) and work.state.is_at_work
     work.cancel()
     go_on.set()
     work.wait()
@@ -384,11 +384,11 @@ def test_import_page_uploads_previews_and_imports_a_file_in_the_browser(browser:
         tab = open_page(browser, served, "Ann", "/imports")
         tab.locator("input[type=file]").set_input_files(path)
         tab.get_by_role("button", name="Preview").click()
-        expect(tab.get_by_role("heading", name="Preview of instances.json")).to_be_visible(timeout=30_000)
+        expect(tab.get_by_role("heading", name="Preview of instances.json")).to_be_visible()
         tab.wait_for_function(SETTLED)
         assert findings(tab) == []
         tab.keyboard.press("Control+Enter")
-        expect(tab.get_by_text("Import 1: 10 answers")).to_be_visible(timeout=30_000)
+        expect(tab.get_by_text("Import 1: 10 answers")).to_be_visible()
         assert tab.locator("main img, main a[href*=evil]").count() == 0 and tab.troubles == []
     db = Database(project)
     assert len(states(db)) == 10 and not left(db), "the upload is gone"
@@ -424,7 +424,7 @@ def test_import_page_choice_between_answers_and_predictions_works_by_mouse_and_k
             tab = open_page(browser, served, "Ann", "/imports")
             tab.locator("input[type=file]").set_input_files(tmp_path / "labels.csv")
             tab.get_by_role("button", name="Preview").click()
-            expect(tab.get_by_text("what a model predicts, not answers")).to_be_visible(timeout=30_000)
+            expect(tab.get_by_text("what a model predicts, not answers")).to_be_visible()
             tab.wait_for_function(SETTLED)
             assert findings(tab) == []
             expect(tab.get_by_role("button", name="Import Shortcut Ctrl + Enter")).to_be_disabled()
@@ -437,9 +437,9 @@ def test_import_page_choice_between_answers_and_predictions_works_by_mouse_and_k
                 tab.keyboard.press("ArrowDown")
                 tab.keyboard.press("ArrowDown")
                 tab.keyboard.press("Enter")
-            expect(tab.get_by_role("button", name="Import Shortcut Ctrl + Enter")).to_be_enabled(timeout=30_000)
+            expect(tab.get_by_role("button", name="Import Shortcut Ctrl + Enter")).to_be_enabled()
             tab.get_by_role("button", name="Cancel").click()
-            expect(tab.get_by_text("Cancelled")).to_be_visible(timeout=30_000)
+            expect(tab.get_by_text("Cancelled")).to_be_visible()
     assert not states(Database(project))
 
 

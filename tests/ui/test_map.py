@@ -344,7 +344,7 @@ def test_map_shows_a_thumbnail_on_hover_and_the_large_image_by_click_or_key(brow
     expect(large).to_be_hidden()
     page.mouse.click(*place(page, 0, 0))
     page.get_by_role("button", name="Open in Annotate").click()
-    expect(page.locator(".caption")).to_contain_text("00.jpg · 1 of 3 classes answered: 1 present", timeout=30_000)
+    expect(page.locator(".caption")).to_contain_text("00.jpg · 1 of 3 classes answered: 1 present")
     expect(page.get_by_role("button", name="Back to Map")).to_be_visible()
 
 
@@ -360,7 +360,7 @@ def test_map_legend_counts_labels_and_updates_its_counts(browser, app):
     expect(legend.locator("li", has_text="Unanswered").locator(".count")).to_have_text(str(IMAGES))
     say(Database(app.project), 9, 3)
     page.clock.fast_forward(REFRESH)
-    expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1", timeout=20_000)
+    expect(legend.locator("li", has_text="Present").locator(".count")).to_have_text("1")
     page.get_by_role("button", name="Probability").click()
     expect(legend.locator("li", has_text="No prediction").locator(".count")).to_have_text(str(IMAGES))
 

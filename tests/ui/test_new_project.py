@@ -62,7 +62,7 @@ def link(person: Path) -> Iterator[str]:
 
 
 def wait_for_label(person: Path) -> None:
-    until(lambda: project_counts.count_labels_by_state(made(person))["present"] == 1, 20)
+    until(lambda: project_counts.count_labels_by_state(made(person))["present"] == 1)
 
 
 def test_first_project_can_be_created_and_labeled_by_mouse_alone(person, link, browser: Contexts):
@@ -270,7 +270,7 @@ def test_project_is_renamed_and_moved_to_the_trash_after_typing_its_name(person,
     expect(page.get_by_role("alert").last).to_contain_text("Type the name of the project, summer")
     page.get_by_label("Type the name").fill("summer")
     page.get_by_role("button", name="Move to the trash").click()
-    expect(page.get_by_role("heading", name="No projects yet")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="No projects yet")).to_be_visible()
     [kept] = (person / "annotator-projects" / ".trash").iterdir()
     assert (kept / "project.db").exists() and len(list((person / "photos" / "summer").iterdir())) == 7
     own = {"x-annotator-token": asking.token}
@@ -289,7 +289,7 @@ def test_canceled_project_creation_leaves_no_folder_and_only_one_runs_at_a_time(
     making.stop()
     assert "Cancelled" in making.state.error and not project.exists()
     making.start(wanted, ME)
-    until(lambda: not making.state.is_at_work, 30)
+    until(lambda: not making.state.is_at_work)
     assert making.state.error == "" and (project / "project.db").exists()
     assert making.get_state(ME) == making.state != CreationState()
 
@@ -306,7 +306,7 @@ def test_running_project_creation_is_shown_only_in_the_session_that_started_it(t
     wanted = NewProjectOptions(tmp_path / "new", tmp_path / "photos", "fox", "split", None, answer_mode.MODE_ONE)
     making.start(wanted, ann)
     assert making.get_state(eve) == CreationState()
-    until(lambda: not making.state.is_at_work, 30)
+    until(lambda: not making.state.is_at_work)
     assert making.get_state(ann).link == making.get_state(both).link == "a link that signs in"
     assert making.get_state(eve) == making.get_state(Visitor([], is_team=True)) == CreationState()
 

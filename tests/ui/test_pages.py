@@ -33,7 +33,7 @@ def show(project):
     served_project.open_project(project)
 
     def run(name: str, annotator: str = "Ann") -> AppTest:
-        test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=30)
+        test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=120)
         test.session_state["name"] = annotator
         return test.run()
 
@@ -158,7 +158,7 @@ def test_export_page_disables_model_export_without_a_model(show):
 
 def test_annotate_page_asks_for_the_annotator_name_when_none_is_known(project):
     served_project.open_project(project)
-    test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
+    test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=120).run()
     assert test.text_input(key="name_given").label == "Your name"
 
 
@@ -171,7 +171,7 @@ def test_name_that_resembles_a_known_annotator_requires_a_choice(project, db):
         ("Dana Lee", None, "Dana Lee"),
         ("Ben", None, "Ben"),
     ):
-        test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
+        test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=120).run()
         test.text_input(key="name_given").input(given)
         test.button[0].click().run()
         assert bool(test.warning) == (button is not None), given
@@ -183,7 +183,7 @@ def test_name_that_resembles_a_known_annotator_requires_a_choice(project, db):
 
 def test_empty_or_reserved_annotator_name_is_refused_with_a_warning(project):
     served_project.open_project(project)
-    test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
+    test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=120).run()
     test.button[0].click().run()
     assert "Type a name" in test.warning[0].value
     test.text_input(key="name_given").input("Import")

@@ -16,7 +16,8 @@ from harness.person import (
     wait_for_picture,
     wait_until_saved,
 )
-from playwright.sync_api import expect
+from harness.served import until
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from annotator.records import Decision
 from annotator.store.database.database import Database
@@ -71,6 +72,101 @@ def test_daily_figures_in_the_page_header_follow_decisions_and_undo_on_all_pages
     expect(figures).to_have_text("today 0 min · 0 images · 0 labels")
     page.reload()
     expect(page.locator(".who b", has_text="Bob")).to_be_visible()
+    assert page.troubles == []
+
+
+RECORD_TEXTS = """(element) => {
+  const texts = (window.texts ??= {})[element.className] = [];
+  const changes = { childList: true, characterData: true, subtree: true };
+  new MutationObserver(() => texts.push(element.textContent)).observe(element, changes);
+}"""
+RECORD_COUNTS = """() => {
+  window.counts = [];
+  addEventListener("annotator:progress", ({ detail }) => counts.push(parseInt(detail)));
+}"""
+ASK_FOR_NEWS = "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
+
+
+def count_answered_pairs(page: Page) -> int:
+    return int(page.locator(".measure").inner_text().split()[0])
+
+
+def announce_news(page: Page) -> list[int]:
+    """Wait until the page has drawn counts that the server reads now, and return the pairs answered in all drawings."""
+    for _ in range(3):  # the first answer may be older, and the last may not be drawn
+        with page.expect_response("**/api/work"):
+            page.evaluate(ASK_FOR_NEWS)
+    before = page.evaluate("counts.length")
+    page.wait_for_function("(before) => counts.length > before", arg=before)
+    return page.evaluate("counts")
+
+
+def hold_answers(page: Page, path: str, count: int) -> list[tuple[Route, APIResponse]]:
+    """Keep back what the server answers to the next requests; what is kept is in the list."""
+    held = []
+
+    def hold(route: Route) -> None:
+        if len(held) == count:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route(path, hold)
+    return held
+
+
+def release(*held: tuple[Route, APIResponse]) -> None:
+    for route, answer in held:
+        route.fulfill(response=answer)
+
+
+def test_counts_include_a_stored_decision_once_before_its_acknowledgment_arrives(browser, served):
+    page = open_page(browser, served, "Eve")
+    wait_for_picture(page)
+    expect(page.locator(".foot .saved")).to_have_text("All saved")
+    before = count_answered_pairs(page)
+    page.evaluate(RECORD_COUNTS)
+    page.locator(".figures").evaluate(RECORD_TEXTS)
+    page.locator(".measure").evaluate(RECORD_TEXTS)
+    held = hold_answers(page, "**/api/decisions", 1)
+    with page.expect_request("**/api/decisions"):
+        page.keyboard.press("1")
+    until(lambda: page.evaluate("1") and held)
+    assert max(announce_news(page)) == before + 1
+    given = Decision(str(uuid.uuid4()), "label", "Ben", "click", 24, 3, 1)
+    assert not decisions.save(Database(served.project), [given]).refused
+    page.route("**/api/work", lambda route: route.fulfill(status=401, body="{}"), times=1)
+    page.evaluate(ASK_FOR_NEWS)  # the page's script runs again, and counts anew
+    page.wait_for_function("(text) => texts.measure.some((one) => one.startsWith(text))", arg=f"{before + 2} of 72")
+    release(*held)
+    wait_until_saved(page, 1)
+    expect(page.locator(".measure")).to_contain_text(f"{before + 2} of 72")
+    assert set(page.evaluate("texts.figures")) == {"today 0 min · 1 image · 1 label"}
+    assert page.troubles == []
+
+
+def test_counts_do_not_go_back_when_older_ones_arrive_after_a_decision_is_saved(browser, served):
+    page = open_page(browser, served, "Flo")
+    wait_for_picture(page)
+    expect(page.locator(".foot .saved")).to_have_text("All saved")
+    before = count_answered_pairs(page)
+    page.evaluate(RECORD_COUNTS)
+    held = hold_answers(page, "**/api/work", 2)
+    with page.expect_request("**/api/work"):
+        page.evaluate(ASK_FOR_NEWS)
+    until(lambda: page.evaluate("1") and held)
+    image_id = on_screen(page)
+    page.keyboard.press("1")
+    wait_for_another(page, image_id)
+    wait_until_saved(page, 1)
+    release(held[0])
+    until(lambda: page.evaluate("1") and len(held) == 2)  # what was released is on the page
+    page.keyboard.press("2")
+    page.wait_for_function("(count) => counts.includes(count)", arg=before + 2)
+    counts = page.evaluate("counts")
+    assert counts == sorted(counts)
+    release(held[1])
+    wait_until_saved(page, 2)
     assert page.troubles == []
 
 
@@ -133,7 +229,7 @@ def test_daily_figures_are_reloaded_after_midnight_and_ignore_outdated_counts(br
     given = Decision(str(uuid.uuid4()), "label", "Dee", "click", 20, 1, 1)
     assert not decisions.save(Database(served.project), [given]).refused
     page.clock.fast_forward(24 * 3600 * 1000 + 60_000)
-    expect(figures).to_contain_text("1 image · 1 label", timeout=30_000)
+    expect(figures).to_contain_text("1 image · 1 label")
     page.evaluate(TOLD, 0)
     expect(figures).to_contain_text("1 image · 1 label")
     page.evaluate(TOLD, 9e9)
@@ -154,11 +250,11 @@ def test_open_progress_page_follows_decisions_and_undo_of_another_annotator(brow
         scribe.press("1")
         scribe.press("Shift+1", "2")
         wait_until_saved(page, 3)
-        expect(labeled).to_contain_text("2 of 6", timeout=30_000)
+        expect(labeled).to_contain_text("2 of 6")
         expect(present).to_contain_text("3")
         page.keyboard.press("Backspace")
         page.keyboard.press("Backspace")
         wait_until_saved(page, 5)
-        expect(labeled).to_contain_text("1 of 6", timeout=30_000)
+        expect(labeled).to_contain_text("1 of 6")
         assert watching.evaluate("window.reloaded") is False, "the page is the one that was opened"
         assert page.troubles == watching.troubles == []

@@ -31,7 +31,7 @@ def team(tmp_path_factory) -> Iterator[Served]:
             say(db, image_id, "Ann", (1,))
             say(db, image_id, "Ben", (1,) if image_id % 3 else (2,))
         # Roles are looked up once a second.
-        until(lambda: ask(served, "Rita", "/api/items", {"images": [1]})[0] == 200, 10)
+        until(lambda: ask(served, "Rita", "/api/items", {"images": [1]})[0] == 200)
         yield served
 
 

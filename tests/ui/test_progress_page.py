@@ -40,7 +40,7 @@ def say(db: Database, image_id: int, class_id: int, state: int, **more) -> None:
 
 def shown(project) -> AppTest:
     served_project.open_project(project)
-    test = AppTest.from_string(SCRIPT, default_timeout=30).run()
+    test = AppTest.from_string(SCRIPT, default_timeout=120).run()
     assert not test.exception and not test.error
     return test
 

@@ -44,7 +44,7 @@ def test_archived_project_stops_and_is_hidden_until_it_is_restored(folder, brows
         until(lambda: answers(birds.port))
         page.get_by_role("link", name="back up or delete birds").click()
         page.get_by_role("button", name="Archive", exact=True).press("Enter")
-        expect(page.get_by_text("Archived (1)")).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("Archived (1)")).to_be_visible()
         expect(page.get_by_text("birds", exact=True)).to_be_hidden()
         assert not answers(birds.port), "it does not run"
     with at_home("--port", port, folder) as home:
@@ -67,7 +67,7 @@ def test_backup_of_a_running_project_can_be_restored(folder, tmp_path, browser: 
         page.get_by_role("link", name="back up or delete birds").click()
         expect(page.get_by_text(f"To {folder}/.backups/birds.")).to_be_visible()
         page.get_by_role("button", name="Back up now").press("Enter")
-        expect(page.get_by_role("status")).to_contain_text("Backed up: ", timeout=30_000)
+        expect(page.get_by_role("status")).to_contain_text("Backed up: ")
         expect(page.get_by_role("status")).to_contain_text("1 backup there.")
         assert findings(page) == []
         restore(folder / ".backups" / "birds", tmp_path / "again")

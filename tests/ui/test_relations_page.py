@@ -33,7 +33,7 @@ def press(test: AppTest, label: str) -> AppTest:
 
 def test_relation_is_previewed_declared_removed_and_undone_on_the_page(db: Database):
     served_project.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test = AppTest.from_string(SCRIPT, default_timeout=120)
     test.session_state["name"] = "Ann"
     test.run()
     fox, heron = (classes.load_classes_by_name(db)[name].id for name in ("fox", "heron"))

@@ -184,7 +184,7 @@ def test_likely_mistake_names_the_earlier_answer_and_a_new_answer_replaces_it(br
     with reviewed(tmp_path, chances, given) as served:
         page = open_page(browser, served, "Ann")
         open_by_menu(page, "Review")
-        expect(page.locator(".empty")).to_contain_text("No more suggestions", timeout=30_000)
+        expect(page.locator(".empty")).to_contain_text("No more suggestions")
         page.get_by_role("button", name="Likely mistakes").click()
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent; model: 97 %")
         assert selected(page) == (1, 2)
@@ -201,7 +201,7 @@ def test_disagreement_names_the_annotators_and_a_third_answer_resolves_it(browse
     ]
     with reviewed(tmp_path, np.full((3, 5), np.nan), given) as served:
         page = open_page(browser, served, "Cid", "/review")
-        page.get_by_role("button", name="People disagree").click(timeout=30_000)
+        page.get_by_role("button", name="People disagree").click()
         expect(page.locator(".suggestion")).to_contain_text("Ann said present, ")
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent, ")
         wait_for_picture(page)
@@ -223,7 +223,7 @@ def test_disagreement_shows_answer_times_and_hides_the_prediction_until_requeste
     with reviewed(tmp_path, np.full((3, 5), 0.9), given) as served:
         page = open_page(browser, served, "Rita", "/review?settle=1")
         row = page.locator(".suggestion")
-        expect(row).to_contain_text(re.compile(r"Ann said present, .+ \d\d:\d\d, after 1\.2 s"), timeout=30_000)
+        expect(row).to_contain_text(re.compile(r"Ann said present, .+ \d\d:\d\d, after 1\.2 s"))
         expect(row).to_contain_text(re.compile(r"Ben said absent, .+ \d\d:\d\d"))
         wait_for_picture(page)
         wait_until_fetched(page)

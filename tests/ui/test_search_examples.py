@@ -189,7 +189,7 @@ def test_search_route_limits_each_person_and_a_renamed_member_stays_one_person(d
         headers = build_request_headers(analyzed, served.address, name)
         request = urllib.request.Request(f"{served.address}/api/like", b'{"words": "a red animal"}', headers)
         try:
-            return urllib.request.urlopen(request, timeout=30).status
+            return urllib.request.urlopen(request, timeout=120).status
         except urllib.error.HTTPError as error:
             return error.status
 
@@ -209,7 +209,7 @@ def refused(served: Served, path: str, content: bytes) -> str:
     """Why a route refuses a request."""
     request = urllib.request.Request(served.address + path, data=content, headers=served.headers)
     with pytest.raises(urllib.error.HTTPError) as error:
-        urllib.request.urlopen(request, timeout=30)
+        urllib.request.urlopen(request, timeout=120)
     return json.loads(error.value.read())["error"]
 
 
@@ -259,7 +259,7 @@ def test_class_without_examples_is_found_by_name_and_opened_in_a_grid(browser: C
         on_front(page, names_with("heron"))
         page.keyboard.press("v")
         expect(page).to_have_url(re.compile(r"grid\?selection=\w+&class=2"))
-        expect(page.locator(".tile img").first).to_be_visible(timeout=30_000)
+        expect(page.locator(".tile img").first).to_be_visible()
         expect(page.locator(".root.grid, .root").first).to_contain_text("heron")
 
 
@@ -304,7 +304,7 @@ def test_gallery_finds_images_by_text_dropped_image_and_drawn_part(
 
 def on_front(page: Page, names: set[str]) -> None:
     """The first images are these, in any order."""
-    expect(page.locator(".thumb").first).to_contain_text(re.compile("|".join(map(re.escape, names))), timeout=30_000)
+    expect(page.locator(".thumb").first).to_contain_text(re.compile("|".join(map(re.escape, names))))
     front = [page.locator(f"#gallery-{place}").inner_text() for place in range(5)]
     assert all(any(name in text for name in names) for text in front), front
 

@@ -51,7 +51,7 @@ def test_images_deleted_during_project_creation_leave_a_consistent_project_or_no
     project, photos = tmp_path / "birds", person / "birds"
     making = Vanishing(photos, one)
     making.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ONE), ME)
-    until(lambda: not making.state.is_at_work, 30)
+    until(lambda: not making.state.is_at_work)
     if making.state.error:
         assert str(photos) in making.state.error and not project.exists()
         return
@@ -65,7 +65,7 @@ def test_two_concurrent_creations_of_one_project_yield_one_complete_project(tmp_
     makers = [ProjectCreator(lambda project, visitor: CreatedProject("made", "")) for _ in range(2)]
     for maker in makers:
         maker.start(NewProjectOptions(project, photos, "fox", "split", None, answer_mode.MODE_ALL), ME)
-    until(lambda: not any(maker.state.is_at_work for maker in makers), 30)
+    until(lambda: not any(maker.state.is_at_work for maker in makers))
     assert sorted(maker.state.link for maker in makers) == ["", "made"]
     [error] = [maker.state.error for maker in makers if maker.state.error]
     assert "making" in error or "was made by another process" in error or "is a project already" in error
@@ -137,5 +137,5 @@ def test_new_project_form_survives_a_reload_and_creation_survives_a_closed_tab(p
         with page.expect_response("**/start/api/make"):
             page.get_by_role("button", name="Create project").click()
         page.close()
-        until(lambda: (person / "annotator-projects" / "birds" / "project.db").exists(), 30)
+        until(lambda: (person / "annotator-projects" / "birds" / "project.db").exists())
         assert made(person, "birds").value("SELECT count(*) FROM image") == 12

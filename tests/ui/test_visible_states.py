@@ -100,12 +100,12 @@ def test_resting_pointer_marks_no_button_of_the_next_image_until_it_moves(browse
         image, unanswered = on_screen(page), look(class_button(page, 3))
         class_button(page, 2).click()
         wait_for_another(page, image)
-        until(lambda: look(class_button(page, 2)) == unanswered, 10)
+        until(lambda: look(class_button(page, 2)) == unanswered)
         expect(page.locator(".card:popover-open")).to_have_count(0)
         box = class_button(page, 2).bounding_box()
         assert box is not None
         page.mouse.move(box["x"] + box["width"] / 2 + 3, box["y"] + box["height"] / 2)
-        until(lambda: look(class_button(page, 2)) != unanswered, 10)
+        until(lambda: look(class_button(page, 2)) != unanswered)
 
 
 def test_period_skips_on_every_page_and_f4_switches_the_answer_mode(browser: Contexts, tmp_path):

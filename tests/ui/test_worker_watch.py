@@ -42,7 +42,7 @@ def block_start(db: Database, monkeypatch: pytest.MonkeyPatch) -> Callable[[], o
 def test_worker_that_cannot_be_started_is_started_once_the_cause_is_gone(db, watch, monkeypatch, block):
     mend = block(db, monkeypatch)
     watch.start()
-    until(lambda: "could not be started" in format_worker_line(db, None), 30)
+    until(lambda: "could not be started" in format_worker_line(db, None))
     mend()
     until(lambda: heartbeat.load_worker_state(db).alive, 60)
     assert "could not be started" not in format_worker_line(db, None)
@@ -56,7 +56,7 @@ def test_reason_for_a_missing_worker_is_shown_when_the_database_cannot_store_it(
             "CREATE TRIGGER full BEFORE UPDATE ON worker BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
         )
     watch.start()
-    line = until(lambda: "could not be started" in format_worker_line(db, None) and format_worker_line(db, None), 30)
+    line = until(lambda: "could not be started" in format_worker_line(db, None) and format_worker_line(db, None))
     assert "worker.log" in line and not Database(db.paths.project).value("SELECT last_error FROM worker")
 
 
@@ -64,7 +64,7 @@ def test_reason_for_a_missing_worker_is_shown_when_the_database_cannot_store_it(
 def test_worker_starts_once_a_moved_project_is_back(db, watch, tmp_path, caplog):
     db.paths.project.rename(tmp_path / "elsewhere")
     watch.start()
-    until(lambda: "was moved" in caplog.text, 30)
+    until(lambda: "was moved" in caplog.text)
     (tmp_path / "elsewhere").rename(db.paths.project)
     until(lambda: heartbeat.load_worker_state(db).alive, 60)
 

@@ -50,7 +50,7 @@ def adapted_once(db) -> Database:
 
 def page(db: Database) -> AppTest:
     served_project.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test = AppTest.from_string(SCRIPT, default_timeout=120)
     test.session_state["name"] = "Ann"
     return test.run()
 

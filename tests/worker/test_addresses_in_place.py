@@ -535,7 +535,7 @@ def test_images_page_shows_cache_usage_sets_its_limit_and_finds_new_images(birds
     for name in NAMES:
         browser_copies.fetch_original(db, images.find_image(db, f"{BIRDS}/{name}").id)  # by its whole address
     bucket.put_object(Bucket="photos", Key="birds/new.jpg", Body=picture(90))
-    page = AppTest.from_string(PAGE, default_timeout=30)
+    page = AppTest.from_string(PAGE, default_timeout=120)
     page.session_state["name"] = "Ann"
     page.run()
     assert not page.exception and "0.00 GB are used, by 5 files." in [caption.value for caption in page.caption]

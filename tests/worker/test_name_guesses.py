@@ -238,7 +238,7 @@ def test_class_name_predictions_stay_off_after_removal_and_survive_a_change_of_b
 
 def test_settings_page_edits_templates_and_turns_class_name_predictions_off(db, annotator):
     served_project.open_project(db.paths.project)
-    test = AppTest.from_string(SCRIPT, default_timeout=30)
+    test = AppTest.from_string(SCRIPT, default_timeout=120)
     test.session_state["name"] = "Ann"
     test.run()
     assert not test.exception and "soon" in " ".join(one.value for one in test.caption)

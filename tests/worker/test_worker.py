@@ -389,7 +389,7 @@ def test_restarted_worker_completes_embeddings_and_training_after_kills(tmp_path
     jobs.request_heatmap(db, run.id, 41, 99)
     assert "knows nothing of class 99" in until(lambda: jobs.get_heatmap_error(db, run.id, 41, 99))
     worker.terminate()
-    assert worker.wait(30) == 0
+    assert worker.wait(120) == 0
     assert heartbeat.load_worker_state(db).state == "stopped"
 
 

@@ -284,18 +284,16 @@ export default class AnnotatePage extends Page {
     const all = this.session.classes.length;
     const isComplete = (/** @type {any[]} */ some) => Number(some.length + this.session.relations.implied(mapStates(some)).size >= all);
     const [answered, complete] = [labels.length - before.length, isComplete(labels) - isComplete(before)];
-    const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
-      item.labels = next;
-      this.items.adjustCounts(sign * answered, sign * complete);
-    };
     this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.items.viewMilliseconds }, {
+      answered,
+      complete,
       forward: () => {
-        become(labels, 1);
+        item.labels = labels;
         if (goOn && this.items.current?.id === item.id) this.goOn();
         else this.returnTo(item);
       },
       back: () => {
-        become(before, -1);
+        item.labels = before;
         this.bringBack(item);
       },
     });

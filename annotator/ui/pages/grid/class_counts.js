@@ -34,9 +34,9 @@ export class ClassCounts {
     this.asking = true;
     try {
       await this.session.outbox.flush();
+      const areCountsExact = this.session.outbox.beginCountReading();
       const { classes } = await this.session.api.post("/api/classes", {});
-      // While decisions wait, the server's counts are older than the page's.
-      if (!this.session.outbox.waiting.size || !this.counts.size) {
+      if (areCountsExact() || !this.counts.size) {
         this.counts = new Map(classes.map((/** @type {any} */ class_) => [class_.id, class_]));
         this.onNew();
       }

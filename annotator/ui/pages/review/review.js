@@ -202,12 +202,15 @@ export default class ReviewPage extends Page {
 
   /**
    * One decision about some suggestions of an image, with its way back and again.
-   * @param {any} item @param {object} entry @param {number[]} places @param {number} state
+   * @param {any} item @param {any} entry @param {number[]} places @param {number} state
    */
   decide(item, entry, places, state) {
-    const before = places.map((at) => item.suggestions[at].given ?? null);
+    const chips = places.map((at) => item.suggestions[at]);
+    const before = chips.map((chip) => chip.given ?? null);
+    const open = chips.filter((chip) => chip.given == null && chip.known == null);
     const perform = (/** @type {any} */ given, /** @type {any} */ screen) => (given.copies ? performForEvent(this, given, screen) : this.perform(given, screen));
     perform(entry, {
+      answered: open.length + (entry.copies?.length ?? 0),
       forward: () => {
         this.returnTo(item);
         this.give(item, places, places.map(() => state));

@@ -67,7 +67,7 @@ export class DailyActivity {
 
   /** Tell the line at the top. */
   announce() {
-    window.dispatchEvent(new CustomEvent(TODAY_EVENT, { detail: { counted: this.counted, ahead: this.ahead } }));
+    window.dispatchEvent(new CustomEvent(TODAY_EVENT, { detail: { counted: this.counted, ahead: this.ahead, waiting: this.waiting.size } }));
   }
 
   /** @param {any} entry @returns {Part} */

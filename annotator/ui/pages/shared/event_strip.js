@@ -324,16 +324,15 @@ export class EventStrip {
  * Take a step that answers other images of an event. Those of them that were not on screen yet leave the queue: the server
  * gives them again where something is left to answer.
  * @param {import("./page.js").Page & {strip: EventStrip}} page @param {any} entry the decision, with its copies
- * @param {{forward: () => void, back: () => void}} screen as in Page.perform
+ * @param {{forward: () => void, back: () => void, answered?: number}} screen as in Page.perform
  */
-export function performForEvent(page, entry, { forward, back }) {
+export function performForEvent(page, entry, { forward, back, answered }) {
   /** @type {Copy[]} */
   const copies = entry.copies;
   const ids = new Set(copies.map(([image]) => image));
   const label = (/** @type {boolean} */ given) => {
     const { items, strip } = page;
     strip.noteCopies(copies, given);
-    items.adjustCounts(given ? copies.length : -copies.length, 0);
     if (given) items.queue = items.queue.filter((item) => item.seen || !ids.has(item.id));
     for (const [image, class_, state] of copies) {
       const item = items.find(image);
@@ -342,6 +341,7 @@ export function performForEvent(page, entry, { forward, back }) {
     }
   };
   page.perform(entry, {
+    answered,
     forward: () => {
       label(true);
       forward();

@@ -258,6 +258,8 @@ export class ItemQueue {
     if (anew) this.otherClasses = false;
     const inHand = resting ? this.#listHeld().slice(0, 1) : this.#listHeld().filter((item) => !replaced.has(item));
     if (resting) for (const item of this.#listHeld().slice(1)) item.unheld = true;
+    const { outbox } = this.session;
+    const areCountsExact = outbox.beginCountReading();
     try {
       const more = resting ? 1 : anew || inHand.length < this.lowWater ? this.targetCount : 0;
       const room = Math.max(0, more - inHand.length);
@@ -277,13 +279,15 @@ export class ItemQueue {
       }
       this.#dropLost(new Set(news.lost.map(String)));
       for (const item of inHand) item.unheld = false;
-      this.#applyAnswer(news, replaced);
+      const isExact = areCountsExact();
+      this.#applyAnswer(news, replaced, isExact);
       const model = this.follows === "run" ? news.run : news.fresh;
       if (anew) this.model = model;
       this.outdated = this.model !== model;
       if (!resting && this.outdated && this.#replaceable().length) this.fetchAgain = true;
       if (!resting && this.#listHeld().some((item) => item.unheld)) this.fetchAgain = true; // shown since it was asked
       if (!this.current) pause = EMPTY_RETRY_MILLISECONDS;
+      if (!isExact && !outbox.trouble) pause = LEARN_MILLISECONDS;
     } catch (error) {
       this.trouble = error.message;
       if (error.status === 401) this.session.renew();
@@ -321,8 +325,11 @@ export class ItemQueue {
     if (this.current?.unheld && !this.current.opened && taken(this.current)) this.#show();
   }
 
-  /** @param {any} news @param {Set<Item>} replaced what was asked for anew */
-  #applyAnswer(news, replaced) {
+  /**
+   * @param {any} news @param {Set<Item>} replaced what was asked for anew
+   * @param {boolean} isExact whether the counts contain all decisions of this page
+   */
+  #applyAnswer(news, replaced, isExact) {
     /** @type {Map<any, Item>} */
     const before = new Map([...replaced].map((item) => [item.id, item]));
     this.queue = this.queue.filter((item) => !replaced.has(item));
@@ -334,12 +341,9 @@ export class ItemQueue {
       if (known?.seen) continue; // on screen since it was asked for anew, and perhaps answered and saved
       this.queue.push(known?.loaded ? { ...item, loaded: true, picture: known.picture, coming: known.coming } : item);
     }
-    this.news = news;
+    // Counts that may lack a decision of this page, or hold it already, do not replace the page's own.
+    this.news = isExact || !this.news.progress ? news : { ...news, progress: this.news.progress };
     this.session.followClasses(news.class_version);
-    // The server does not know of the waiting decisions yet, nor this page of what they complete.
-    const pairs = [...this.session.outbox.waiting.values()]
-      .map(({ cells, copies, action }) => (cells ? cells.length + (copies?.length ?? 0) : Number(action === "label")));
-    this.adjustCounts(pairs.reduce((sum, some) => sum + some, 0), 0);
     this.trouble = "";
     if (!this.current && !this.opening) this.#show();
     if (!this.opening) this.pictureLoader.loadAhead(); // what was asked for by its id comes first

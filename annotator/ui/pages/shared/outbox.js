@@ -36,6 +36,7 @@ export class Outbox {
     this.onOpinion = onOpinion;
     this.onContradicted = onContradicted;
     this.saved = 0;
+    this.waitedCount = 0; // decisions that have begun to wait
     this.refused = new RefusedDecisions(project, onChange);
     this.dailyActivity = new DailyActivity();
     this.trouble = "";
@@ -66,6 +67,16 @@ export class Outbox {
     this.onChange();
     this.send(); // after the next frame: it is safe in the storage
     return uuid;
+  }
+
+  /**
+   * Begin to read counts from the server. While a decision waits, it is unknown whether these counts contain it: the server
+   * may have stored it and not answered yet.
+   * @returns {() => boolean} whether no decision has waited since, so that the counts contain all decisions of this page
+   */
+  beginCountReading() {
+    const before = this.waiting.size ? NaN : this.waitedCount;
+    return () => before === this.waitedCount;
   }
 
   /** Image ids with a decision the server may not know yet. */
@@ -188,8 +199,14 @@ export class Outbox {
   }
 
   /** @param {any} entry */
-  #persist(entry) {
+  #wait(entry) {
     this.waiting.set(entry.uuid, entry);
+    this.waitedCount += 1;
+  }
+
+  /** @param {any} entry */
+  #persist(entry) {
+    this.#wait(entry);
     try {
       localStorage.setItem(this.prefix + entry.uuid, JSON.stringify(entry));
       this.inStorage.add(entry.uuid);
@@ -206,7 +223,7 @@ export class Outbox {
         localStorage.removeItem(this.prefix + uuid);
         this.refused.add(uuid, Object(entry), "it was damaged in this browser's storage");
       } else if (wanted(entry)) {
-        this.waiting.set(uuid, { ...entry, uuid });
+        this.#wait({ ...entry, uuid });
         this.inStorage.add(uuid);
         if (Number.isSafeInteger(entry.order)) lastOrder = Math.max(lastOrder, entry.order);
       }

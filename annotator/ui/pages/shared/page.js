@@ -113,24 +113,30 @@ export class Page {
   /**
    * Take a step that undo takes back and redo repeats.
    * @param {any} entry the decision without its uuid; null where there is nothing to store
-   * @param {{forward: () => void, back: () => void, words?: string}} screen
-   *   forward, back   put the screen as it is after the step, and as it was before
-   *   words           of the step, said when it is undone or redone; without them the entry's own
+   * @param {{forward: () => void, back: () => void, words?: string, answered?: number, complete?: number}} screen
+   *   forward, back        put the screen as it is after the step, and as it was before
+   *   words                of the step, said when it is undone or redone; without them the entry's own
+   *   answered, complete   how many more pairs are answered after it, and how many more images are complete
    */
-  perform(entry, { forward, back, words = this.describeDecision(entry) }) {
+  perform(entry, { forward, back, words = this.describeDecision(entry), answered = countAnsweredPairs(entry), complete = 0 }) {
+    const go = () => {
+      this.items?.adjustCounts(answered, complete);
+      forward();
+    };
     const screen = {
       back: () => {
+        this.items?.adjustCounts(-answered, -complete);
         back();
         this.announceUndo("undone", words);
       },
       again: () => {
-        forward();
+        go();
         this.announceUndo("redone", words);
       },
     };
     if (entry) this.session.decide(entry, screen); // safe in the browser before anything changes on screen
     else this.session.addViewStep(screen);
-    forward();
+    go();
   }
 
   /**
@@ -238,4 +244,12 @@ export class Page {
   showLater(words) {
     if (!this.items.showLater()) this.session.showMessage(words);
   }
+}
+
+/** How many more pairs are answered after a decision about pairs without an answer. @param {any} entry null: 0 */
+function countAnsweredPairs(entry) {
+  const { action, cells = [], copies = [] } = entry ?? {};
+  if (action === "label") return 1;
+  if (action === "clear") return -1;
+  return cells.reduce((/** @type {number} */ sum, /** @type {any[]} */ [, , state]) => sum + (state == null ? -1 : 1), copies.length);
 }

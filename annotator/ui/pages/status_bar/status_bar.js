@@ -21,6 +21,9 @@ export default class StatusBar {
     this.name = el("b", { dir: "auto", title: COUNTED_TEXT });
     this.figures = el("span", { class: "figures", title: COUNTED_TEXT });
     this.counted = component.data.today;
+    /** As the script counted last. */
+    this.reread = component.data.today;
+    this.waiting = 0; // decisions of the page that the server has not acknowledged
     this.ahead = { milliseconds: 0, images: 0, labels: 0 };
     /** As the script read it last. */
     this.progress = "";
@@ -41,8 +44,10 @@ export default class StatusBar {
       setText(trouble, unreachable ? UNREACHABLE_TEXT : "");
     });
     this.hear = (/** @type {any} */ { detail }) => {
-      this.take(detail.counted);
       this.ahead = detail.ahead;
+      this.waiting = detail.waiting;
+      this.counted = chooseLater(this.counted, detail.counted);
+      if (!this.waiting) this.counted = chooseLater(this.counted, this.reread);
       this.draw();
     };
     window.addEventListener(TODAY_EVENT, this.hear);
@@ -62,9 +67,10 @@ export default class StatusBar {
     const other = this.name.textContent !== data.annotator;
     if (other) {
       this.ahead = { milliseconds: 0, images: 0, labels: 0 };
+      this.waiting = 0;
       this.counted = data.today;
     }
-    this.take(data.today);
+    this.reread = data.today;
     this.change = () => setTriggerValue("change", Date.now());
     this.renew = () => setTriggerValue("midnight", Date.now());
     if (data.day_left !== this.dayLeft) this.dayEnds = Date.now() + 1000 * data.day_left; // not when it is drawn once more
@@ -80,11 +86,6 @@ export default class StatusBar {
   showProgress(words) {
     setText(this.measure, words);
     this.measure.title = words;
-  }
-
-  /** Of two counts the later one. @param {import("../shared/daily_activity.js").Count | null} counted */
-  take(counted) {
-    if (counted && (counted.midnight - this.counted.midnight || counted.newest - this.counted.newest) >= 0) this.counted = counted;
   }
 
   /** After midnight the script runs again, which counts anew. */
@@ -103,10 +104,19 @@ export default class StatusBar {
   }
 
   draw() {
-    const sum = (/** @type {"milliseconds" | "images" | "labels"} */ what) => Math.max(0, this.counted[what] + this.ahead[what]);
+    // While decisions wait, the script's count may contain them already: they would count twice.
+    const counted = this.waiting ? this.counted : chooseLater(this.counted, this.reread);
+    const sum = (/** @type {"milliseconds" | "images" | "labels"} */ what) => Math.max(0, counted[what] + this.ahead[what]);
     const time = formatDuration(sum("milliseconds"));
     setText(this.figures, `today ${time} · ${formatCount(sum("images"), "image")} · ${formatCount(sum("labels"), "label")}`);
   }
+}
+
+/** @typedef {import("../shared/daily_activity.js").Count} Count */
+
+/** @param {Count} count @param {Count | null} other @returns {Count} */
+function chooseLater(count, other) {
+  return other && (other.midnight - count.midnight || other.newest - count.newest) >= 0 ? other : count;
 }
 
 /** @param {number} milliseconds */
