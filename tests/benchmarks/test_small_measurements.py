@@ -288,6 +288,7 @@ def short_folder() -> Iterator[str]:
         yield folder
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("kind", [*list(WORDS)[:2], pytest.param("browser", marks=pytest.mark.browser)])

@@ -39,6 +39,7 @@ def link(person: Path) -> Iterator[str]:
         yield until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
 
 
+@pytest.mark.slow
 def test_dropped_images_become_a_project_and_a_cancelled_upload_leaves_no_files(
     person, images, link, browser: Contexts
 ):
@@ -119,6 +120,7 @@ def test_uploads_of_two_tabs_are_never_mixed_and_do_not_delete_each_other(person
     assert len(all_below(person)) == 1
 
 
+@pytest.mark.slow
 def test_leaving_the_page_during_an_upload_deletes_the_images(person, images, link, browser: Contexts):
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(link)

@@ -175,7 +175,7 @@ def assert_tab_reaches_and_shows_every_control(page: Page) -> None:
     assert unseen == set()
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [PAGES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in PAGES[1:])])
 def test_pages_and_help_pass_axe_and_tab_reaches_every_control(look, address, name, request):
     page = visit(look, address, name)
     found = findings(page)
@@ -200,6 +200,7 @@ def test_disabled_buttons_use_the_same_text_color(browser, full, address):
     assert colors[0] == colors[1], "axe leaves buttons that are disabled out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_control_has_the_minimum_touch_target_size(browser, full, address, name):
     page = visit(opened(browser, full, address, "phone light"), address, name)

@@ -45,6 +45,7 @@ def many(tmp_path_factory) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.slow
 def test_annotator_name_is_requested_once_and_survives_a_reload(browser, many):
     context = browser.new_context()
     sign_in_context(context, many.project, many.address)
@@ -61,6 +62,7 @@ def test_annotator_name_is_requested_once_and_survives_a_reload(browser, many):
     assert len(decided(many, "Nora Nys")) == 1
 
 
+@pytest.mark.slow
 def test_name_typed_in_one_project_is_a_proposal_in_others_on_this_host_and_changes_nobody_there(
     browser, many, project
 ):
@@ -105,6 +107,7 @@ def test_pages_send_no_request_to_other_hosts(browser, many):
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_first_page_loads_two_cached_scripts_and_does_not_import_pandas(browser, project, processes):
     served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "First")
@@ -117,6 +120,7 @@ def test_first_page_loads_two_cached_scripts_and_does_not_import_pandas(browser,
     assert set(page.evaluate(SCRIPTS).values()) == {0}, "bytes of the next visit"
 
 
+@pytest.mark.slow
 def test_annotator_and_class_names_are_shown_as_text_and_not_markup(browser, many):
     page = open_page(browser, many, "<b>Mallory</b>")
     wait_for_picture(page)
@@ -126,6 +130,7 @@ def test_annotator_and_class_names_are_shown_as_text_and_not_markup(browser, man
     assert page.title() != "owned"
 
 
+@pytest.mark.slow
 def test_streamlit_keyboard_shortcuts_are_disabled(browser, many):
     page = open_page(browser, many, "Rc")
     wait_for_picture(page)
@@ -136,6 +141,7 @@ def test_streamlit_keyboard_shortcuts_are_disabled(browser, many):
     assert on_screen(page) == image_id
 
 
+@pytest.mark.slow
 def test_two_concurrent_annotators_never_see_the_same_image(browser, many):
     people = [open_page(browser, many, name) for name in ("Ada", "Bea")]
     for page in people:
@@ -185,6 +191,7 @@ def test_every_decision_is_stored_once_after_a_network_loss_server_kill_and_relo
     assert len({image_id for image_id, _ in shown}) == 11
 
 
+@pytest.mark.slow
 def test_refused_decision_is_shown_and_does_not_block_the_next(browser, project, processes):
     served = Served(project, processes, python=PAGES_ALONE)
     page = open_page(browser, served, "Ann")
@@ -256,6 +263,7 @@ def test_browser_workflow_labels_trains_reviews_with_heat_maps_and_exports(brows
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_project_without_classes_shows_the_class_form_first(browser, photos, tmp_path, processes):
     set_up_project(tmp_path / "bare", images_folder=photos)
     served = Served(tmp_path / "bare", processes, python=PAGES_ALONE)

@@ -84,6 +84,7 @@ def test_image_lease_survives_clock_jumps(db, clock):
         assert leases.lease_images(db, "b", "Ben", held, 2) == [] and leases.find_taken_by_others(db, "a", held) == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_decisions_queued_before_a_browser_clock_reset_are_sent_first_and_by_any_tab(browser, tmp_path):
     with served_photos(tmp_path, 24, ("fox", "heron")) as served:

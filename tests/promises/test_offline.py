@@ -40,6 +40,7 @@ def test_decisions_made_offline_are_stored_in_order_after_reconnecting(browser, 
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_two_tabs_of_one_annotator_show_different_images_and_lose_no_decisions(browser, many):
     first = open_page(browser, many, "Tabs")
     second = first.context.new_page()
@@ -55,6 +56,7 @@ def test_two_tabs_of_one_annotator_show_different_images_and_lose_no_decisions(b
     assert len({image_id for image_id, _ in given}) == 12
 
 
+@pytest.mark.slow
 def test_unsent_decisions_of_a_closed_tab_are_sent_by_another_tab(browser, many):
     first = open_page(browser, many, "Heir", clock=True)
     wait_for_picture(first)

@@ -48,6 +48,7 @@ def label_on_screen(page: Page, key: str) -> int:
     return image
 
 
+@pytest.mark.slow
 def test_decisions_that_cannot_be_stored_are_shown_exported_and_dismissed(browser: Contexts, served):
     page = open_page(browser, served, "Ann", accept_downloads=True)
     wait_for_picture(page)
@@ -125,6 +126,7 @@ def test_refused_request_is_split_until_only_the_invalid_decision_is_unsaved(bro
     expect(page.locator(".foot")).to_contain_text("All saved")
 
 
+@pytest.mark.slow
 def test_unsent_decision_keeps_its_annotator_after_a_name_change(browser: Contexts, served):
     page = open_page(browser, served, "Ida")
     wait_for_picture(page)
@@ -143,6 +145,7 @@ def test_unsent_decision_keeps_its_annotator_after_a_name_change(browser: Contex
     assert decided(served, "Jon") == []
 
 
+@pytest.mark.slow
 def test_invalid_unicode_in_an_image_comment_becomes_the_replacement_character(browser: Contexts, served):
     page = open_page(browser, served, "Kim")
     wait_for_picture(page)

@@ -103,6 +103,7 @@ def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many
     assert [row["image_id"] for row in decided(many, "Twice")] == seen
 
 
+@pytest.mark.slow
 def test_double_enter_in_a_text_field_does_not_complete_the_image(browser, many):
     page = open_page(browser, many, "Fields")
     wait_for_picture(page)
@@ -122,6 +123,7 @@ def test_double_enter_in_a_text_field_does_not_complete_the_image(browser, many)
     assert rows == [("label", image, 4), ("flag", flagged, None)]
 
 
+@pytest.mark.slow
 def test_held_key_on_a_button_answers_one_image(browser, many):
     page = open_page(browser, many, "Held")
     wait_for_picture(page)
@@ -139,6 +141,7 @@ def test_held_key_on_a_button_answers_one_image(browser, many):
     assert [row["image_id"] for row in decided(many, "Held")] == [image]
 
 
+@pytest.mark.slow
 def test_double_press_protection_starts_when_a_slowly_rendered_image_appears(browser, many):
     page = open_page(browser, many, "Late")
     wait_for_picture(page)
@@ -167,6 +170,7 @@ def test_rapid_label_keys_each_label_one_image_including_repeated_classes(browse
     assert [(row["image_id"], str(row["class_id"])) for row in decided(many, "Quick")] == seen
 
 
+@pytest.mark.slow
 def test_key_after_an_ignored_press_labels_only_the_displayed_image(browser, many):
     page = open_page(browser, many, "Shifted")
     wait_for_picture(page)
@@ -182,6 +186,7 @@ def test_key_after_an_ignored_press_labels_only_the_displayed_image(browser, man
     assert rows == [seen[0], (seen[1][0], "4")]
 
 
+@pytest.mark.slow
 def test_class_name_typed_outside_a_text_field_opens_the_class_search_and_labels_nothing(browser, many):
     page = open_page(browser, many, "Typist")
     wait_for_picture(page)
@@ -201,6 +206,7 @@ def test_class_name_typed_outside_a_text_field_opens_the_class_search_and_labels
     assert {label for row in rows for label in labels_of(many, row["image_id"] or 1)} == set(), "nothing is labeled"
 
 
+@pytest.mark.slow
 def test_redo_applies_label_keys_that_were_mistaken_for_a_typed_class_name(browser, many):
     page = open_page(browser, many, "Keys")
     wait_for_picture(page)
@@ -215,6 +221,7 @@ def test_redo_applies_label_keys_that_were_mistaken_for_a_typed_class_name(brows
     assert [labels_of(many, image) for image, _ in seen] == [{keys[letter]: 1} for _, letter in seen]
 
 
+@pytest.mark.slow
 def test_rapid_letters_that_start_no_class_name_count_as_label_keys(browser, many):
     page = open_page(browser, many, "Letters")
     wait_for_picture(page)
@@ -236,6 +243,7 @@ def listen(page: Page) -> Callable[[], str]:
     return lambda: page.evaluate("window.said.join('; ')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/grid", "/autopilot"])
 def test_double_press_saves_a_grid_once(browser, ranked, path):
     page = open_grid(browser, ranked, "Grids", path)
@@ -280,6 +288,7 @@ def test_slow_double_press_saves_only_the_grid_that_was_seen(browser, ranked, pa
     expect(page.locator("div.words")).to_have_text("")  # it was said briefly
 
 
+@pytest.mark.slow
 def test_slow_double_press_of_nothing_else_here_completes_one_image(browser, ranked):
     page = open_page(browser, ranked, "Empty")
     seen = []
@@ -300,6 +309,7 @@ def test_slow_double_press_of_nothing_else_here_completes_one_image(browser, ran
     assert [row["image_id"] for row in decided(ranked, "Empty") if row["action"] == "done"] == seen
 
 
+@pytest.mark.slow
 def test_grid_is_saved_after_700_ms_or_once_the_pointer_or_another_key_was_used(browser, ranked):
     page = open_grid(browser, ranked, "Looks")
     ways = [looked_through, looked_around, lambda page: (looked(page), page.keyboard.press("ArrowRight"))]
@@ -312,6 +322,7 @@ def test_grid_is_saved_after_700_ms_or_once_the_pointer_or_another_key_was_used(
         wait_until_saved(page, number)
 
 
+@pytest.mark.slow
 def test_double_press_answers_a_suggestion_once(browser, ranked):
     page = open_page(browser, ranked, "Review", "/review")
     page.locator(SELECTED).wait_for(timeout=60_000)
@@ -333,6 +344,7 @@ def test_double_press_answers_a_suggestion_once(browser, ranked):
     ] == answered
 
 
+@pytest.mark.slow
 def test_double_press_answers_a_single_image_of_autopilot_once(browser: Contexts, many, tmp_path):
     with served_photos(tmp_path, 60, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)
@@ -353,6 +365,7 @@ def test_double_press_answers_a_single_image_of_autopilot_once(browser: Contexts
         assert list(dict.fromkeys(row["image_id"] for row in decided(served, "Pilot"))) == seen
 
 
+@pytest.mark.slow
 def test_double_press_in_the_speed_test_advances_one_task(browser, many):
     page = open_page(browser, many, "Timed", "/speed_test")
     start = page.get_by_role("button", name="Start")

@@ -385,6 +385,7 @@ def test_views_hidden_by_an_owner_are_refused_to_annotators_and_allowed_to_revie
     until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 200)
 
 
+@pytest.mark.slow
 def test_annotator_labels_under_the_name_of_the_session(browser, shared):
     page = open_page(browser, shared, "somebody else")
     page.context.add_cookies([browser_cookie(shared, "annotator")])
@@ -401,6 +402,7 @@ def test_annotator_labels_under_the_name_of_the_session(browser, shared):
     expect(page.get_by_text("You are signed out")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_role_removal_closes_the_progress_page_and_keeps_unsent_answers_until_restored(browser, shared):
     db = Database(shared.project)
     members.add(db, "Nora", "annotator", "test")
@@ -425,6 +427,7 @@ def test_role_removal_closes_the_progress_page_and_keeps_unsent_answers_until_re
     expect(page.locator(".foot")).to_contain_text("All saved")
 
 
+@pytest.mark.slow
 def test_download_button_checks_the_role_again_when_clicked(browser, shared):
     db = Database(shared.project)
     members.add(db, "Olga", "owner", "test")
@@ -448,6 +451,7 @@ def test_download_button_checks_the_role_again_when_clicked(browser, shared):
     assert downloads == []
 
 
+@pytest.mark.slow
 def test_members_page_refuses_a_change_when_another_owner_changed_the_value_meanwhile(browser, shared):
     db = Database(shared.project)
     members.add(db, "Mona", "guest", "test")
@@ -479,6 +483,7 @@ def test_members_page_refuses_a_change_when_another_owner_changed_the_value_mean
     members.set_hidden_views(db, [], "test")
 
 
+@pytest.mark.slow
 def test_members_page_shows_invitation_links_until_dismissed_and_updates_renamed_members(browser, shared):
     db = Database(shared.project)
     made = [members.add(db, name, "guest", "test") for name in ("Una", "Vic")]

@@ -57,6 +57,7 @@ def test_keys_pressed_while_the_server_is_stopped_are_stored_once_after_its_rest
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_page_without_keys_of_its_own_shows_that_the_server_is_stopped(browser, many):
     page = open_page(browser, many, "Night", "/settings")
     expect(page.get_by_text("Switch user")).to_be_visible(timeout=60_000)

@@ -198,6 +198,7 @@ def shared(tmp_path) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_page_reports_that_a_reviewer_resolves_the_disagreement_after_an_annotator_answer(browser, shared):
     db = Database(shared.project)

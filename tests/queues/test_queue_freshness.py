@@ -75,6 +75,7 @@ def test_open_review_page_applies_new_predictions_after_its_preloaded_images(bro
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_open_grid_keeps_prefetched_grids_and_uses_new_predictions_for_later_ones(browser, falling):
     page = open_grid(browser, falling, "Bea", "/grid")
     answers, grids = asks(page), [grid_shown(page)]

@@ -128,6 +128,7 @@ def test_similarity_search_without_embeddings_raises_an_error(db: Database):
         gallery_listing.get_window(db, GalleryFilter(), Sorting("like", like=(1,)), 0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_s_key_sorts_the_gallery_by_similarity_to_the_selected_images(
     browser: Contexts, db: Database, features: np.ndarray

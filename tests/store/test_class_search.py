@@ -68,6 +68,7 @@ def test_class_finder_matches_typed_characters_and_enter_labels_the_first_match(
     expect(page.locator(".found")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_labeling_with_the_class_finder_keeps_earlier_labels_of_the_image(browser, many):
     page = open_page(browser, many, "Searcher")
     scribe = Scribe(page)
@@ -93,6 +94,7 @@ def test_labeling_with_the_class_finder_keeps_earlier_labels_of_the_image(browse
     assert labels_of(many, image_id) == {1: 1, 2: 1, 3: 1}
 
 
+@pytest.mark.slow
 def test_hovering_a_class_shows_its_card_and_escape_hides_it(browser, many):
     page = open_page(browser, many, "Reader")
     scribe = Scribe(page)
@@ -109,6 +111,7 @@ def test_hovering_a_class_shows_its_card_and_escape_hides_it(browser, many):
     expect(card).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_class_card_stays_hidden_while_typing_in_the_finder(browser, many):
     page = open_page(browser, many, "Typist", clock=True)
     wait_for_picture(page)
@@ -125,6 +128,7 @@ def test_class_card_stays_hidden_while_typing_in_the_finder(browser, many):
     expect(card).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_question_mark_shows_the_card_of_the_class_that_enter_would_label(browser, many):
     page = open_page(browser, many, "Asker")
     wait_for_picture(page)
@@ -139,6 +143,7 @@ def test_question_mark_shows_the_card_of_the_class_that_enter_would_label(browse
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_empty_class_finder_labels_nothing_on_enter(browser, many):
     page = open_page(browser, many, "Hasty")
     wait_for_picture(page)
@@ -177,6 +182,7 @@ def test_empty_class_finder_labels_nothing_on_enter(browser, many):
     assert [(row["action"], row["class_id"]) for row in decided(many, "Hasty")] == [("label", 1), ("done", None)]
 
 
+@pytest.mark.slow
 def test_class_finder_with_1000_classes_ranks_the_most_probable_first(browser, thousand):
     db = Database(thousand.project)
     names = {one.id: one.name for one in classes.load_active_classes(db)}

@@ -221,6 +221,7 @@ def table(tmp_path_factory) -> tuple[Path, Database, dict[str, int]]:
     return made.folder, db, ids
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
 def test_chromium_renders_every_served_image_copy_like_the_image_decoder(browser: Contexts, table):
@@ -246,6 +247,7 @@ def test_chromium_renders_every_served_image_copy_like_the_image_decoder(browser
     assert len(names) > 500
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_decoder_applies_color_profiles_like_chromium(browser: Contexts, table):
     folder, _, _ = table

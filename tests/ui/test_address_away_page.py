@@ -54,6 +54,7 @@ def suggest_the_class(db):
     runs.publish(db, run, epochs=1, seconds=0.1, loss=[0.5])
 
 
+@pytest.mark.slow
 def test_labeling_pages_report_images_that_a_hanging_image_server_does_not_return(browser, tmp_path, monkeypatch):
     pytest.importorskip("aiohttp")
     monkeypatch.setattr(remote_files, "_files_by_address", {})

@@ -80,6 +80,7 @@ def test_annotate_labels_the_image_on_screen_for_sixty_key_presses_20_ms_apart(b
     assert len({row["image_id"] for row in rows}) == 60
 
 
+@pytest.mark.slow
 def test_key_presses_without_a_prior_click_label_the_shown_image(browser, many):
     page = open_page(browser, many, "Keys")
     wait_for_picture(page)
@@ -131,6 +132,7 @@ def test_annotate_keys_for_skip_unsure_undo_and_done_store_the_expected_labels(b
     assert now(first) == {2: 0}
 
 
+@pytest.mark.slow
 def test_annotate_skips_images_with_deleted_files(browser, project, processes, photos):
     for path in sorted(photos.glob("*.jpg"))[:20]:
         path.unlink()
@@ -145,6 +147,7 @@ def test_annotate_skips_images_with_deleted_files(browser, project, processes, p
     assert Path(photos / images.load_images(Database(project), [on_screen(page)])[on_screen(page)].name).exists()
 
 
+@pytest.mark.slow
 def test_hundred_images_labeled_by_keyboard_are_stored_as_pressed(browser, many):
     page = open_page(browser, many, "Scribe")
     scribe = Scribe(page)
@@ -194,6 +197,7 @@ def test_hundred_images_labeled_by_keyboard_are_stored_as_pressed(browser, many)
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_class_key_right_after_enter_closes_the_comment_labels_the_image(browser, many):
     page = open_page(browser, many, "Quick")
     wait_for_picture(page)
@@ -230,6 +234,7 @@ def test_redo_restores_undone_decisions_until_a_new_decision(browser, many):
     assert (labels_of(many, first), labels_of(many, second)) == ({1: 1}, {3: 1})
 
 
+@pytest.mark.slow
 def test_undo_after_a_reload_shows_the_image_and_restores_its_labels(browser, many):
     page = open_page(browser, many, "Loader")
     scribe = Scribe(page)
@@ -250,6 +255,7 @@ def test_undo_after_a_reload_shows_the_image_and_restores_its_labels(browser, ma
     assert labels_of(many, image_id) == {2: 1}
 
 
+@pytest.mark.slow
 def test_every_page_names_the_image_file_when_undoing_a_decision_from_before_a_reload(browser, many):
     page = open_page(browser, many, "Namer")
     image_id = Scribe(page).press("1")
@@ -266,6 +272,7 @@ def test_every_page_names_the_image_file_when_undoing_a_decision_from_before_a_r
         wait_until_saved(page, 2)
 
 
+@pytest.mark.slow
 def test_undo_message_disappears_at_the_next_decision(browser, many):
     page = open_page(browser, many, "Teller")
     scribe = Scribe(page)
@@ -292,6 +299,7 @@ def test_undo_message_disappears_at_the_next_decision(browser, many):
     expect(page.locator(".words")).to_have_text("")
 
 
+@pytest.mark.slow
 def test_arrow_keys_return_to_earlier_images_for_relabeling(browser, many):
     page = open_page(browser, many, "Second thoughts")
     scribe = Scribe(page)
@@ -321,6 +329,7 @@ def test_arrow_keys_return_to_earlier_images_for_relabeling(browser, many):
     assert [labels_of(many, image_id) for image_id in seen] == [{1: 1}, {1: -1, 3: 1}, {1: 1, 2: 1}]
 
 
+@pytest.mark.slow
 def test_annotate_labels_the_image_on_screen_for_sixty_fast_keys_with_a_thousand_classes(browser, tmp_path):
     with served_photos(tmp_path, 70, [f"class {number}" for number in range(1000)]) as served:
         page = open_page(browser, served, "Burst")
@@ -331,6 +340,7 @@ def test_annotate_labels_the_image_on_screen_for_sixty_fast_keys_with_a_thousand
         assert [[row["image_id"], row["class_id"]] for row in decided(served, "Burst")] == seen
 
 
+@pytest.mark.slow
 def test_class_key_set_in_the_project_labels_that_class(browser, tmp_path):
     with served_photos(tmp_path, 5, ["fox", "heron"]) as served:
         class_changes.edit(Database(served.project), "Ann", {1: {"key": "h"}, 2: {"key": "x"}})
@@ -342,6 +352,7 @@ def test_class_key_set_in_the_project_labels_that_class(browser, tmp_path):
         assert [row["class_id"] for row in decided(served, "Ann")] == [2]
 
 
+@pytest.mark.slow
 def test_order_selection_applies_immediately_and_persists_after_a_reload(browser, tmp_path):
     with served_photos(tmp_path, 30, LINES) as served:
         db = Database(served.project)
@@ -364,6 +375,7 @@ def test_order_selection_applies_immediately_and_persists_after_a_reload(browser
         expect(page.get_by_label("Order")).to_have_value("diversity")
 
 
+@pytest.mark.slow
 def test_annotate_continues_with_incomplete_images_and_ends_with_links_to_other_pages(browser, tmp_path):
     with served_photos(tmp_path, 4, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann", clock=True)
@@ -399,6 +411,7 @@ def test_annotate_continues_with_incomplete_images_and_ends_with_links_to_other_
         assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_annotate_page_idle_for_30_s_keeps_only_the_shown_image_leased(browser, tmp_path):
     with served_photos(tmp_path, 12, LINES) as served:
         db = Database(served.project)

@@ -43,6 +43,7 @@ def street(tmp_path_factory):
         yield served
 
 
+@pytest.mark.slow
 def test_annotate_shows_28_classes_on_desktop_and_gives_the_image_half_of_a_phone_screen(browser, street):
     sizes = {
         "desk": {"viewport": {"width": 1366, "height": 768}},

@@ -69,6 +69,7 @@ def test_audit_grid_page_hides_predictions_and_stores_audit_answers(browser, dra
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_audit_grid_opens_and_closes_by_keyboard_and_survives_a_reload(browser, drawn):
     page = open_grid(browser, drawn, "Keys")
     ordinary = shown(page)
@@ -93,6 +94,7 @@ def test_audit_grid_opens_and_closes_by_keyboard_and_survives_a_reload(browser, 
     assert {row["source"] for row in decided(drawn, "Keys")} == {"grid"}
 
 
+@pytest.mark.slow
 def test_undo_reopens_an_audit_grid_in_one_step(browser, drawn):
     page = open_grid(browser, drawn, "Back", "/grid?audit=1")
     first = shown(page)
@@ -105,6 +107,7 @@ def test_undo_reopens_an_audit_grid_in_one_step(browser, drawn):
     assert len(audit_sampling.load_open_cells(Database(drawn.project))) == 60
 
 
+@pytest.mark.slow
 def test_certificate_page_fits_a_phone_and_links_to_the_audit_grid(browser, drawn):
     page = open_page(browser, drawn, "Thumb", "/certificate", viewport={"width": 390, "height": 844}, has_touch=True)
     link = page.get_by_role("link", name="Answer in the audit grid")

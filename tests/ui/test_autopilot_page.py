@@ -82,6 +82,7 @@ def test_autopilot_page_answers_every_action_kind_by_keyboard_and_stores_its_sou
         assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_autopilot_page_hides_predictions_and_heat_map_during_an_audit(browser, tmp_path):
     # One action in twenty is drawn at random; which one follows from how much has been answered.
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=42, drawn=24) as served:
@@ -99,6 +100,7 @@ def test_autopilot_page_hides_predictions_and_heat_map_during_an_audit(browser, 
         )
 
 
+@pytest.mark.slow
 def test_autopilot_page_offers_likely_mistakes_again_without_showing_probabilities(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
         room = {"width": 1200, "height": 860}  # for 24 tiles below the hints of a first visit
@@ -131,6 +133,7 @@ def test_autopilot_page_offers_likely_mistakes_again_without_showing_probabiliti
         assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_class_key_on_the_autopilot_page_answers_one_class_and_shows_the_next_action(browser, tmp_path):
     names = [f"class {number:02}" for number in range(40)]
     with flown(tmp_path, names, np.full((60, 40), 0.03), complete=20) as served:
@@ -184,6 +187,7 @@ def test_autopilot_undo_restores_an_action_with_its_marks_and_redo_saves_it_agai
     assert labels_of(grids, first["tiles"][0][0]) == {1: 0}
 
 
+@pytest.mark.slow
 def test_autopilot_page_marks_preselected_classes_as_suggested_until_changed_or_saved(browser, tmp_path):
     with flown(tmp_path, CLASSES, np.full((60, 3), 0.1), complete=30) as served:
         db = Database(served.project)
@@ -227,6 +231,7 @@ def test_autopilot_page_marks_preselected_classes_as_suggested_until_changed_or_
         expect(page.locator(".answers .sum")).to_have_text("1 guessed · 1 answered · 1 absent")
 
 
+@pytest.mark.slow
 def test_skipped_autopilot_action_is_not_offered_again_soon_and_undo_restores_it(browser, tmp_path):
     # More than four grids can hold: there is always something else than what was skipped.
     with flown(tmp_path, CLASSES, sure_of_the_fox(300), complete=20) as served:
@@ -246,6 +251,7 @@ def test_skipped_autopilot_action_is_not_offered_again_soon_and_undo_restores_it
             go_on(page)
 
 
+@pytest.mark.slow
 def test_autopilot_page_loses_no_answer_after_a_server_kill_and_a_reload(browser, grids):
     page = fly(browser, grids, "Killed")
     go_to(page, "grid")
@@ -266,6 +272,7 @@ def test_autopilot_page_loses_no_answer_after_a_server_kill_and_a_reload(browser
     expect(page.locator(".words")).to_contain_text(f"Undid: {len(marked['tiles'])} answers for fox")
 
 
+@pytest.mark.slow
 def test_autopilot_page_without_a_model_offers_whole_images_until_all_are_answered(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=57) as served:
         page = fly(browser, served, "Early")

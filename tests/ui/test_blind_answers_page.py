@@ -52,6 +52,7 @@ def test_two_annotators_answer_one_image_without_seeing_each_others_labels(brows
     assert ann.troubles == ben.troubles == []
 
 
+@pytest.mark.slow
 def test_owner_sets_overlap_assignments_and_reference_images_on_the_assignment_page(browser: Contexts, app: Served):
     db = Database(app.project)
     page = open_page(browser, app, "Olga", "/assignment")

@@ -101,6 +101,7 @@ def test_answers_are_hidden_from_an_annotator_who_has_yet_to_answer_an_image_bli
     assert shown_of(shared, "annotator", image) == everything, "nobody is asked any more"
 
 
+@pytest.mark.slow
 def test_gallery_states_why_an_image_awaiting_a_blind_answer_is_hidden(browser, shared):
     db, words = Database(shared.project), "Answers are hidden while this image waits for a blind answer"
     image_overlap.set_overlap(db, 2, 1.0)
@@ -120,6 +121,7 @@ def test_gallery_states_why_an_image_awaiting_a_blind_answer_is_hidden(browser, 
     image_overlap.set_overlap(db, 1, 0)
 
 
+@pytest.mark.slow
 def test_certificate_page_is_hidden_from_annotators_with_pending_blind_answers(browser, shared):
     db = Database(shared.project)
     with db.writing() as sql:

@@ -99,6 +99,7 @@ def test_review_shows_predicted_boxes_and_the_h_key_switches_to_the_heat_map_and
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_grid_shows_boxes_while_shift_is_held_and_the_heat_map_the_next_time(browser: Contexts, detected):
     page = open_grid(browser, detected, "Ben", "/grid?class=1")
     tile = page.locator(".tile").first
@@ -125,6 +126,7 @@ def test_grid_shows_boxes_while_shift_is_held_and_the_heat_map_the_next_time(bro
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_audit_grid_shows_no_boxes(browser: Contexts, tmp_path):
     chances = np.random.default_rng(0).uniform(0.31, 0.99, (30, 1))
     with flown(tmp_path, ["fox"], chances, drawn=12) as served:

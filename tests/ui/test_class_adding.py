@@ -119,6 +119,7 @@ def test_class_added_in_the_class_finder_labels_the_image_and_appears_on_other_o
     assert page.troubles == [] and other.troubles == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_class_finder_adds_names_with_commas_as_several_classes_or_one(browser, tmp_path):
     with served_photos(tmp_path, 12, ["fox"]) as served:
@@ -176,6 +177,7 @@ PRESS_ON = """() => {
 """Keys of the classes on screen, one after the other, until told `enough`; for each the image and the class."""
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_annotate_keys_label_the_shown_class_and_image_while_the_classes_change(browser, tmp_path):
     with served_photos(tmp_path, 600, ["fox", "heron", "deer"]) as served:
@@ -212,6 +214,7 @@ def test_annotate_keys_label_the_shown_class_and_image_while_the_classes_change(
         assert page.troubles == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_annotate_does_not_show_an_image_again_that_was_answered_while_its_queue_reloads(browser, tmp_path):
     with served_photos(tmp_path, 100, ["fox", "heron"]) as served:

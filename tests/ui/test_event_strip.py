@@ -139,6 +139,7 @@ def test_annotate_answers_an_event_with_exceptions_and_undo_restores_it(browser:
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_review_accepts_a_suggestion_for_the_whole_event(browser: Contexts, served):
     page = open_page(browser, served, "Ben", "/review")
     wait_for_picture(page)
@@ -167,6 +168,7 @@ def test_review_accepts_a_suggestion_for_the_whole_event(browser: Contexts, serv
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_grid_answers_events_by_one_tile_each_and_shows_their_images_on_demand(browser: Contexts, served):
     page = open_grid(browser, served, "Cleo", "/grid?class=1")
     grid = shown(page)
@@ -200,6 +202,7 @@ def test_grid_answers_events_by_one_tile_each_and_shows_their_images_on_demand(b
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_autopilot_offers_events_as_single_images_and_as_grid_tiles(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 32, ["fox", "heron", "deer"]) as served:
         db = Database(served.project)

@@ -80,6 +80,7 @@ def test_events_page_finds_events_and_changes_the_gap_by_keyboard_with_undo(brow
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_events_page_splits_and_merges_events_by_mouse_with_undo(browser: Contexts, served):
     project_events.find_and_save(Database(served.project))
     page = open_page(browser, served, "Ann", "/events")
@@ -99,6 +100,7 @@ def test_events_page_splits_and_merges_events_by_mouse_with_undo(browser: Contex
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_events_page_shifts_a_folder_clock_after_folder_and_time_are_entered(browser: Contexts, served):
     project_events.find_and_save(Database(served.project))
     page = open_page(browser, served, "Ann", "/events")

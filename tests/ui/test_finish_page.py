@@ -46,6 +46,7 @@ def label_all(db: Database, class_id: int, image_ids: range) -> None:
         assert not decisions.save(db, [given]).refused
 
 
+@pytest.mark.slow
 def test_complete_page_starts_relabeling_of_likely_mistakes_only_on_request_and_returns(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(30), complete=30) as served:
         page = finished(browser, served, "Check", viewport=ROOMY)
@@ -85,6 +86,7 @@ def test_complete_page_starts_relabeling_of_likely_mistakes_only_on_request_and_
         assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_skipped_check_of_likely_mistakes_returns_to_the_complete_page_and_stays_offered(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
         page = finished(browser, served, "Skip")
@@ -126,6 +128,7 @@ def test_complete_page_appears_after_the_last_answer_and_leads_to_newly_unanswer
         assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_audit_started_on_the_complete_page_ends_on_the_complete_page(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(12), complete=12) as served:
         page = finished(browser, served, "Audit")
@@ -144,6 +147,7 @@ def test_audit_started_on_the_complete_page_ends_on_the_complete_page(browser, t
         expect(page.get_by_role("button", name="Start an audit")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_complete_page_repeats_the_last_export_with_one_click(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=60) as served:
         page = finished(browser, served, "Exporter")
@@ -177,6 +181,7 @@ def test_complete_page_repeats_the_last_export_with_one_click(browser, tmp_path)
             page.get_by_role("button", name="Export").click()
 
 
+@pytest.mark.slow
 def test_annotate_page_announces_ready_suggestions_once(browser, tmp_path):
     with flown(tmp_path, CLASSES, None) as served:
         page = open_page(browser, served, "Waiting")

@@ -67,6 +67,7 @@ def go(page: Page, address: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_annotate_url_opens_any_image_and_skipping_it_returns_to_the_previous_image(browser, served):
     db = Database(served.project)
     assert leases.lease_images(db, "bens page", "Ben", [COMPLETE], 1) == [COMPLETE]
@@ -128,6 +129,7 @@ def states(page: Page) -> dict[int, str]:
     return dict(buttons.evaluate_all("(all) => all.map((one) => [Number(one.dataset.class), one.dataset.state])"))
 
 
+@pytest.mark.slow
 def test_annotate_repeated_key_clears_a_label_and_the_mouse_sets_each_label_state(browser, served):
     page = open_page(browser, served, "Cleo")
     wait_for_picture(page)
@@ -233,6 +235,7 @@ def test_ctrl_p_finds_an_image_by_name_on_any_page_and_escape_returns(browser, s
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_grid_keeps_its_marks_while_one_of_its_images_is_corrected_on_annotate(browser, tmp_path):
     with served_photos(tmp_path, 40, ["fox", "heron"]) as served:
         db = Database(served.project)
@@ -269,6 +272,7 @@ def test_grid_keeps_its_marks_while_one_of_its_images_is_corrected_on_annotate(b
         assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_review_class_finder_adds_an_unsuggested_class_and_keeps_the_selected_suggestion(browser, tmp_path):
     with served_photos(tmp_path, 12, LINES) as served:
         db = Database(served.project)

@@ -215,6 +215,7 @@ def test_gallery_selection_is_labeled_and_undone_in_one_step(browser, many):
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_gallery_jumps_to_a_position_opens_the_image_and_returns_to_it(browser, many):
     page = open_gallery(browser, many, "Jump", "/gallery?down=1")
     page.keyboard.press("Control+g")
@@ -243,6 +244,7 @@ def test_gallery_jumps_to_a_position_opens_the_image_and_returns_to_it(browser, 
     page.wait_for_url("**/annotate?image=99&*")
 
 
+@pytest.mark.slow
 def test_gallery_decisions_survive_a_server_kill(browser, tmp_path):
     with served_photos(tmp_path, 30, ["fox", "heron", "deer"]) as served:
         page = open_gallery(browser, served, "Ann")
@@ -269,6 +271,7 @@ def test_gallery_decisions_survive_a_server_kill(browser, tmp_path):
         assert len(decided(served, "Ann")) == 61
 
 
+@pytest.mark.slow
 def test_late_gallery_response_does_not_hide_a_newer_decision(browser, many):
     page = open_gallery(browser, many, "Late")
     page.wait_for_load_state("networkidle")
@@ -297,12 +300,14 @@ def test_late_gallery_response_does_not_hide_a_newer_decision(browser, many):
         route.fulfill(response=answer)
 
 
+@pytest.mark.slow
 def test_gallery_shows_image_names_while_the_scrollbar_is_dragged(browser, many):
     page = open_gallery(browser, many, "Drag")
     page.wait_for_load_state("networkidle")
     assert page.locator(".scroller").evaluate(DRAG)
 
 
+@pytest.mark.slow
 def test_gallery_renders_and_requests_only_images_in_view(browser, many):
     page = open_gallery(browser, many, "Far")
     page.wait_for_load_state("networkidle")

@@ -78,6 +78,7 @@ def test_grids_answered_by_keyboard_are_stored_as_shown(browser, many):
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_fast_key_presses_save_each_grid_as_shown(browser, many):
     page = open_grid(browser, many, "Burst")
     seen = page.evaluate(
@@ -105,6 +106,7 @@ def test_fast_key_presses_save_each_grid_as_shown(browser, many):
     assert len({image for grid in seen for image, _ in grid["tiles"]}) == 24 * len(seen)
 
 
+@pytest.mark.slow
 def test_enter_key_held_down_saves_only_one_grid(browser, many):
     page = open_grid(browser, many, "Held")
     page.keyboard.down("Enter")
@@ -144,6 +146,7 @@ def test_undo_restores_a_whole_grid_with_its_marks_and_redo_saves_it_again(brows
     assert saved(many, "Undo") == [cells(first), cells(changed)], "brought back, it can be corrected"
 
 
+@pytest.mark.slow
 def test_inverting_the_initial_state_of_a_grid_keeps_marked_tiles(browser, many):
     page = open_grid(browser, many, "Turn")
     page.get_by_role("button", name="Start with all No").click()
@@ -156,6 +159,7 @@ def test_inverting_the_initial_state_of_a_grid_keeps_marked_tiles(browser, many)
     expect(page.locator(".decide")).to_contain_text("23 yes · 0 no · 1 unsure")
 
 
+@pytest.mark.slow
 def test_click_and_drag_mark_the_grid_tiles_they_cover(browser, many):
     page = open_grid(browser, many, "Mouse")
     tiles = page.locator(".tile")
@@ -184,6 +188,7 @@ def states_of(page: Page, count: int) -> list[str]:
     return [state for _, state in shown(page)["tiles"][:count]]
 
 
+@pytest.mark.slow
 def test_second_key_press_or_click_resets_a_grid_tile_and_u_toggles_unsure(browser, many):
     page = open_grid(browser, many, "Slips")
     if shown(page)["start"] == "yes":
@@ -214,6 +219,7 @@ def test_second_key_press_or_click_resets_a_grid_tile_and_u_toggles_unsure(brows
     assert states_of(page, 3) == ["present", "absent", "present"], "enlarged, it is the same key"
 
 
+@pytest.mark.slow
 def test_long_mouse_press_marks_a_grid_tile_unsure_and_a_slow_drag_does_not(browser, many):
     page = open_grid(browser, many, "Holding")
     if shown(page)["start"] == "yes":
@@ -271,6 +277,7 @@ def test_tap_marks_a_grid_tile_and_touch_hold_and_drag_marks_several(browser, ma
     assert [state for _, state in shown(page)["tiles"][3:5]] == ["unsure", "present"], "held, and no tap after it"
 
 
+@pytest.mark.slow
 def test_grid_class_and_size_are_chosen_by_keys_and_survive_a_reload(browser, many):
     page = open_grid(browser, many, "Chooser")
     before = shown(page)
@@ -306,6 +313,7 @@ def test_grid_class_and_size_are_chosen_by_keys_and_survive_a_reload(browser, ma
     assert decided(many, "Chooser")[-1]["class_id"] in {1, 2, 3}
 
 
+@pytest.mark.slow
 def test_grid_shows_most_probable_images_first_and_starts_with_yes_when_most_are_expected(browser, ranked):
     page = open_grid(browser, ranked, "Ann")
     expect(page.get_by_role("heading", level=2)).to_contain_text("fox")
@@ -340,6 +348,7 @@ def test_grid_shows_most_probable_images_first_and_starts_with_yes_when_most_are
     assert row["run_id"] and row["score"] == pytest.approx(0.99, abs=0.01)
 
 
+@pytest.mark.slow
 def test_grid_tile_is_enlarged_marked_and_closed_by_keys(browser, many):
     page = open_grid(browser, many, "Large")
     if shown(page)["start"] != "yes":
@@ -376,6 +385,7 @@ def remark(page: Page, note: str) -> None:
     expect(page.locator(".history")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_heatmap_covers_the_tile_under_the_pointer_or_cursor_while_shift_is_held(browser, ranked):
     paths = Database(ranked.project).paths
     paths.heatmap(1, 1, 1).parent.mkdir(parents=True, exist_ok=True)
@@ -417,6 +427,7 @@ def test_heatmap_covers_the_tile_under_the_pointer_or_cursor_while_shift_is_held
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_grids_of_two_annotators_never_show_the_same_labels(browser, many):
     people = [open_grid(browser, many, name) for name in ("Ada", "Bea")]
     images_of = [set(), set()]
@@ -431,6 +442,7 @@ def test_grids_of_two_annotators_never_show_the_same_labels(browser, many):
         wait_until_saved(page, 3)
 
 
+@pytest.mark.slow
 def test_every_grid_is_stored_once_despite_lost_network_server_kill_and_reload(browser, tmp_path):
     with served_photos(tmp_path, 300, ["fox", "heron"]) as served:
         page = open_grid(browser, served, "Ann")
@@ -474,6 +486,7 @@ def test_every_grid_is_stored_once_despite_lost_network_server_kill_and_reload(b
         assert saved(served, "Ann") == book[:-2], "undo reaches back over a reload"
 
 
+@pytest.mark.slow
 def test_two_tabs_of_one_annotator_answer_different_grids(browser, many):
     first = open_grid(browser, many, "Tabs")
     second = first.context.new_page()
@@ -488,6 +501,7 @@ def test_two_tabs_of_one_annotator_answer_different_grids(browser, many):
     assert not {image for image, _ in grids[0]["tiles"]} & {image for image, _ in grids[1]["tiles"]}
 
 
+@pytest.mark.slow
 def test_grid_shows_and_answers_a_map_selection_until_it_is_left(browser, ranked):
     db = Database(ranked.project)
     chosen = [3, 50, 70, 100, 115]
@@ -519,6 +533,7 @@ def test_grid_shows_and_answers_a_map_selection_until_it_is_left(browser, ranked
     assert {row["score"] for row in decided(ranked, "Dan")} == {None}
 
 
+@pytest.mark.slow
 def test_grid_excludes_an_unreadable_image_from_the_saved_answers(browser, tmp_path):
     with served_photos(tmp_path, 24, ["fox"]) as served:
         gone = images.load_all_images(Database(served.project))[4]
@@ -533,6 +548,7 @@ def test_grid_excludes_an_unreadable_image_from_the_saved_answers(browser, tmp_p
         page.get_by_text("Nothing left to answer for this class").wait_for()
 
 
+@pytest.mark.slow
 def test_streamlit_shortcuts_are_disabled_on_the_grid(browser, many):
     page = open_grid(browser, many, "Rc")
     before = shown(page)
@@ -542,6 +558,7 @@ def test_streamlit_shortcuts_are_disabled_on_the_grid(browser, many):
     assert shown(page)["id"] == before["id"]
 
 
+@pytest.mark.slow
 def test_preloaded_next_grid_is_hidden_and_not_focusable(browser, many):
     page = open_grid(browser, many, "Ready")
     ahead = page.locator(".ahead")
@@ -560,6 +577,7 @@ def test_preloaded_next_grid_is_hidden_and_not_focusable(browser, many):
     expect(page.locator(f"{GRID} button[tabindex='0']")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_save_all_button_on_a_phone_shows_how_many_tiles_are_below_the_screen(browser, many):
     page = open_grid(browser, many, "Scroller", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     button = page.get_by_role("button", name="Save all")

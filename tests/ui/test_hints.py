@@ -62,6 +62,7 @@ PICTURES = {
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [{}, PHONE], ids=["desk", "phone"])
 def test_no_hint_of_any_page_covers_an_image_or_a_control(browser: Contexts, tmp_path, size):
     with served_photos(tmp_path, 60, ["fox", "heron"]) as served:

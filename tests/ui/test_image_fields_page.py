@@ -61,6 +61,7 @@ def shown(page: Page) -> list[int]:
     return page.evaluate(SHOWN)
 
 
+@pytest.mark.slow
 def test_gallery_field_filters_and_order_are_kept_in_the_url(browser, traps):
     page = open_gallery(browser, traps)
     page.get_by_role("button", name="More").click()
@@ -97,6 +98,7 @@ def test_gallery_field_filters_and_order_are_kept_in_the_url(browser, traps):
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_gallery_link_applies_valid_filters_and_ignores_invalid_ones(browser, traps):
     page = open_gallery(
         browser, traps, "/gallery?captured=2026-05-01..2026-05-01&facts=weight%3D20..&hour=six..19&size=..&place=wood"
@@ -127,6 +129,7 @@ CONTRAST = """(list) => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_map_colors_by_any_field_and_its_legend_names_categories_or_extremes(browser, traps, scheme):
     page = open_page(browser, traps, "Ann", "/map", color_scheme=scheme)
@@ -152,6 +155,7 @@ def test_map_colors_by_any_field_and_its_legend_names_categories_or_extremes(bro
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_twelve_map_colors_have_enough_contrast_in_both_themes(browser, traps):
     db = Database(traps.project)
     give(db, "site", {number + 1: f"site {number % 14:02}" for number in range(COUNT)})

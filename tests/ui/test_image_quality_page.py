@@ -53,6 +53,7 @@ def shown(page: Page, *names: str) -> None:
     expect(page.locator(".thumb[data-image] .name")).to_have_text(list(names))
 
 
+@pytest.mark.slow
 def test_gallery_filters_by_an_image_quality_defect_and_sorts_by_its_measure(browser, looked_at):
     page = open_gallery(browser, looked_at, "Quality")
     page.get_by_role("button", name="More").click()
@@ -67,11 +68,13 @@ def test_gallery_filters_by_an_image_quality_defect_and_sorts_by_its_measure(bro
     expect(page.locator(".thumb[data-image] .name").first).to_have_text("dark.png")
 
 
+@pytest.mark.slow
 def test_gallery_url_with_an_unknown_image_quality_defect_shows_all_images(browser, looked_at):
     page = open_gallery(browser, looked_at, "Unknown", "/gallery?quality=ugly&sort=beauty")
     shown(page, *NAMES)
 
 
+@pytest.mark.slow
 def test_keeping_one_near_duplicate_excludes_the_others_in_one_step(browser, looked_at):
     page = open_gallery(browser, looked_at, "Keeper", "/gallery?twins=has&sort=twins")
     shown(page, "copy.jpg", "original.png", "small copy.png")
@@ -115,6 +118,7 @@ def test_gallery_excludes_an_image_with_a_reason_filters_and_restores_it(browser
     assert excluded_images.count(Database(looked_at.project)) == 0
 
 
+@pytest.mark.slow
 def test_labels_are_copied_to_all_near_duplicates_and_undone_in_one_step(browser, looked_at):
     page = open_gallery(browser, looked_at, "Answerer")
     page.get_by_role("option", name="alone.png").click()

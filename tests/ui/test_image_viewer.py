@@ -27,6 +27,7 @@ def middle(page: Page) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+@pytest.mark.slow
 def test_zoom_and_pan_are_reset_for_the_next_image_but_brightness_is_kept(browser, few):
     page = open_page(browser, few, "Looker")
     scribe = Scribe(page)
@@ -67,6 +68,7 @@ def test_zoom_to_full_size_loads_the_original_image(browser, tmp_path):
         assert "full=1" in picture.get_attribute("src")
 
 
+@pytest.mark.slow
 def test_dragging_moves_a_zoomed_image_and_stops_at_its_edge(browser, few):
     page = open_page(browser, few, "Ann")
     wait_for_picture(page)
@@ -87,6 +89,7 @@ def test_dragging_moves_a_zoomed_image_and_stops_at_its_edge(browser, few):
     assert page.locator(".frame").evaluate("one => one.getBoundingClientRect().right") == edge, "nothing is held"
 
 
+@pytest.mark.slow
 def test_two_fingers_zoom_and_move_the_image(browser, few):
     page = open_page(browser, few, "Thumb", has_touch=True)
     wait_for_picture(page)
@@ -112,6 +115,7 @@ def test_two_fingers_zoom_and_move_the_image(browser, few):
     touch("touchEnd")
 
 
+@pytest.mark.slow
 def test_focus_outline_appears_after_tab_and_not_after_a_click(browser, few):
     page = open_page(browser, few, "Clicker")
     wait_for_picture(page)

@@ -56,6 +56,7 @@ def test_answer_mode_defaults_to_the_project_setting_and_is_stored_per_annotator
         answer_mode.set_annotator_mode(db, "Ann", "both")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_answer_mode_persists_across_pages_reloads_and_browsers(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/autopilot")
@@ -120,6 +121,7 @@ def test_class_keys_in_all_labels_mode_toggle_classes_until_enter_shows_the_next
     assert page.troubles == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_answer_mode_switch_is_disabled_while_an_autopilot_task_asks_for_every_class(browser, tmp_path):
     with flown(tmp_path, ["fox", "heron", "deer"], None, complete=2) as served:

@@ -140,6 +140,7 @@ def honest(request) -> None:
         provider.error, provider.user_info = "", {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behind", PROXIES)
 def test_member_signs_in_receives_a_role_and_labels_even_when_the_provider_goes_down(
     browser, tmp_path, photos, class_file, behind

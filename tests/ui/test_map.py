@@ -300,6 +300,7 @@ def test_map_sends_the_drawn_selection_to_the_grid(browser, app):
     assert page.troubles == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_map_selects_images_by_keyboard_alone(browser, app):
     page = open_map(browser, app)
@@ -322,6 +323,7 @@ def test_map_selects_images_by_keyboard_alone(browser, app):
     page.wait_for_url("**/grid?selection=*")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_map_shows_a_thumbnail_on_hover_and_the_large_image_by_click_or_key(browser, app):
     page = open_map(browser, app)
@@ -348,6 +350,7 @@ def test_map_shows_a_thumbnail_on_hover_and_the_large_image_by_click_or_key(brow
     expect(page.get_by_role("button", name="Back to Map")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_map_legend_counts_labels_and_updates_its_counts(browser, app):
     page = open_map(browser, app, clock=True)
@@ -365,6 +368,7 @@ def test_map_legend_counts_labels_and_updates_its_counts(browser, app):
     expect(legend.locator("li", has_text="No prediction").locator(".count")).to_have_text(str(IMAGES))
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_map_view_is_zoomed_and_moved_by_wheel_keys_and_drag_and_can_be_selected(browser, app):
     page = open_map(browser, app)
@@ -386,6 +390,7 @@ def test_map_view_is_zoomed_and_moved_by_wheel_keys_and_drag_and_can_be_selected
     assert page.troubles == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_map_page_shows_a_message_until_the_map_exists(browser, tmp_path, photos, class_file, processes):
     set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)

@@ -64,6 +64,7 @@ def test_look_and_check_menus_are_hidden_until_the_first_decision(browser: Conte
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_root_url_opens_autopilot_and_old_urls_redirect(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/autopilot?from=progress")
     until(lambda: page.evaluate(KIND))
@@ -75,6 +76,7 @@ def test_root_url_opens_autopilot_and_old_urls_redirect(browser: Contexts, serve
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_open_menu_receives_key_presses_instead_of_the_annotate_page(browser: Contexts, served):
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)
@@ -104,6 +106,7 @@ def test_open_menu_receives_key_presses_instead_of_the_annotate_page(browser: Co
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_phone_sidebar_lists_the_pages_under_their_headings(browser: Contexts, served):
     page = open_page(browser, served, "Ann", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     wait_for_picture(page)
@@ -116,6 +119,7 @@ def test_phone_sidebar_lists_the_pages_under_their_headings(browser: Contexts, s
     page.wait_for_url("**/export")
 
 
+@pytest.mark.slow
 def test_project_name_is_escaped_in_header_and_title_and_overlaps_nothing(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 4, ["fox"]) as before:
         folder = before.project.rename(tmp_path / HOSTILE)

@@ -65,6 +65,7 @@ def wait_for_label(person: Path) -> None:
     until(lambda: project_counts.count_labels_by_state(made(person))["present"] == 1)
 
 
+@pytest.mark.slow
 def test_first_project_can_be_created_and_labeled_by_mouse_alone(person, link, browser: Contexts):
     page = browser.new_page(viewport={"width": 1366, "height": 768})
     page.context.add_cookies([{"name": "annotator_name", "value": "Ann%20Lee", "url": link.partition("?")[0]}])
@@ -123,6 +124,7 @@ def test_first_project_can_be_created_and_labeled_by_keyboard_alone(person, link
     wait_for_label(person)
 
 
+@pytest.mark.slow
 def test_demo_command_first_opens_a_filled_in_new_project_page_and_later_the_project_list(person, browser: Contexts):
     port = free_port()
     with at_home("--port", port, command="demo", HOME=person) as demo:
@@ -145,6 +147,7 @@ def test_demo_command_first_opens_a_filled_in_new_project_page_and_later_the_pro
         assert f"127.0.0.1:{port}/?key=" in until(lambda: next((line for line in demo.stdout if "?key=" in line), None))
 
 
+@pytest.mark.slow
 def test_new_project_page_fills_in_the_name_that_the_browser_knows_and_never_the_login_name(person, browser: Contexts):
     with at_home("--port", free_port(), HOME=person, LOGNAME="strange-login") as home:
         link = until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
@@ -250,6 +253,7 @@ def test_project_creation_imports_the_labels_found_in_the_image_folder(person, l
     assert "0 of 6 images complete" in asking.get(f"{asking.address}/")[1]
 
 
+@pytest.mark.slow
 def test_project_is_renamed_and_moved_to_the_trash_after_typing_its_name(person, link, browser: Contexts):
     asking = Asking(link)
     assert asking.make(name="birds", path=str(person / "photos"))["error"] == ""

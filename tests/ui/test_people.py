@@ -170,6 +170,7 @@ def test_counts_do_not_go_back_when_older_ones_arrive_after_a_decision_is_saved(
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_image_history_shows_decisions_and_comments_can_be_undone_or_removed(browser, served):
     page = open_page(browser, served, "Cy")
     wait_for_picture(page)
@@ -222,6 +223,7 @@ TOLD = """(midnight) => window.dispatchEvent(new CustomEvent("annotator:today", 
   ahead: { milliseconds: 0, images: 0, labels: 0 } } }))"""
 
 
+@pytest.mark.slow
 def test_daily_figures_are_reloaded_after_midnight_and_ignore_outdated_counts(browser, served):
     page = open_page(browser, served, "Dee", "/settings", clock=True)
     figures = page.locator(".figures")
@@ -237,6 +239,7 @@ def test_daily_figures_are_reloaded_after_midnight_and_ignore_outdated_counts(br
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_open_progress_page_follows_decisions_and_undo_of_another_annotator(browser, tmp_path):
     with served_photos(tmp_path, 6, ["fox", "heron"]) as served:
         watching = open_page(browser, served, "Ben", "/progress")

@@ -45,6 +45,7 @@ def look(browser, served: Served, name: str) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_people_page_shows_annotators_only_themselves(browser, team):
     page = look(browser, team, "Ben")
     expect(page.get_by_text("77.7 %")).to_be_visible()

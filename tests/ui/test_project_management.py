@@ -58,6 +58,7 @@ def test_archived_project_stops_and_is_hidden_until_it_is_restored(folder, brows
     assert sorted((folder.parent / "photos").iterdir()) == photos
 
 
+@pytest.mark.slow
 def test_backup_of_a_running_project_can_be_restored(folder, tmp_path, browser: Contexts):
     port = free_port()
     birds, _ = prepare_projects([folder], port)

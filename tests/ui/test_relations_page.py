@@ -52,6 +52,7 @@ def test_relation_is_previewed_declared_removed_and_undone_on_the_page(db: Datab
     assert declared_relations.load_relations(db).made == ()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_dragging_a_class_onto_another_declares_a_relation_only_after_confirmation(browser: Contexts, project):
     db = Database(project)
@@ -108,6 +109,7 @@ def test_annotate_shows_implied_labels_and_f8_undoes_an_earlier_answer_in_confli
         assert db.value("SELECT count(*) FROM image WHERE stage = 3") == 1, "what is implied counts"
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_answer_for_a_whole_event_adds_no_label_in_conflict_with_implied_labels(browser: Contexts, project):
     db = Database(project)
@@ -130,6 +132,7 @@ def test_answer_for_a_whole_event_adds_no_label_in_conflict_with_implied_labels(
         assert implied_cells.count_by_state(db)["absent"] == 0 and declared_relations.find_contradictions(db, 1) == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_annotate_class_list_indents_subclasses_and_shows_groups_of_class_relations(browser: Contexts, project):
     db = Database(project)
@@ -151,6 +154,7 @@ def test_annotate_class_list_indents_subclasses_and_shows_groups_of_class_relati
         expect(enter).to_have_text("Nothing else here")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_grid_reports_earlier_answers_in_conflict_and_f8_undoes_them_in_one_step(browser: Contexts, project):
     db = Database(project)
@@ -176,6 +180,7 @@ def test_grid_reports_earlier_answers_in_conflict_and_f8_undoes_them_in_one_step
         until(lambda: len(db.tuples(deers, [deer])) == 2)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_gallery_reports_answers_in_conflict_with_new_labels_and_f8_undoes_them(browser: Contexts, project):
     db = Database(project)

@@ -77,6 +77,7 @@ def test_keyboard_answers_to_a_hundred_suggestions_are_stored_as_pressed(browser
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_answers_20_ms_apart_apply_to_the_suggestion_selected_at_each_press(browser, many):
     page = open_review(browser, many, "Burst")
     seen = page.evaluate(
@@ -105,6 +106,7 @@ def test_answers_20_ms_apart_apply_to_the_suggestion_selected_at_each_press(brow
     assert len({(image_id, class_id) for image_id, class_id, _ in seen}) == 60
 
 
+@pytest.mark.slow
 def test_review_accept_all_above_the_threshold_stores_one_batch_that_one_undo_reverts(browser, tmp_path):
     chances = np.full((4, 5), 0.1)
     chances[:, :4] = [0.97, 0.95, 0.85, 0.6]
@@ -130,6 +132,7 @@ def test_review_accept_all_above_the_threshold_stores_one_batch_that_one_undo_re
         assert labels_of(served, image_id) == {1: 1, 2: 1, 3: 1, 4: -1}
 
 
+@pytest.mark.slow
 def test_enter_in_review_completes_the_image_and_space_leaves_it_unchanged(browser, many):
     page = open_review(browser, many, "Done")
     passed = on_screen(page)
@@ -149,6 +152,7 @@ def test_enter_in_review_completes_the_image_and_space_leaves_it_unchanged(brows
     assert labels_of(many, passed) == left
 
 
+@pytest.mark.slow
 def test_class_filter_survives_a_reload_and_can_be_cleared(browser, many):
     page = open_review(browser, many, "Filter")
     page.keyboard.press("f")
@@ -174,6 +178,7 @@ def test_class_filter_survives_a_reload_and_can_be_cleared(browser, many):
     wait_until_saved(page, 3)
 
 
+@pytest.mark.slow
 def test_likely_mistake_names_the_earlier_answer_and_a_new_answer_replaces_it(browser, tmp_path):
     chances = np.full((3, 5), 0.1)
     chances[0, 1] = 0.97
@@ -194,6 +199,7 @@ def test_likely_mistake_names_the_earlier_answer_and_a_new_answer_replaces_it(br
         expect(page.locator(".empty")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_disagreement_names_the_annotators_and_a_third_answer_resolves_it(browser, tmp_path):
     given = [
         Decision("ann-said-so", "label", "Ann", "click", 2, 3, 1),
@@ -215,6 +221,7 @@ def test_disagreement_names_the_annotators_and_a_third_answer_resolves_it(browse
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent")
 
 
+@pytest.mark.slow
 def test_disagreement_shows_answer_times_and_hides_the_prediction_until_requested(browser, tmp_path):
     given = [
         Decision("ann-said-so", "label", "Ann", "click", 2, 3, 1, milliseconds=1234),
@@ -237,6 +244,7 @@ def test_disagreement_shows_answer_times_and_hides_the_prediction_until_requeste
         assert decided(served, "Rita")[0]["source"] == "settlement" and labels_of(served, 2)[3] == -1
 
 
+@pytest.mark.slow
 def test_heat_map_of_the_selected_suggestion_is_shown_within_two_frames(browser, many):
     page = open_review(browser, many, "Looker")
     go_to_an_image_with(page, 2)
@@ -262,6 +270,7 @@ def test_heat_map_of_the_selected_suggestion_is_shown_within_two_frames(browser,
     until(lambda: page.locator(".heatmap").evaluate_all("all => all.every((one) => one.style.opacity === '0')"))
 
 
+@pytest.mark.slow
 def test_review_does_not_select_a_suggestion_that_moves_under_a_resting_mouse_pointer(browser, many):
     page = open_review(browser, many, "Mouse")
     go_to_an_image_with(page, 3)
@@ -279,6 +288,7 @@ def test_review_does_not_select_a_suggestion_that_moves_under_a_resting_mouse_po
     wait_until_saved(page, 3)
 
 
+@pytest.mark.slow
 def test_swipe_right_accepts_and_swipe_left_rejects_the_suggestion(browser, many):
     page = open_review(browser, many, "Finger", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     go_to_an_image_with(page, 3)
@@ -327,6 +337,7 @@ def test_undo_works_after_a_reload_and_restores_the_suggestion(browser, many):
     assert labels_of(many, first[0]) == known | {first[1]: -1}
 
 
+@pytest.mark.slow
 def test_review_answers_are_stored_once_despite_lost_network_server_kill_and_reload(browser, tmp_path):
     with reviewed(tmp_path, three_each(40)) as served:
         page = open_review(browser, served, "Ann")
@@ -359,6 +370,7 @@ def test_review_answers_are_stored_once_despite_lost_network_server_kill_and_rel
         assert until(lambda: len(answers(served, "Ann")) >= 14 and answers(served, "Ann")) == expected
 
 
+@pytest.mark.slow
 def test_review_reports_an_answer_in_conflict_with_an_earlier_one_that_f8_undoes(browser, tmp_path):
     chances = np.full((3, len(NAMES)), 0.01)
     chances[:, :2] = [0.9, 0.8]

@@ -90,6 +90,7 @@ def by_the_arrows_of_a_share(page: Page) -> None:
     expect(field).to_have_value("51")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", [by_person, by_typed_share, by_the_arrows_of_a_share])
 def test_key_press_after_changing_any_review_filter_field_answers_the_image(opened, some, choose):
     name = choose.__name__
@@ -102,6 +103,7 @@ def test_key_press_after_changing_any_review_filter_field_answers_the_image(open
     assert answers(some, name) == [[*about, 0]]
 
 
+@pytest.mark.slow
 def test_arrow_keys_step_the_probability_filter_and_tab_moves_to_the_next_field(opened, some):
     page = opened("Steps")
     low, high = page.locator(".filter input[type=number]").all()
@@ -115,6 +117,7 @@ def test_arrow_keys_step_the_probability_filter_and_tab_moves_to_the_next_field(
     assert chosen(page)["from"] == 53
 
 
+@pytest.mark.slow
 def test_escape_leaves_the_filter_field_and_keeps_filter_and_image(opened, some):
     page = opened("Escape")
     by_slash(page)
@@ -134,6 +137,7 @@ def test_escape_leaves_the_filter_field_and_keeps_filter_and_image(opened, some)
     assert answers(some, "Escape") == [[image_id, 2, 1]]
 
 
+@pytest.mark.slow
 def test_enter_in_an_emptied_class_field_clears_the_filter_and_answers_nothing(opened, some):
     page = opened("Empty")
     by_slash(page)
@@ -147,6 +151,7 @@ def test_enter_in_an_emptied_class_field_clears_the_filter_and_answers_nothing(o
     assert answers(some, "Empty") == []
 
 
+@pytest.mark.slow
 def test_review_updates_the_shown_labels_of_the_image_after_answers_and_undo(opened, some):
     page = opened("Known")
     known = page.locator(".known")
@@ -165,6 +170,7 @@ def test_review_updates_the_shown_labels_of_the_image_after_answers_and_undo(ope
     expect(known).to_contain_text("No labels yet")
 
 
+@pytest.mark.slow
 def test_review_captions_a_heat_map_learned_from_too_few_images_as_early(opened):
     page = opened("Early")
     expect(page.locator(".caption")).to_contain_text("Early heat map: learned from 0 images with this class")

@@ -88,6 +88,7 @@ def test_class_is_marked_absent_everywhere_with_two_clicks_and_undone_with_one(b
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_marking_absent_everywhere_is_done_undone_and_redone_by_keyboard(browser, deerless):
     db = Database(deerless.project)
     page = searching(browser, deerless, "Keys")
@@ -125,6 +126,7 @@ def focused(page: Page) -> str:
     )
 
 
+@pytest.mark.slow
 def test_marking_absent_everywhere_shows_an_error_after_another_annotator_found_the_class(browser, deerless):
     page = searching(browser, deerless, "Late")
     wait_until_saved(page)

@@ -263,6 +263,7 @@ def test_class_without_examples_is_found_by_name_and_opened_in_a_grid(browser: C
         expect(page.locator(".root.grid, .root").first).to_contain_text("heron")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.process
 def test_gallery_finds_images_by_text_dropped_image_and_drawn_part(
@@ -322,6 +323,7 @@ def drop(page: Page, content: bytes, name: str) -> None:
     page.locator(".root.gallery").dispatch_event("drop", {"dataTransfer": transfer})
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_text_search_is_disabled_for_a_backbone_without_texts_and_names_one_with_texts(
     browser: Contexts, project: Path

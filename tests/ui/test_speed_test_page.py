@@ -72,6 +72,7 @@ def test_speed_test_by_keyboard_stores_only_the_time_of_each_task(browser: Conte
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_stopped_speed_test_task_is_repeated_and_a_reload_resumes_the_test(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
@@ -97,6 +98,7 @@ def test_stopped_speed_test_task_is_repeated_and_a_reload_resumes_the_test(brows
     assert [task for task, *_ in times(served, 4)] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_settings_page_links_to_the_speed_test_and_the_label_menu_omits_it(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/settings")
     page.get_by_role("link", name="How fast are you? A two-minute test").click(timeout=60_000)
@@ -106,6 +108,7 @@ def test_settings_page_links_to_the_speed_test_and_the_label_menu_omits_it(brows
     expect(page.get_by_role("menuitem", name="Speed test")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_speed_test_repeats_a_task_after_the_page_was_hidden(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
@@ -120,6 +123,7 @@ def test_speed_test_repeats_a_task_after_the_page_was_hidden(browser: Contexts, 
     assert [task for task, *_ in times(served, 1)] == [0]
 
 
+@pytest.mark.slow
 def test_speed_test_times_that_could_not_be_saved_are_sent_again(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)

@@ -101,6 +101,7 @@ def test_full_disk_is_reported_on_the_start_page_and_leaves_no_partial_files(per
         assert not [path for path in all_below(person / "annotator-projects" / ".backups") if ".part" in path]
 
 
+@pytest.mark.slow
 def test_refused_project_says_why_at_the_focused_button_and_a_long_line_of_classes_is_split(person, browser: Contexts):
     names = [f"class number {number}" for number in range(30)]
     with at_home("--port", free_port(), HOME=person) as home:
@@ -123,6 +124,7 @@ def test_refused_project_says_why_at_the_focused_button_and_a_long_line_of_class
     assert [name for (name,) in rows] == names
 
 
+@pytest.mark.slow
 def test_new_project_form_survives_a_reload_and_creation_survives_a_closed_tab(person, browser: Contexts):
     with at_home("--port", free_port(), HOME=person) as home:
         page = browser.new_page(viewport={"width": 1366, "height": 768})

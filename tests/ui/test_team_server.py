@@ -29,6 +29,7 @@ def test_first_owner_is_never_a_member_who_has_the_login_name_of_the_server(tmp_
     assert {one.name: one.role.value for one in members.load_members(db)} == {name: "guest", f"{name} 2": "owner"}
 
 
+@pytest.mark.slow
 def test_settings_page_of_a_team_offers_no_tagger_unless_one_is_listed(browser: Contexts, tmp_path):
     with served_to_roles(tmp_path) as served:
         page = open_page(browser, served, "x", "/progress")

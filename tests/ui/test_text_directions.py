@@ -1,6 +1,7 @@
 """Names written from right to left, and words without end: nothing of them is cut off at the wrong side."""
 
 import numpy as np
+import pytest
 from harness.contexts import Contexts
 from harness.person import open_page, served_photos, wait_for_picture
 from harness.projects import publish_run
@@ -44,6 +45,7 @@ def test_right_to_left_class_names_are_written_from_the_right_on_every_page(brow
             assert page.evaluate(DIRECTIONS, "שועל") == [], path
 
 
+@pytest.mark.slow
 def test_word_of_a_thousand_characters_stays_inside_the_finder(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 6, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann")

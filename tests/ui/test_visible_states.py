@@ -47,6 +47,7 @@ def check_modes_and_unsure(page: Page) -> None:
     page.keyboard.press("-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/annotate", "/autopilot"])
 def test_pressed_classes_and_switches_are_visible_in_forced_colors(forced, tmp_path, path):
     with served_photos(tmp_path, 12, ["fox", "heron", "deer", "owl", "hare"]) as served:
@@ -92,6 +93,7 @@ def test_tile_marks_are_visible_in_forced_colors(forced, tmp_path):
         assert len({seen[number] for number in range(4)}) == 4 and seen[3] != seen[4], seen
 
 
+@pytest.mark.slow
 def test_resting_pointer_marks_no_button_of_the_next_image_until_it_moves(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 12, ["fox", "heron", "deer"]) as served:
         page = open_page(browser, served, "Ann")
@@ -108,6 +110,7 @@ def test_resting_pointer_marks_no_button_of_the_next_image_until_it_moves(browse
         until(lambda: look(class_button(page, 2)) != unanswered)
 
 
+@pytest.mark.slow
 def test_period_skips_on_every_page_and_f4_switches_the_answer_mode(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 60, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann")
