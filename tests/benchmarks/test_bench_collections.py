@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from harness.short_forms import mark_slow_after
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -17,7 +18,7 @@ from annotator.errors import AnnotatorError
 from spmll.methods.auto import Auto
 
 
-@pytest.mark.parametrize("name", (*recipes.COLLECTION_NAMES, *recipes.KEPT_BACK_NAMES))
+@pytest.mark.parametrize("name", mark_slow_after(3, (*recipes.COLLECTION_NAMES, *recipes.KEPT_BACK_NAMES)))
 def test_generated_image_collection_is_reproducible_and_labels_every_image(tmp_path, name):
     first, longer = tmp_path / "first", tmp_path / "longer"
     recipes.make_collection(first, name, 2)
@@ -30,6 +31,7 @@ def test_generated_image_collection_is_reproducible_and_labels_every_image(tmp_p
     assert all(labels and len(labels) == len(set(labels)) and "" not in labels for labels in shown.values())
 
 
+@pytest.mark.slow
 def test_rare_digits_recipe_draws_its_first_class_most_often_and_omits_no_class():
     recipe = recipes.get_recipes()["rare_digits"]
     shown = [name for seed in range(300) for name in recipes.compose_image(recipe, np.random.default_rng(seed))[1]]
@@ -116,6 +118,7 @@ def test_bench_collections_names_the_best_rival_method_and_its_rerun_trains_noth
     assert json.loads(again.stdout)["rows"] == result["rows"]
 
 
+@pytest.mark.slow
 def test_small_object_collections_are_reproducible_and_show_every_class(tmp_path):
     for name, things in small_objects.SMALL_OBJECT_COLLECTIONS.items():
         for folder in ("first", "second"):

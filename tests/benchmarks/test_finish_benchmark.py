@@ -182,6 +182,7 @@ def test_binomial_upper_limit_equals_the_clopper_pearson_limit():
     assert ((draws < limit).sum(1) <= 3).mean() == pytest.approx(0.05, abs=0.006)
 
 
+@pytest.mark.slow
 def test_binomial_audit_certifies_insufficient_recall_in_at_most_5_percent_of_runs():
     """90 of 100 positives are found, 10 among 300 open pairs: recall 0.90, where 0.95 is to be certified."""
     wrong = 0
@@ -252,6 +253,7 @@ def test_time_table_errors_name_their_lines(tmp_path):
         measured_times.read_times(path)
 
 
+@pytest.mark.slow
 def test_synthetic_datasets_are_determined_by_name_and_seed_and_match_their_description(tmp_path):
     shown = {}
     for name, recipe in drawing.SET_RECIPES.items():

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import CLASSES, draw
+from harness.short_forms import mark_slow_after
 from typer.main import get_command
 
 from annotator import open
@@ -115,7 +116,7 @@ def commands(cell: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in re.findall(r"`(annotator [^`]+)`", cell)]
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", mark_slow_after(5, ROWS))
 def test_formats_page_commands_run_and_round_trip_the_labels_of_each_format(birds, annotator, name):
     _, cannot, out, back, _ = ROWS[name]
     for words in commands(out):
@@ -179,6 +180,7 @@ def elsewhere(birds, photos):
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_formats_page_image_commands_add_each_image_once(birds, elsewhere, annotator):
     rows = commands(SECTIONS["Where images come from"].replace("https://example.org/", elsewhere))
     rows = [words for words in rows if words[1] == "copy"]
@@ -192,6 +194,7 @@ def test_formats_page_image_commands_add_each_image_once(birds, elsewhere, annot
     assert sorted(class_ for _, class_ in answers(birds / "copy")) == ["deer", "fox"]
 
 
+@pytest.mark.slow
 def test_other_commands_of_the_formats_page_run(birds, annotator):
     (birds / "map.csv").write_text("heron,deer\nfox,fox\n")
     (birds / "names.txt").write_text("00.jpg\n01.jpg\n")

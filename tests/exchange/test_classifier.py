@@ -74,6 +74,7 @@ def birds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_exported_onnx_classifier_matches_the_torch_and_project_probabilities(birds):
     classifier, module = load_classifier(birds / "birds.onnx"), load_module(birds / "birds.safetensors")
     paths = [birds / "photos" / f"{number}.png" for number in range(24)]

@@ -15,6 +15,7 @@ import pytest
 from harness.answers import answer_cell
 from harness.csv_rows import rows_of
 from harness.formats_view import ALL_SOURCES, UNSURE_CELL, Files, all_cells, class_names, file_names, view_of
+from harness.short_forms import mark_slow_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -138,7 +139,7 @@ def test_torch_export_dataset_works_with_a_data_loader(db, tmp_path):
         assert max(picture.size) == 32 and picture.format == "JPEG"
 
 
-@pytest.mark.parametrize("splits", ["", "train=0.75,val=0.25", "first=0.5,second=0.5"])
+@pytest.mark.parametrize("splits", mark_slow_after(1, ["", "train=0.75,val=0.25", "first=0.5,second=0.5"]))
 @pytest.mark.parametrize("how", ["resize", "none"])
 def test_torch_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
     answer_cell(db, 1, 1, PRESENT)
@@ -158,7 +159,7 @@ def test_torch_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
     assert (len(held["data"]) < 24) == bool(split) and (f'split="{split}"' in about) == bool(split)
 
 
-@pytest.mark.parametrize("splits", ["", "train=0.75,val=0.25", "first=0.5,second=0.5"])
+@pytest.mark.parametrize("splits", mark_slow_after(1, ["", "train=0.75,val=0.25", "first=0.5,second=0.5"]))
 @pytest.mark.parametrize("how", ["resize", "none"])
 def test_huggingface_export_example_code_runs(db, tmp_path, monkeypatch, splits, how):
     pytest.importorskip("datasets")
@@ -200,7 +201,7 @@ def test_export_refuses_lossy_formats_with_a_label_count_unless_allowed(db, tmp_
     assert card["lost"] and "unsure" in written and written.startswith("# Data card of x\n")
 
 
-@pytest.mark.parametrize("kind", sorted(name for name, format_ in FORMATS.items() if format_.write))
+@pytest.mark.parametrize("kind", mark_slow_after(6, sorted(name for name, format_ in FORMATS.items() if format_.write)))
 def test_every_format_stores_the_annotator_of_each_label_inside_or_in_a_sidecar(db, tmp_path, kind, monkeypatch):
     answer_cell(db, 1, 1, PRESENT, annotator="Zoe Unusual")
     answer_cell(db, 2, 2, ABSENT, annotator="Zoe Unusual")

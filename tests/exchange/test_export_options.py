@@ -20,6 +20,7 @@ from harness.blind_answers import say
 from harness.export_page import content, page, press
 from harness.named_images import bring
 from harness.published_runs import sure
+from harness.short_forms import mark_slow_after
 
 from annotator.cli import app
 from annotator.cli.export import _read_option_values
@@ -124,6 +125,7 @@ def test_every_export_option_has_a_cli_flag_documentation_and_a_page_widget(opti
     assert option.widget or option.abbreviates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", VALUES, ids=lambda option: option.field)
 def test_export_option_value_survives_conversion_to_a_command_line_and_to_json(option, tmp_path):
     choices, format_ = choose(option.field), find_format(find_kind(option.field), "write")
@@ -189,13 +191,19 @@ def get_page_state(option, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("kind", "names"),
-    [
-        ("csv", {"unknown", "limits.expected_error", "limits.present_from", "limits.absent_to", "splits", "split_by"}),
-        ("csv", {"classes", "states", "annotators", "sources", "differing", "columns.long", "license", "cite"}),
-        ("csv", {"accepted_precision", "accepted_confidence", "only_complete", "only_labeled", "set_aside"}),
-        ("csv", {"event_labels", "columns.chosen", "columns.seconds", "pseudonyms", "raw", "auto_accepted"}),
-        ("camtrap-dp", {"deployments", "images", "pixels", "splits", "seed"}),
-    ],
+    mark_slow_after(
+        1,
+        [
+            (
+                "csv",
+                {"unknown", "limits.expected_error", "limits.present_from", "limits.absent_to", "splits", "split_by"},
+            ),
+            ("csv", {"classes", "states", "annotators", "sources", "differing", "columns.long", "license", "cite"}),
+            ("csv", {"accepted_precision", "accepted_confidence", "only_complete", "only_labeled", "set_aside"}),
+            ("csv", {"event_labels", "columns.chosen", "columns.seconds", "pseudonyms", "raw", "auto_accepted"}),
+            ("camtrap-dp", {"deployments", "images", "pixels", "splits", "seed"}),
+        ],
+    ),
     ids=lambda given: given if isinstance(given, str) else None,
 )
 def test_export_page_shows_the_command_with_the_flags_set_by_its_widgets(rich, tmp_path, kind, names):
@@ -223,6 +231,7 @@ def test_export_page_widget_test_is_parametrized_with_every_option():
     assert set().union(*(names for _, names in mark.args[1])) == {option.field for option in VALUES}
 
 
+@pytest.mark.slow
 def test_export_page_download_includes_event_labels_when_their_checkbox_is_checked(rich):
     names = {image.id: image.name for image in images.load_all_images(rich)}
     for ticked, expected in ((False, ""), (True, "1")):
@@ -233,10 +242,12 @@ def test_export_page_download_includes_event_labels_when_their_checkbox_is_check
     assert "export_event_labels" not in {box.key for box in test.checkbox}, "this format has its own place for them"
 
 
+@pytest.mark.slow
 def test_export_page_hides_the_event_label_checkbox_without_event_labels(db):
     assert not {"export_event_labels", "with_set_aside"} & {box.key for box in page(db).checkbox}
 
 
+@pytest.mark.slow
 def test_export_page_adds_a_readable_deployments_table_to_the_camtrap_dp_package(db, tmp_path):
     path = tmp_path / "stations.csv"
     path.write_text("deploymentID,latitude,longitude\ndeployment,51,4.5\n")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from conftest import CLASSES, draw
 from harness.named_images import bring
+from harness.short_forms import mark_slow_after
 
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export_writer import export_data_set
@@ -89,7 +90,7 @@ def answered(tmp_path, folders):
     return db
 
 
-@pytest.mark.parametrize("name", OUT_AND_IN)
+@pytest.mark.parametrize("name", mark_slow_after(4, OUT_AND_IN))
 def test_export_and_import_into_a_new_project_keep_every_label_of_the_format(tmp_path, folders, answered, name):
     target = tmp_path / "out" / f"labels{FORMATS[name].ending}"
     target.parent.mkdir()
@@ -152,7 +153,7 @@ def everything(project) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("name", OUT_AND_IN)
+@pytest.mark.parametrize("name", mark_slow_after(3, OUT_AND_IN))
 def test_export_with_its_companion_files_restores_everything_in_a_new_project(tmp_path, folders, rich, name):
     target = tmp_path / "out" / f"labels{FORMATS[name].ending}"
     target.parent.mkdir()

@@ -209,6 +209,7 @@ def test_import_of_a_folder_finds_a_label_file_without_extension(cells, tmp_path
     assert "Labels are read from CVAT" in cells.said
 
 
+@pytest.mark.slow
 def test_fiftyone_labels_may_be_numbers_names_lists_or_empty(cells, tmp_path):
     labels = {"a": 1, "in/b": None, "c": "fox", "d": {"label": 0, "confidence": 0.9}}
     labels |= {"e.png": [{"label": "fox"}, {"label": "deer", "bounding_box": [0, 0, 1, 1]}]}
@@ -267,6 +268,7 @@ def test_via_attribute_values_become_classes(cells, tmp_path):
     assert cells(root) == {"a.jpg": {"fox": "1"}, "b.jpg": {"deer": "1"}}
 
 
+@pytest.mark.slow
 def test_via_export_with_several_text_attributes_requires_the_label_column_option(annotator, cells, tmp_path):
     files = via(a=({"caption": "good"}, [region(species="fox")]), b=({"caption": "bad"}, [region(species="deer")]))
     root = put(tmp_path / "set", {"a.jpg": None, "b.jpg": None, "via.json": files})
@@ -312,6 +314,7 @@ def test_deleted_objects_of_mit_labelme_are_skipped(cells, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_table_next_to_per_image_label_files_requires_the_labels_option(annotator, cells, tmp_path):
     files = {"a.jpg": None, "a.json": labelme({"fox": True}, image="a.jpg"), "labels.csv": "image,fox\na.jpg,0\n"}
     photos = put(tmp_path / "photos", files)
@@ -392,6 +395,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @over(name=FILES)
 def test_label_file_with_missing_or_extra_bytes_is_read_or_refused_without_a_crash(name, tmp_path_factory):
     root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, "classes.txt": "fox\ndeer\n", "meta.json": "{}"})

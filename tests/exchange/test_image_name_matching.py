@@ -111,6 +111,7 @@ LOOSEST = {  # name -> the strictest --match with which it is found
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @over(name=list(LOOSEST), match=MATCH_KINDS)
 def test_match_option_limits_how_loosely_an_image_name_is_matched(tmp_path_factory, name, match):
     db = of_names(tmp_path_factory.mktemp("names"), "a/1.jpg")

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import pytest
+from harness.short_forms import mark_slow_after
 from harness.tables import over
 from PIL import Image
 
@@ -148,7 +149,7 @@ def test_import_refuses_ambiguous_or_archived_classes_and_warns_of_class_map_typ
     assert "the class 'deer' is archived: restore it, or choose another (say what 'deer' is by a class map)" in refused
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("kind", mark_slow_after(1, ["csv", "jsonl"]))
 def test_reimported_export_keeps_labels_provenance_comments_and_flags(project, photos, tmp_path, kind):
     db = Database(project)
     ids = load_ids_by_name(db)
@@ -274,7 +275,9 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.parametrize(("kind", "what"), [("csv", what) for what in BAD] + [("jsonl", what) for what in BAD_LINES])
+@pytest.mark.parametrize(
+    ("kind", "what"), mark_slow_after(8, [("csv", what) for what in BAD] + [("jsonl", what) for what in BAD_LINES])
+)
 def test_import_errors_name_the_line_and_store_nothing(project, tmp_path, kind, what):
     content, expected = (BAD if kind == "csv" else BAD_LINES)[what]
     (tmp_path / f"labels.{kind}").write_bytes(content)
@@ -322,6 +325,7 @@ class Stop(Exception):
     """Somebody has pressed Stop."""
 
 
+@pytest.mark.slow
 def test_import_stopped_at_any_step_leaves_the_project_unchanged(project, tmp_path, monkeypatch):
     monkeypatch.setattr(statement_progress, "INSTRUCTIONS_PER_CALL", 40)
     wild, db, left = tmp_path / "wild", Database(project), 0

@@ -251,6 +251,7 @@ def test_import_adds_scores_as_predictions_and_never_as_answers(tmp_path, folder
     assert [one["name"] for one in listed] == ["md"]
 
 
+@pytest.mark.slow
 @over(
     files__option__expected=[
         ({"labels.csv": "image,labels\nCAM01/a.jpg,fox\nCAM01/b.jpg,deer\n"}, "",
@@ -293,6 +294,7 @@ def test_split_tables_are_imported_together_and_each_names_images_of_its_folder(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_import_refuses_a_damaged_workbook_and_a_zip_bomb(tmp_path, folder, annotator):
     import zipfile
 

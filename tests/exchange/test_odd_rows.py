@@ -6,6 +6,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from harness.short_forms import mark_slow_after
 from harness.trained_projects import trained_project
 from harness.worker_runs import train
 
@@ -147,7 +148,7 @@ def published(db: Database, words: str) -> str:
     return told
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", mark_slow_after(10, ROWS))
 def test_training_with_invalid_database_rows_stores_a_model_and_reports_skipped_rows(db, name):
     statements, words = ROWS[name]
     put(db, *statements)

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pytest
 from harness.class_pictures import CLASSES, EXPECTED, PICTURES, cells, picture
+from harness.short_forms import mark_slow_after
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
@@ -117,7 +118,7 @@ LABELED = {
 }
 
 
-@pytest.mark.parametrize("kind", LABELED)
+@pytest.mark.parametrize("kind", mark_slow_after(5, LABELED))
 def test_every_source_kind_imports_images_with_labels_and_a_repeat_changes_nothing(kind, annotator, tmp_path):
     source = LABELED[kind](tmp_path)
     annotator("import", "p", source, "--yes")
@@ -169,6 +170,7 @@ def test_path_list_read_by_a_page_refuses_hidden_files_and_links_to_them(tmp_pat
     assert fetch_source(tmp_path / "list.txt", tmp_path / "p"), "whose machine it is reads them"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [("a.jpg", "a.jpg/b.jpg", "A.jpg/c.jpg"), ("a.jpg/b.jpg", "A.jpg/c.jpg", "a.jpg")])
 @pytest.mark.parametrize("make", [make_zip, make_tar])
 def test_archive_with_a_file_and_a_folder_of_one_name_keeps_both(order, make, annotator, tmp_path):
@@ -185,6 +187,7 @@ def test_archive_with_a_file_and_a_folder_of_one_name_keeps_both(order, make, an
     assert len(cells(tmp_path / "p")) == 3 and len(found) == 3 and {"a.jpg~2/b.jpg", "a~2.jpg"} & set(found)
 
 
+@pytest.mark.slow
 def test_sparse_tar_is_refused_and_damaged_tar_headers_raise_no_unexpected_error(annotator, tmp_path):
     shown, chance = make_tar(tmp_path / "whole.tar", {"a.png": PICTURES[0], "a.cls": b"1"}), random.Random(1)
     member = tarfile.TarInfo("zeros.png")
@@ -476,6 +479,7 @@ def interrupt():
     sys.setprofile(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [0, 1])
 def test_import_interrupted_at_any_moment_reports_whether_it_was_stored_and_resumes(
     others, annotator, interrupt, tmp_path
@@ -762,6 +766,7 @@ def bucket(monkeypatch):
     server.stop()
 
 
+@pytest.mark.slow
 def test_bucket_is_listed_in_pages_and_reimport_finds_changed_and_missing_files(
     bucket, annotator, tmp_path, monkeypatch
 ):

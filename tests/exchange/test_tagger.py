@@ -161,6 +161,7 @@ def test_tagger_stops_after_repeated_timeouts_and_keeps_received_predictions(col
     assert tag_images(colored, ChatServer(url), options(), "ann").images == 8
 
 
+@pytest.mark.slow
 def test_unusable_server_or_model_raises_one_error_and_stores_nothing(colored, model):
     url, seer = model
     for asked, changed, said in (
@@ -255,6 +256,7 @@ def test_ctrl_c_keeps_the_received_predictions_and_prints_how_to_resume(colored,
     assert sum(not np.isnan(found[0]) for found in scores(colored).values()) >= 2
 
 
+@pytest.mark.slow
 def test_tagger_asks_about_ten_thousand_classes_in_groups(model, tmp_path):
     url, seer = model
     (tmp_path / "photos").mkdir()
@@ -567,6 +569,7 @@ def test_settings_page_requests_tagging_and_the_worker_starts_it(colored, model)
     assert "The last time seer said something of 12 images" in words(fine(shown(colored, "settings")))
 
 
+@pytest.mark.slow
 def test_settings_page_asks_before_images_leave_to_a_listed_tagger(colored):
     access = replace(build_local_access(1), listed_taggers=(Tagger(LISTED),))
     served_project.open_project(colored.paths.project)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+from harness.short_forms import mark_slow_after
 from PIL import Image
 
 from spmll.backbones.frozen_backbone import Backbone, load_backbone
@@ -49,13 +50,16 @@ def colored(count: int) -> tuple[torch.Tensor, np.ndarray]:
 
 @pytest.mark.parametrize(
     ("architecture", "first"),
-    [
-        ("test_efficientnet", "blocks.2"),
-        ("test_vit", "blocks.4"),
-        ("test_resnet", "layer4"),
-        ("test_convnext", "stages.3"),
-        ("test_byobnet", "stages.3"),
-    ],
+    mark_slow_after(
+        1,
+        [
+            ("test_efficientnet", "blocks.2"),
+            ("test_vit", "blocks.4"),
+            ("test_resnet", "layer4"),
+            ("test_convnext", "stages.3"),
+            ("test_byobnet", "stages.3"),
+        ],
+    ),
 )
 def test_splitting_a_backbone_into_frozen_and_trained_stages_keeps_its_embeddings(architecture, first):
     source = tiny(architecture)
@@ -89,6 +93,7 @@ def training(source: Pretrained, checkpoint=None, epochs: int = 3):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["test_efficientnet", "test_vit"])
 def test_training_lowers_the_loss_and_resumes_identically_after_a_kill(architecture, tmp_path):
     source = tiny(architecture)
@@ -121,6 +126,7 @@ def test_checkpoint_is_safetensors_and_a_damaged_one_is_refused(tmp_path):
         training(source, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["test_efficientnet", "test_vit", "test_convnext"])
 def test_adapted_backbone_loads_in_timm_and_by_its_name(architecture, tmp_path):
     source = tiny(architecture)

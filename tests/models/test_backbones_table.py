@@ -69,6 +69,7 @@ def network(name):
     return find_curated(name) or pytest.fail(f"{name} is not in the table")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [entry.name for entry in CURATED_NETWORKS if not entry.reads_text])
 def test_backbone_table_matches_timm(name):
     entry = network(name)

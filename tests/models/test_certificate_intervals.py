@@ -61,6 +61,7 @@ def test_certificate_intervals_cover_the_true_values_of_simulated_projects(name)
     assert found["classes"] >= 0.93, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (number % 4 > 0)) for number, name in enumerate(ERRING_CONDITIONS)],

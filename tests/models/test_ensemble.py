@@ -58,6 +58,7 @@ def test_region_embeddings_improve_average_precision_for_small_objects(seed):
     assert with_parts > whole + 0.03
 
 
+@pytest.mark.slow
 def test_training_on_unlabeled_images_improves_average_precision():
     found = {"as it is": [], "labels alone": [], "no weight on them": []}
     for seed in range(4):

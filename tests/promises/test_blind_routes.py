@@ -14,6 +14,7 @@ import pytest
 from harness import projects
 from harness.blind_answers import CLASSES, name_of, say, waiting
 from harness.published_runs import publish
+from harness.short_forms import mark_slow_after
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -264,8 +265,8 @@ def correct(team: Team) -> None:
         assert not decisions.save(team.db, [Batch(f"turned {image_id}", KNOWER, "grid", cells)]).refused
 
 
-@pytest.mark.parametrize("who", ["Ben", "Gus"])
-@pytest.mark.parametrize("act", [answer_blind, differ, correct])
+@pytest.mark.parametrize("who", mark_slow_after(1, ["Ben", "Gus"]))
+@pytest.mark.parametrize("act", mark_slow_after(1, [answer_blind, differ, correct]))
 def test_no_route_reveals_answers_of_others_for_images_awaiting_a_blind_answer(team, who, act):
     team.as_ = who
     if act is differ:

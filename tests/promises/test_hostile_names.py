@@ -24,6 +24,7 @@ from harness.member_requests import browser_cookie
 from harness.page_scripts import texts_of
 from harness.person import open_page, wait_until_fetched
 from harness.served import PAGES_ALONE, TEAM_PAGES, serving, until
+from harness.short_forms import mark_slow_after
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
@@ -95,7 +96,7 @@ def test_escaped_markdown_unescapes_to_the_original_and_keeps_plain_text():
         assert escape_markdown(plain) == plain
 
 
-@pytest.mark.parametrize("name", STREAMLITS)
+@pytest.mark.parametrize("name", mark_slow_after(4, STREAMLITS))
 def test_page_markdown_contains_no_unescaped_image_class_or_annotator_name(db, name):
     served_project.open_project(db.paths.project)
     test = AppTest.from_string(SCRIPT.format(name=name), default_timeout=120)

@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 from harness.asked import Asked, asked
+from harness.short_forms import mark_slow_after
 
 from annotator.quality import audit_sampling
 from annotator.store.database.database import Database
@@ -67,7 +68,7 @@ UNSTORABLE = {
 }
 
 
-@pytest.mark.parametrize("what", UNSTORABLE)
+@pytest.mark.parametrize("what", mark_slow_after(10, UNSTORABLE))
 def test_decision_that_cannot_be_stored_is_refused_and_the_others_are_saved(app, db, what):
     first, last = label(), label(image=2)
     status, answer = app.post("/api/decisions", text_of(first, UNSTORABLE[what], last))
@@ -193,7 +194,9 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("request_", MALFORMED, ids=lambda one: f"{one[0]} {one[1][:24]} {one[2][-24:]!r}")
+@pytest.mark.parametrize(
+    "request_", mark_slow_after(16, MALFORMED, unpack=False), ids=lambda one: f"{one[0]} {one[1][:24]} {one[2][-24:]!r}"
+)
 def test_malformed_request_returns_400_with_a_reason_and_logs_nothing(app, db, request_, caplog):
     with caplog.at_level(logging.WARNING):
         status, body = app.send(*request_)

@@ -323,6 +323,7 @@ def test_certificate_with_two_audit_answers_gives_no_time_estimate(db):
     assert found.seconds is None and found.missing.reason == "too few answers (2)"
 
 
+@pytest.mark.slow
 def test_audit_draw_of_a_large_project_stays_within_the_memory_limit(tmp_path):
     images, classes_ = 30_000, 150
     (tmp_path / "images").mkdir()

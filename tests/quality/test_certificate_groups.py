@@ -21,6 +21,7 @@ from annotator.store.database.database import Database
 PROJECTS = 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (number % 4 > 0)) for number, name in enumerate(GROUP_CONDITIONS)],
@@ -31,6 +32,7 @@ def test_certificate_intervals_of_groups_cover_the_true_values(name):
     assert found["worst"] >= 0.87, "in every group, the smallest included, but for the chance of 40 projects"
 
 
+@pytest.mark.slow
 def test_group_recall_intervals_undercover_when_event_images_count_as_independent():
     assert measure_group_coverage(WHOLE_EVENT_CONDITION, PROJECTS, seed=5)["recall"] < 0.9, (
         "then the tests above could not fail"

@@ -39,6 +39,7 @@ from spmll.trainers import make_trainer
 PROJECTS = 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (number % 5 > 0)) for number, name in enumerate(EVENT_CONDITIONS)],

@@ -49,6 +49,7 @@ def by_chance(db) -> list[int]:
     return [image.id for image in sorted(images.load_all_images(db), key=lambda image: image.sha256)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "random"])
 def test_annotate_shows_images_in_the_order_stored_by_the_training(db, trained, name):
     order = query_order.load(db, name).tolist()

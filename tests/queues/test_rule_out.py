@@ -216,6 +216,7 @@ def test_auto_accept_adds_and_withdraws_no_labels_of_a_class_marked_absent_every
     assert absent_boats(sampled) == OPEN
 
 
+@pytest.mark.slow
 def test_undo_of_marking_absent_everywhere_keeps_auto_accepted_labels(accepting):
     ruled = rule_out.rule_out_class(accepting, BOAT, "Ann")
     of_model = auto_accepted.count_accepted(accepting)

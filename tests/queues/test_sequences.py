@@ -5,6 +5,7 @@ import uuid
 
 import numpy as np
 import pytest
+from harness.short_forms import mark_slow_after
 from PIL import Image
 
 from annotator.queues import image_queue, query_order
@@ -87,7 +88,7 @@ def given(db, holder: str, sequence: str, *, have=(), want: int = 200, **more) -
     return [item.image.id for item in image_queue.lease_next_work(db, wanted).items]
 
 
-@pytest.mark.parametrize("sequence", sequences.SEQUENCES)
+@pytest.mark.parametrize("sequence", mark_slow_after(3, sequences.SEQUENCES))
 def test_sequence_resumes_after_the_last_image_wraps_around_and_ends_with_skipped_ones(project, sequence):
     order = plainly(project, sequence)
     states = {image_id: state_of(project, image_id) for image_id in order}
@@ -103,6 +104,7 @@ def test_sequence_resumes_after_the_last_image_wraps_around_and_ends_with_skippe
         given(project, "tab", sequence, want=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequence", sequences.SEQUENCES)
 def test_neighbors_of_an_image_are_adjacent_in_its_sorted_folder_regardless_of_labels(project, sequence):
     order = plainly(project, sequence)

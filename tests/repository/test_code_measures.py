@@ -37,6 +37,7 @@ def small_code(tmp_path) -> CodeBase:
     return CodeBase(tmp_path)
 
 
+@pytest.mark.slow
 def test_code_measures_stay_within_their_limits(code, others):
     rows = measure_code(code, others)
     exceeded = [f"{row.name}: {row.value:.1f}, bound {row.bound:g}" for row in rows if row.value > row.bound]

@@ -270,6 +270,7 @@ CLASS_CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_gallery_filters_and_sort_orders_equal_a_full_recomputation_after_random_changes(
     predicted, photos: Path, seed, monkeypatch
@@ -329,6 +330,7 @@ def test_gallery_listing_version_is_stable_while_its_tiles_show_current_labels(p
     assert unknown.version == now.version, "a version that is not kept is made anew"
 
 
+@pytest.mark.slow
 def test_gallery_is_correct_again_after_an_error_during_its_refresh(predicted, photos: Path, monkeypatch):
     db, chance = predicted, random.Random(5)
     agree(db)

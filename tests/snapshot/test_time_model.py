@@ -59,6 +59,7 @@ def work(db, annotator: str, times: TimeModel, rng: np.random.Generator, grids: 
         give(db, "click", [(number + 1, 3, 1, None)], times.click * varied[number, 2], annotator=annotator)
 
 
+@pytest.mark.slow
 def test_time_model_intervals_cover_the_true_times_as_often_as_stated():
     held, narrower = [], []
     for seed in range(100):

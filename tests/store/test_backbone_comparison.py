@@ -157,6 +157,7 @@ def test_backbone_comparison_with_too_few_answers_is_refused(project):
         compare_networks(db, "one", "two")
 
 
+@pytest.mark.slow
 def test_settings_page_accepts_a_license_compares_backbones_and_switches(show, db):
     name = "convnext_tiny.dinov3_lvd1689m"
     test = show("settings")
@@ -185,6 +186,7 @@ def test_settings_page_accepts_a_license_compares_backbones_and_switches(show, d
     assert network_comparisons.load_comparisons(db) == [] and adapted_networks.get_next_backbone(db) == ""
 
 
+@pytest.mark.slow
 def test_new_images_are_embedded_while_another_backbone_is_compared(made, tmp_path, monkeypatch):
     db, first, second = made
     monkeypatch.setattr(image_embedder, "SHARD_SECONDS", 0.0)

@@ -4,6 +4,7 @@ import random
 
 import pytest
 from harness.class_edits import DEER, FOX, HERON, answer, change_at_random, done, everything, labels
+from harness.short_forms import mark_slow_after
 
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT, UNSURE, Batch, Decision
@@ -241,7 +242,7 @@ def test_undo_refuses_the_class_change_that_added_the_first_classes_of_a_project
     assert [one.name for one in classes.load_active_classes(db)] == ["fox", "heron", "deer"]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", mark_slow_after(1, range(5)))
 def test_labels_stay_consistent_with_decisions_after_random_class_changes(db, seed):
     rng = random.Random(seed)
     for number in range(100):

@@ -47,6 +47,7 @@ def test_invalid_class_keys_are_listed_together_and_change_nothing(db):
     assert keys(db) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["image", "a|b", "a\x07b", "a\nb", "a\x7fb", "a\x9b31mb", "a\u2028b", "x" * 201, "\ud800", " fox", ""]
 )

@@ -20,6 +20,7 @@ from convert_project import convert_project, main, read_schema
 from earlier_schema import EARLIER_MIGRATIONS
 from filelock import FileLock
 from harness.random_decisions import counted, kept
+from harness.short_forms import mark_slow_after
 from safetensors.numpy import load_file, save_file
 
 from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull, UnsupportedVersion
@@ -191,7 +192,7 @@ def test_conversion_script_reports_a_missing_argument_or_project(tmp_path, monke
     assert not (tmp_path / "nothing").exists()
 
 
-@pytest.mark.parametrize("count", range(1, 25))
+@pytest.mark.parametrize("count", mark_slow_after(5, range(1, 25)))
 def test_conversion_from_any_earlier_schema_step_yields_the_schema_of_a_new_project(tmp_path, count):
     project = write_steps(tmp_path / "earlier", f"m{count + 1:03}")
     convert(project)
@@ -274,6 +275,7 @@ def test_conversion_from_the_first_schema_step_assigns_class_keys_and_counts_lab
     assert counts == {"all": 40, "without_decision": 38, "skipped": 1, "incomplete": 1, "complete": 1}
 
 
+@pytest.mark.slow
 def test_conversion_from_the_second_schema_step_derives_all_annotator_disagreements(tmp_path):
     new = Database(tmp_path / "new", create=True)
     classes.add_classes(new, [("fox", ""), ("heron", ""), ("deer", "")])

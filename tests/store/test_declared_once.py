@@ -21,6 +21,7 @@ def list_modules_with(code: CodeBase, pattern: str) -> list[str]:
     return [path for path, text in code.texts.items() if found.search(text) and not path.startswith(STEPS)]
 
 
+@pytest.mark.slow
 def test_only_process_claims_module_checks_whether_a_claiming_process_has_ended(code):
     assert list_modules_with(code, r"(?<!def )has_claimant_ended\(") == ["annotator/store/database/process_claims.py"]
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from harness.short_forms import mark_slow_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -184,6 +185,7 @@ def stored(project) -> list[list[str]]:
 BURSTS = [[f"{place}/{number}" for number in numbers] for place in "ab" for numbers in ((0, 1, 2), (3, 4, 5))]
 
 
+@pytest.mark.slow
 def test_project_events_can_be_found_split_merged_shifted_and_each_change_undone(traps, annotator):
     assert stored(traps) == []
     told = annotator("events", traps).stdout
@@ -236,16 +238,19 @@ def test_imported_fields_set_time_place_and_sequence_of_images(traps, tmp_path, 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
-    [
-        (("--split", "a/0.jpg"), "a/0.jpg begins its event already"),
-        (("--merge", "b/1.jpg"), "first of its folder or camera"),
-        (("--merge", "a/9.jpg"), "No image is called"),
-        (("--shift", "c=1h"), "No image lies in a folder 'c'"),
-        (("--shift", "a=0"), "more than 0 seconds"),
-        (("--shift", "a"), "names a folder and a time"),
-        (("--gap", "-1s"), "0 seconds or more"),
-        (("--gap", "1s", "--undo"), "One change at a time: so"),
-    ],
+    mark_slow_after(
+        4,
+        [
+            (("--split", "a/0.jpg"), "a/0.jpg begins its event already"),
+            (("--merge", "b/1.jpg"), "first of its folder or camera"),
+            (("--merge", "a/9.jpg"), "No image is called"),
+            (("--shift", "c=1h"), "No image lies in a folder 'c'"),
+            (("--shift", "a=0"), "more than 0 seconds"),
+            (("--shift", "a"), "names a folder and a time"),
+            (("--gap", "-1s"), "0 seconds or more"),
+            (("--gap", "1s", "--undo"), "One change at a time: so"),
+        ],
+    ),
 )
 def test_invalid_event_change_is_refused_with_a_reason_and_changes_nothing(traps, annotator, words, problem):
     annotator("events", traps)
@@ -265,7 +270,7 @@ def test_event_change_sent_twice_is_stored_once(traps):
     assert db.tuples("SELECT action FROM event_edit ORDER BY id") == [("split",), ("undo",)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", mark_slow_after(2, range(6)))
 def test_stored_events_equal_a_fresh_search_after_random_changes_and_undos(traps, seed):
     rng, db = random.Random(seed), Database(traps)
     ids = list(images.load_ids_by_name(db).values())

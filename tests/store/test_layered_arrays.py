@@ -82,6 +82,7 @@ def test_model_version_stores_only_changed_classes_and_reads_others_from_older_v
     assert there == {"v3", "v4", "v5", "v6"}, "of the two newest versions, one needs the third"
 
 
+@pytest.mark.slow
 def test_disk_space_for_probabilities_of_many_model_versions_stays_bounded(db, run_id):
     dense, chance = np.array(probabilities.open_probabilities(db, run_id, 0)), np.random.default_rng(2)
     wholes = 0
@@ -129,6 +130,7 @@ def test_opening_a_model_version_with_damaged_probability_files_raises_an_error(
         probabilities.open_probabilities(db, run_id, 1)
 
 
+@pytest.mark.slow
 def test_incremental_ranking_of_classes_equals_a_full_rebuild(db, run_id):
     chance = np.random.default_rng(3)
     dense = np.array(probabilities.open_probabilities(db, run_id, 0))

@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from harness.member_acts import acts
+from harness.short_forms import mark_slow_after
 
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.quality import audit_sampling, auto_accept
@@ -260,22 +261,25 @@ def said(db: Database, acts, people: dict[str, Member], word: str, name: str) ->
 
 @pytest.mark.parametrize(
     ("words", "is_open", "state"),
-    [
-        ("A+ B- C+", True, -1),
-        ("A+ B- A+", True, -1),  # one's own answer again
-        ("A+ B- C?", True, -1),
-        ("A+ B- Cx", True, -1),
-        ("A+ B- B+", False, 1),  # now they agree
-        ("A+ B- A-", False, -1),
-        ("A+ B- C+ C-", True, -1),
-        ("A+ B- C- Bu", True, 1),  # Ann and Cid differ, and Ann was first
-        ("A+ B- C+ R+", False, 1),
-        ("A+ B- R? C+", False, 1),
-        ("A+ B- C+ R+ Ru", True, -1),
-        ("A+ B- R+ C-", True, -1),  # what was settled is disputed anew
-        ("A+ B- R+ C- A+", True, -1),
-        ("A+ B- I+ C-", True, 1),  # an owner's file stands, too
-    ],
+    mark_slow_after(
+        7,
+        [
+            ("A+ B- C+", True, -1),
+            ("A+ B- A+", True, -1),  # one's own answer again
+            ("A+ B- C?", True, -1),
+            ("A+ B- Cx", True, -1),
+            ("A+ B- B+", False, 1),  # now they agree
+            ("A+ B- A-", False, -1),
+            ("A+ B- C+ C-", True, -1),
+            ("A+ B- C- Bu", True, 1),  # Ann and Cid differ, and Ann was first
+            ("A+ B- C+ R+", False, 1),
+            ("A+ B- R? C+", False, 1),
+            ("A+ B- C+ R+ Ru", True, -1),
+            ("A+ B- R+ C-", True, -1),  # what was settled is disputed anew
+            ("A+ B- R+ C- A+", True, -1),
+            ("A+ B- I+ C-", True, 1),  # an owner's file stands, too
+        ],
+    ),
 )
 def test_disagreement_ends_when_its_annotators_agree_or_a_reviewer_answers(db, acts, words, is_open, state):
     roles = {"A": "annotator", "B": "annotator", "C": "annotator", "R": "reviewer"}
@@ -287,6 +291,7 @@ def test_disagreement_ends_when_its_annotators_agree_or_a_reviewer_answers(db, a
     assert consistency.find_problems(db) == []
 
 
+@pytest.mark.slow
 def test_labels_stay_consistent_after_random_decisions_of_all_roles(db, acts):
     roles = {"A": "annotator", "B": "annotator", "C": "annotator", "R": "reviewer"}
     people = {letter: members.add(db, PEOPLE[letter], role, "test") for letter, role in roles.items()}

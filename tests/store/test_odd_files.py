@@ -186,6 +186,7 @@ def moved(folder: Path, *pairs: tuple[str, str]) -> None:
         (folder / f"{old}.moving").rename(folder / new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pairs", "count"),
     [
@@ -247,6 +248,7 @@ def test_deleted_file_is_reported_missing_until_it_returns(project, photos, tmp_
     assert names(db)[image_id] == "back.jpg"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_export_marks_missing_images_and_keeps_their_labels(project, photos, tmp_path, kind):
     (tmp_path / "labels.csv").write_text("image,labels\n03.jpg,fox\n05.jpg,fox\n")

@@ -2,6 +2,7 @@
 
 import pytest
 from harness.member_acts import acts
+from harness.short_forms import mark_slow_after
 
 from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
@@ -31,7 +32,7 @@ def undone(db: Database) -> int:
     return db.value("SELECT count(*) FROM decision WHERE undoes IS NOT NULL")
 
 
-@pytest.mark.parametrize("what", OF_ANN)
+@pytest.mark.parametrize("what", mark_slow_after(12, OF_ANN))
 @pytest.mark.parametrize(("role", "may"), [("annotator", False), ("reviewer", True), ("owner", True)])
 def test_only_reviewers_and_owners_undo_decisions_of_others(db, acts, what, role, may):
     given, named = OF_ANN[what]

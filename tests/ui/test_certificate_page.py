@@ -60,6 +60,7 @@ def test_certificate_page_starts_an_audit_and_links_to_its_grid(db):
     assert link.proto.query_string == "audit=1"
 
 
+@pytest.mark.slow
 def test_certificate_page_starts_event_audits_and_shows_recall_of_events(db):
     assert "audit_events" not in {box.key for box in shown(db).checkbox}
     in_events(db, 4)
@@ -160,6 +161,7 @@ def test_auto_accept_toggle_is_off_by_default_and_states_the_missing_audit_answe
     assert guarantee.get_guarantee(db) == Guarantee(0.95, absent=True)
 
 
+@pytest.mark.slow
 def test_start_the_check_button_creates_an_audit_or_reports_that_no_model_exists(db, many):
     test = button(shown(db), "Start the check").click().run()
     assert "no model yet" in words(test)
@@ -204,6 +206,7 @@ def test_open_page_keeps_auto_accept_enabled_by_another_user(db):
     assert test.toggle(key="accept_on").value and test.segmented_control(key="accept_precision").value == 0.995
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["certificate", "export"])
 def test_export_and_certificate_pages_offer_the_data_card_as_markdown_and_json(db, page):
     labels = [one.label for one in shown(db, page).download_button]

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 
 import pytest
+from harness.short_forms import mark_slow_after
 from streamlit.testing.v1 import AppTest
 
 from annotator.records import Decision
@@ -46,13 +47,16 @@ def told(test: AppTest) -> str:
 
 @pytest.mark.parametrize(
     ("lines", "says", "added"),
-    [
-        ("owl\nhare\nnewt", ["3 classes (owl, hare, newt) added"], ["owl", "hare", "newt"]),
-        ("owl\nfox", ["1 class (owl) added", "Already there: fox"], ["owl"]),
-        ("fox\ndeer", ["No class added", "Already there: fox, deer"], []),
-        ("fox | red", ["Already there, description updated: fox"], []),
-        ("owl\nowl | of the night", ["1 class (owl) added", "Listed twice: owl"], ["owl"]),
-    ],
+    mark_slow_after(
+        1,
+        [
+            ("owl\nhare\nnewt", ["3 classes (owl, hare, newt) added"], ["owl", "hare", "newt"]),
+            ("owl\nfox", ["1 class (owl) added", "Already there: fox"], ["owl"]),
+            ("fox\ndeer", ["No class added", "Already there: fox, deer"], []),
+            ("fox | red", ["Already there, description updated: fox"], []),
+            ("owl\nowl | of the night", ["1 class (owl) added", "Listed twice: owl"], ["owl"]),
+        ],
+    ),
 )
 def test_class_form_reports_added_and_existing_classes_and_clears_its_box(add, db, lines, says, added):
     test = add(lines)
@@ -77,7 +81,9 @@ def complete(db, image_id: int) -> None:
     assert not decisions.save(db, [one]).refused
 
 
-@pytest.mark.parametrize(("lines", "asks"), [("owl", "2 complete images become"), ("Fox", "looks like 'fox'")])
+@pytest.mark.parametrize(
+    ("lines", "asks"), mark_slow_after(1, [("owl", "2 complete images become"), ("Fox", "looks like 'fox'")])
+)
 def test_class_form_asks_before_adding_similar_names_or_reopening_images(add, db, lines, asks):
     for image_id in (1, 2):
         complete(db, image_id)
@@ -101,17 +107,20 @@ def test_class_form_adds_existing_classes_without_a_question_or_reopened_images(
 
 @pytest.mark.parametrize(
     ("lines", "button", "label", "added"),
-    [
-        ("fox, hare; newt\nowl", "classes_split", "Add 4 classes: fox, hare, newt, owl", ["hare", "newt", "owl"]),
-        ("hare, newt", "classes_split", "Add 2 classes: hare, newt", ["hare", "newt"]),
-        ("Hare, brown", "classes_keep", "Add 1 class, named Hare, brown", ["Hare, brown"]),
-        (
-            "Hare, brown\nOwl, tawny",
-            "classes_keep",
-            "Add 2 classes, with commas in their names",
-            ["Hare, brown", "Owl, tawny"],
-        ),
-    ],
+    mark_slow_after(
+        1,
+        [
+            ("fox, hare; newt\nowl", "classes_split", "Add 4 classes: fox, hare, newt, owl", ["hare", "newt", "owl"]),
+            ("hare, newt", "classes_split", "Add 2 classes: hare, newt", ["hare", "newt"]),
+            ("Hare, brown", "classes_keep", "Add 1 class, named Hare, brown", ["Hare, brown"]),
+            (
+                "Hare, brown\nOwl, tawny",
+                "classes_keep",
+                "Add 2 classes, with commas in their names",
+                ["Hare, brown", "Owl, tawny"],
+            ),
+        ],
+    ),
 )
 def test_class_form_adds_names_with_commas_as_several_classes_or_one_as_chosen(add, db, lines, button, label, added):
     test = add(lines)

@@ -14,6 +14,7 @@ from harness.answers import answer_cell
 from harness.export_page import content, page, press, settled
 from harness.page_scripts import words
 from harness.published_runs import sure
+from harness.short_forms import mark_slow_after
 from pycocotools import coco as pycoco
 from typer.testing import CliRunner
 
@@ -79,6 +80,7 @@ def test_csv_and_coco_downloads_equal_the_stored_labels(labeled, tmp_path):
     assert shown_ == {cell for cell, state in known.items() if state == PRESENT} and len(coco.imgs) == 24
 
 
+@pytest.mark.slow
 def test_export_downloads_contain_the_labels_at_the_moment_of_the_export(labeled):
     test = page(labeled)
     answer_cell(labeled, 9, 1, PRESENT)
@@ -96,13 +98,16 @@ def test_export_downloads_contain_the_labels_at_the_moment_of_the_export(labeled
 
 @pytest.mark.parametrize(
     "state",
-    [
-        {"unknown": "model", "export_own": True},
-        {"format": "jsonl", "export_annotators": ["Ben"], "pseudonyms": True, "seconds": True},
-        {"format": "openimages", "lossy": True, "only_labeled": True, "export_classes": ["deer", "fox"]},
-        {"format": "yolo-cls", "lossy": True, "splits": "new", "seed": 5, "images_keep": "resize"},
-        {"splits": "new", "shape": "long", "card_license": "CC-BY-4.0", "card_cite": "Ann's birds"},
-    ],
+    mark_slow_after(
+        1,
+        [
+            {"unknown": "model", "export_own": True},
+            {"format": "jsonl", "export_annotators": ["Ben"], "pseudonyms": True, "seconds": True},
+            {"format": "openimages", "lossy": True, "only_labeled": True, "export_classes": ["deer", "fox"]},
+            {"format": "yolo-cls", "lossy": True, "splits": "new", "seed": 5, "images_keep": "resize"},
+            {"splits": "new", "shape": "long", "card_license": "CC-BY-4.0", "card_cite": "Ann's birds"},
+        ],
+    ),
     ids=lambda state: state.get("format", "csv"),
 )
 def test_command_line_shown_on_the_export_page_writes_the_same_files(sure, tmp_path, monkeypatch, state):

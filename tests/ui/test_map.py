@@ -13,6 +13,7 @@ from harness.feature_shards import add_features
 from harness.made_maps import in_rows
 from harness.person import open_page
 from harness.served import Served, serving, until
+from harness.short_forms import mark_slow_after
 from playwright.sync_api import Page, expect
 
 from annotator.errors import AnnotatorError
@@ -63,7 +64,7 @@ def distance_to_outline(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
     return nearest
 
 
-@pytest.mark.parametrize("size", [1.0, 0.3, 0.01])
+@pytest.mark.parametrize("size", mark_slow_after(3, [1.0, 0.3, 0.01]))
 @pytest.mark.parametrize("shape", ["star", "lasso", "crossing itself"])
 def test_map_selection_contains_the_images_inside_the_polygon_up_to_the_grid_resolution(db, shape, size):
     chance = np.random.default_rng(3)

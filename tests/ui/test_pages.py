@@ -4,6 +4,7 @@ import uuid
 from dataclasses import replace
 
 import pytest
+from harness.short_forms import mark_slow_after
 from streamlit.testing.v1 import AppTest
 
 from annotator.queues import query_order
@@ -40,13 +41,15 @@ def show(project):
     return run
 
 
-@pytest.mark.parametrize("name", [page.name for page in navigation.PAGES])
+@pytest.mark.parametrize("name", mark_slow_after(6, [page.name for page in navigation.PAGES]))
 def test_every_page_of_a_new_project_shows_no_error(show, name):
     test = show(name)
     assert not test.exception and not test.error
 
 
-@pytest.mark.parametrize("name", ["assignment", "certificate", "export", "map", "progress", "review"])
+@pytest.mark.parametrize(
+    "name", mark_slow_after(1, ["assignment", "certificate", "export", "map", "progress", "review"])
+)
 def test_pages_link_to_images_or_classes_when_the_project_has_none(show, db, tmp_path, name):
     with db.writing() as sql:
         sql.execute("DELETE FROM class")
@@ -62,6 +65,7 @@ def test_settings_page_shows_method_parameters_in_a_section_for_experts(show):
     assert any("Parameters" in text.value for text in folded.markdown)
 
 
+@pytest.mark.slow
 def test_progress_page_of_an_unlabeled_project_suggests_next_steps(show):
     texts = [info.value for info in show("progress").info]
     assert any("Start with Autopilot" in text for text in texts)
@@ -82,6 +86,7 @@ def test_settings_page_changes_the_method_and_requests_a_training(show, db):
     assert jobs.is_training_requested(db)
 
 
+@pytest.mark.slow
 def test_settings_page_keeps_and_shows_settings_changed_by_another_owner(show, db):
     test = show("settings")
     configuration.set_method(db, "em_apl")
@@ -91,6 +96,7 @@ def test_settings_page_keeps_and_shows_settings_changed_by_another_owner(show, d
     assert query_order.get_default_name(db) == test.selectbox(key="order").value == "uncertainty"
 
 
+@pytest.mark.slow
 def test_settings_page_lists_every_project_method_and_shows_its_parameters(show, db):
     configuration.set_method(db, "role+linear_init", {"k": 2.5})
     test = show("settings")
@@ -110,6 +116,7 @@ def test_settings_page_lists_every_project_method_and_shows_its_parameters(show,
     assert any(escape_markdown("alpha = 0.2") in text.value for text in test.markdown)
 
 
+@pytest.mark.slow
 def test_settings_page_estimates_starts_and_pauses_backbone_adaptation(show, db):
     test = show("settings")
     test.button(key="adapt_estimate").click().run()
@@ -129,6 +136,7 @@ def test_settings_page_estimates_starts_and_pauses_backbone_adaptation(show, db)
     adaptation.release(db)
 
 
+@pytest.mark.slow
 def test_settings_page_shows_a_login_provider_file_that_serve_accepts(show, tmp_path, monkeypatch):
     monkeypatch.setattr(
         served_project,
@@ -162,6 +170,7 @@ def test_annotate_page_asks_for_the_annotator_name_when_none_is_known(project):
     assert test.text_input(key="name_given").label == "Your name"
 
 
+@pytest.mark.slow
 def test_name_that_resembles_a_known_annotator_requires_a_choice(project, db):
     decisions.save(db, [Decision(str(uuid.uuid4()), "label", "Dana Lee", "click", image_id=1, class_id=1, state=1)])
     served_project.open_project(project)
@@ -181,6 +190,7 @@ def test_name_that_resembles_a_known_annotator_requires_a_choice(project, db):
         assert not test.exception and test.session_state["name"] == name
 
 
+@pytest.mark.slow
 def test_empty_or_reserved_annotator_name_is_refused_with_a_warning(project):
     served_project.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=120).run()

@@ -95,6 +95,7 @@ def test_gpu_batch_size_grows_while_faster_and_stays_within_memory():
     assert find_fastest_batch_size(full) == 64
 
 
+@pytest.mark.slow
 def test_embed_command_analyzes_the_same_images_as_the_worker(annotator, db, photos):
     db.set_setting("backbone", BACKBONE)
     (photos / "03.jpg").write_bytes(b"")
@@ -154,6 +155,7 @@ def test_unreadable_embedding_claim_is_ignored(db, value):
     assert embedding_claim.get_running(db) is None
 
 
+@pytest.mark.slow
 def test_embed_reports_invalid_or_unreachable_cluster_addresses(annotator, db, monkeypatch):
     project = db.paths.project
     for place in ("cluster", "ray://", "http://head:10001", "ray://head:none", "ray://head:10001/path"):
@@ -187,6 +189,7 @@ def test_ray_errors_are_translated_into_readable_messages(error, words):
     assert words in str(connection._translate_error("ray://head:10001", RuntimeError(error), ClusterUse("", "", "")))
 
 
+@pytest.mark.slow
 def test_embed_releases_its_claim_when_embeddings_cannot_be_written(annotator, db):
     folder = db.paths.features(BACKBONE)
     db.set_setting("backbone", BACKBONE)
@@ -196,6 +199,7 @@ def test_embed_releases_its_claim_when_embeddings_cannot_be_written(annotator, d
     assert embedding_claim.get_running(db) is None
 
 
+@pytest.mark.slow
 def test_cluster_node_without_the_image_files_gets_content_and_other_versions_are_refused(db, photos):
     from spmll.backbones.pretrained import load_pretrained
 

@@ -189,6 +189,7 @@ def test_gpu_embedding_stops_decoding_after_a_stop_request(on_gpu, pictures):
     stream.close()  # the caller leaves early
 
 
+@pytest.mark.slow
 def test_backbone_benchmark_runs_for_a_custom_backbone(tiny, pictures):
     figures = measure(pictures[0].parent, backbone=tiny, rounds=1, photos_a_round=4, large=1)["figures"]
     assert figures["image_side_pixels"] == 96 and figures["photos_forward_only_images_per_second"] > 0

@@ -407,6 +407,7 @@ def test_project_contents_loads_sha256_prefixes_for_image_ids_in_any_order(db, m
                 assert bytes(row).hex() == (digits or hashlib.sha256(text.encode()).hexdigest()[:16]), image_id
 
 
+@pytest.mark.slow
 def test_images_with_reused_ids_are_embedded_again_after_restoring_an_older_database(project, photos):
     """The other half of the images was registered in another order after it, so that ids were given again."""
     db = Database(project)

@@ -327,6 +327,7 @@ def test_bench_methods_ranks_methods_with_class_names_above_those_without(drawin
     assert rows["gr+names"]["hidden_ap"] > rows["gr"]["hidden_ap"]
 
 
+@pytest.mark.slow
 def test_bench_names_reports_accuracy_and_refuses_a_backbone_without_texts(drawings, network, tmp_path, annotator):
     rows = [f"{number:02}.jpg,{'|'.join(shown(number))}" for number in range(IMAGES)]
     (tmp_path / "truth.csv").write_text("image,labels\n" + "\n".join(rows) + "\n")
