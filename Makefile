@@ -4,6 +4,7 @@
 # make test-readers   exports read by other tools (1.4 GB)        make test-streamlit   pages with two Streamlit versions
 # make bench NAME=store [ARGS="--images 100000"]   measures the program itself; without NAME: the list of measurements
 # make docs   the documents as a site, in build/site              make figures     README's figures, measured anew
+# make constraints [ARGS=--upgrade]   versions and hashes of all packages       make sbom   what is installed, as CycloneDX
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
 PYTHON ?= python3
@@ -12,6 +13,11 @@ BIN = $(VENV)/bin
 
 # With this set, each of the hundreds of processes that tests start would compile the program anew.
 export PYTHONDONTWRITEBYTECODE =
+
+# uv, since pip checks hashes only where it installs no editable folder. It takes the versions of deploy/constraints.txt
+# and compares every file with the hashes there; of uv itself pip does. It reads no pip.conf: UV_DEFAULT_INDEX names a mirror.
+CONSTRAINTS = deploy/constraints.txt
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --constraints $(CONSTRAINTS) --build-constraints $(CONSTRAINTS)
 
 # One test process a core, on machines with more than two cores no more than leave room for its servers and browser. On two
 # cores a third one gains nothing: 655 s instead of 622, with both cores busy all the time.
@@ -25,10 +31,10 @@ PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py a
   $(addprefix annotator/exchange/sources/,__init__.py source.py) \
   $(foreach room,losses methods trainers query_strategies,models/spmll/$(room)/__init__.py models/spmll/$(room)/base.py)
 
-.PHONY: demo lint types style check test test-all test-programs nearest-tests short-tests all-tests test-readers test-streamlit bench screenshots figures docs clean help
+.PHONY: demo lint types style check test test-all test-programs nearest-tests short-tests all-tests test-readers test-streamlit bench screenshots figures docs constraints sbom clean help
 
 help:
-	@sed -n 1,7p Makefile
+	@sed -n 1,8p Makefile
 
 demo: $(VENV)/installed
 	$(BIN)/annotator demo demo-project
@@ -108,20 +114,39 @@ docs: $(VENV)/installed-for-tests
 figures: $(VENV)/installed-for-tests
 	$(BIN)/python docs/figures.py
 
-$(VENV)/bin/python:
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or newer is needed; $(PYTHON) is older or missing. Name another: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml models/pyproject.toml
-	@echo "Installing (torch alone is several GB: some minutes the first time)..."
-	$(BIN)/python -m pip install --quiet --editable models --editable .
+$(BIN)/uv: $(BIN)/python $(CONSTRAINTS)
+	sed -n '/^uv==/,/[^\\]$$/p' $(CONSTRAINTS) > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
 	@touch $@
 
-$(VENV)/installed-for-tests: $(VENV)/bin/python pyproject.toml models/pyproject.toml
+$(VENV)/installed: $(BIN)/uv pyproject.toml models/pyproject.toml
 	@echo "Installing (torch alone is several GB: some minutes the first time)..."
-	$(BIN)/python -m pip install --quiet --editable models --editable ".[test]"
+	$(INSTALL) --editable models --editable ".[train]"
+	@touch $@
+
+$(VENV)/installed-for-tests: $(BIN)/uv pyproject.toml models/pyproject.toml
+	@echo "Installing (torch alone is several GB: some minutes the first time)..."
+	$(INSTALL) --editable models --editable ".[test]"
 	@touch $@ $(VENV)/installed
+
+# For all systems and all Python versions from 3.11 on. Versions stay as they are where they fit; ARGS=--upgrade raises them.
+constraints: $(BIN)/uv
+	printf -- '-e ./models\n-e .[test]\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-package spmll --no-emit-package multilabel-annotator --custom-compile-command "make constraints" $(ARGS) \
+	  --output-file $(CONSTRAINTS) -
+
+# What the extra `train` installs on this machine, in an environment of its own; published beside the wheels.
+sbom: $(VENV)/installed-for-tests
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/sbom-environment
+	$(BIN)/uv pip install --quiet --python build/sbom-environment/bin/python --constraints $(CONSTRAINTS) \
+	  --build-constraints $(CONSTRAINTS) ./models ".[train]"
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --output-file build/multilabel-annotator.cdx.json build/sbom-environment
 
 clean:
 	rm -rf $(VENV) .venv-readers demo-project build dist *.egg-info models/build models/*.egg-info .pytest_cache .ruff_cache .import_linter_cache

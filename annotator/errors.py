@@ -28,6 +28,10 @@ class NothingToLearn(AnnotatorError):
     """Training is impossible: no image with embeddings is labeled present."""
 
 
+class TrainingNotInstalled(AnnotatorError):
+    """Packages of the extra `train` are missing."""
+
+
 class StorageTimeout(AnnotatorError):
     """A disk did not respond in time."""
 

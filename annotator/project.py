@@ -365,8 +365,12 @@ class Project:
 
         Raises:
             AnnotatorError: Not valid arguments, or empty split.
+            TrainingNotInstalled: The extra `train` is missing.
         """
         from annotator.exchange.exports.choices import Choices
+        from annotator.training_extra import require_training
+
+        require_training()
         from annotator.torch_dataset import build_labeled_images
 
         choices = choices or Choices()

@@ -207,11 +207,10 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
     print(f"  method     {status['method']}{format_parameters(status['parameters'])}")
     print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
     beat = f", heartbeat {max(0.0, time.time() - worker['heartbeat_at']):.0f} s ago" if worker["heartbeat_at"] else ""
-    doing = (
-        f"not running (last state: {worker['state']})"
-        if worker["condition"] == WorkerCondition.GONE.value
-        else worker["state"]
-    )
+    doing = {
+        WorkerCondition.GONE.value: f"not running (last state: {worker['state']})",
+        WorkerCondition.NOT_INSTALLED.value: "training is not installed",
+    }.get(worker["condition"], worker["state"])
     steps = f" {worker['done']:,} of {worker['of']:,}" if worker["alive"] and worker["of"] else ""
     delay = worker["delay"] and f" ({worker['delay']})"
     print(f"  worker     {doing}{steps}{delay}{beat}")
@@ -243,7 +242,8 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
         for line in status["left_out"]:
             print(f"    {line}")
     if status["last_error"]:
-        print("  last error")
+        is_installed = worker["condition"] != WorkerCondition.NOT_INSTALLED.value
+        print("  last error" if is_installed else "  training")
         for line in status["last_error"].splitlines():
             print(f"    {line}")
 

@@ -27,6 +27,7 @@ from annotator.store.labels import decisions, event_labels, project_counts
 from annotator.store.labels.comments import count_comments_by_image
 from annotator.store.people import assignment, blindness, leases
 from annotator.store.runs import runs
+from annotator.training_extra import has_training
 from spmll.query_strategies.incomplete import INCOMPLETE
 
 ALL_COMPLETE_MESSAGE = "Every image is complete: each class has an answer."
@@ -172,6 +173,8 @@ def format_worker_line(db: Database, run: Run | None) -> str:
     state = heartbeat.load_worker_state(db)
     if state.condition is WorkerCondition.NOT_STARTED and not state.last_error:
         return "Starting"  # for the first time: it takes some seconds
+    if state.condition is WorkerCondition.NOT_INSTALLED:
+        return state.reason
     if state.condition is WorkerCondition.HUNG:
         return f"Worker hangs ({state.state}, {state.delay}). Restart the app."
     if not state.alive:
@@ -214,6 +217,8 @@ def _explain_empty(
     onward = ("autopilot", "annotate") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
     if wanted.only.kind == "annotator_disagreements":
         return f"{'No other disagreements.' if leased else 'No disagreements here.'}{more}", onward
+    if run is None and not has_training():
+        return "No suggestions: training is not installed. Progress shows how to install it.", onward
     if run is None:
         missing = count_labels_until_first_run(db, counts)
         if missing:

@@ -13,6 +13,7 @@ from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
 from annotator.store.networks import configuration
 from annotator.store.runs import prediction_sources, runs
+from annotator.training_extra import has_training
 from spmll.catalog import get_default_method_name
 
 FROM_NAMES_ALONE = "from the names alone"
@@ -104,7 +105,9 @@ def list_guess_sources(db: Database) -> list[str]:
 
 
 def describe_first_run(db: Database) -> str:
-    """Return a clause on when the first training starts."""
+    """Return a clause on when the first training starts, or why none does."""
+    if not has_training():
+        return "training is not installed"
     if (names := list_guess_sources(db)) == [prediction_sources.CLASS_NAMES_SOURCE]:
         return f"the first suggestions come soon, {FROM_NAMES_ALONE}"
     if names:

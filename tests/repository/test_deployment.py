@@ -15,6 +15,8 @@ import pytest
 import yaml
 from get_caddy import get_caddy
 from harness.served import free_port, until
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from annotator.exchange.project_setup import set_up_project
 from annotator.ui.access.serving_modes import parse_access
@@ -24,12 +26,16 @@ TOP = Path(__file__).resolve().parents[2]
 
 def test_dockerfile_copies_existing_files_and_installs_existing_extras():
     text = (TOP / "Dockerfile").read_text()
-    copied = [source for line in re.findall(r"^COPY (.+)", text, re.MULTILINE) for source in line.split()[:-1]]
+    copied = [
+        source for line in re.findall(r"^COPY (?!--from)(.+)", text, re.MULTILINE) for source in line.split()[:-1]
+    ]
     assert copied and all((TOP / source).exists() for source in copied)
     kept = {line.removeprefix("!") for line in (TOP / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert kept == set(copied), "what the build may see is what it copies"
-    extras = set(tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["optional-dependencies"])
-    assert set(re.search(r'"\.\[(.+?)\]"', text).group(1).split(",")) <= extras
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    installed = set(re.search(r'"\.\[(.+?)\]"', text).group(1).split(","))
+    assert "train" in installed and installed <= set(project["optional-dependencies"])
+    assert f'image.version="{project["version"]}"' in text
     assert text.index("USER annotator") < text.index('CMD ["sh", "-c", "[ -e'), "it runs without rights"
 
 
@@ -128,3 +134,28 @@ def test_json_log_writes_one_object_per_line_without_secrets(tmp_path, photos, c
     assert any(line["logger"].startswith("uvicorn") for line in lines)
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
     assert link.split("key=")[1] not in log.read_text(), "no secret is in the log"
+
+
+def test_constraints_pin_and_hash_every_package_that_the_wheels_need():
+    pinned, unhashed, name = {}, set(), ""
+    for line in (TOP / "deploy" / "constraints.txt").read_text().splitlines():
+        if (start := re.match(r"([a-z0-9._-]+)==([^ ;]+)", line)) is not None:
+            name = start.group(1)
+            pinned.setdefault(name, []).append(start.group(2))
+            unhashed.add(name)
+        elif line.lstrip().startswith("--hash=sha256:"):
+            unhashed.discard(name)
+    assert len(pinned) > 200 and not unhashed
+    tables = [tomllib.loads((TOP / folder / "pyproject.toml").read_text()) for folder in (".", "models")]
+    lines = [
+        line for table in tables for line in (*table["build-system"]["requires"], *table["project"]["dependencies"])
+    ]
+    for table in tables:
+        lines += [line for extra in table["project"]["optional-dependencies"].values() for line in extra]
+    wanted = [each for each in map(Requirement, lines) if each.name not in ("spmll", "multilabel-annotator")]
+    unmet = [
+        str(each)
+        for each in wanted
+        if not any(each.specifier.contains(version) for version in pinned.get(canonicalize_name(each.name), ()))
+    ]
+    assert not unmet, "run: make constraints"

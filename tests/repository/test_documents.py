@@ -126,7 +126,7 @@ def test_other_readme_commands_match_the_makefile():
             assert "-m venv $(VENV)" in makefile
         elif words[0] == ".venv/bin/pip":
             wanted = words[-1]
-            assert wanted == "." and f"--editable {wanted}\n" in makefile
+            assert wanted == ".[train]" and f'--editable "{wanted}"\n' in makefile
         else:
             assert words == [".venv/bin/annotator", "demo"] and "$(BIN)/annotator demo" in makefile
     assert "test" in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -43,8 +43,12 @@ def test_test_extra_list_equals_the_extra_packages_imported_by_test_modules():
             elif isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module.partition(".")[0])
     distributions = packages_distributions()
+    tables = [
+        tomllib.loads((TESTS.parent / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for folder in (".", "models")
+    ]
     of_the_program = _with_what_they_need(
-        tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+        [line for table in tables for line in (*table["dependencies"], *table["optional-dependencies"]["train"])]
     )
     beyond = {
         name

@@ -49,6 +49,18 @@ def test_worker_that_cannot_be_started_is_started_once_the_cause_is_gone(db, wat
 
 
 @pytest.mark.process
+def test_worker_starts_once_training_is_installed(db, watch, monkeypatch, caplog):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "torchvision", None)  # as if it were not installed
+        watch.start()
+        until(lambda: "Training is not installed (missing: torchvision)" in caplog.text, 30)
+        assert format_worker_line(db, None) == "Training is not installed (missing: torchvision)."
+        assert not db.paths.worker_log.exists()
+    until(db.paths.worker_log.exists, 60)
+    assert "not installed" not in format_worker_line(db, None)
+
+
+@pytest.mark.process
 def test_reason_for_a_missing_worker_is_shown_when_the_database_cannot_store_it(db, watch):
     db.paths.worker_log.mkdir()
     with db.writing() as sql:

@@ -17,6 +17,7 @@ from annotator.store.database.database import Database
 from annotator.store.disk.open_files import open_file
 from annotator.store.disk.processes import is_recent, process_exists
 from annotator.store.disk.system_errors import translate_error
+from annotator.training_extra import build_training_error, find_missing_training_modules
 
 SLOW_TEXT = "slow: the machine is busy"
 
@@ -30,6 +31,7 @@ class WorkerCondition(Enum):
     HUNG = "hung"  # the same for WORKER_HUNG_SECONDS
     STOPPED = "stopped"  # it ended by itself
     GONE = "gone"  # it ended without saying so
+    NOT_INSTALLED = "not installed"  # no worker runs, and none can be started here: the extra `train` is missing
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,11 @@ def load_worker_state(db: Database) -> WorkerState:
         'SELECT state, pid, heartbeat_at, progress_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1'
     )[0]
     condition = _find_condition(row["state"], row["pid"], row["heartbeat_at"], row["progress_at"])
-    if condition not in (WorkerCondition.RUNNING, WorkerCondition.SLOW) and (problem := get_start_problem(db).text):
+    if condition in (WorkerCondition.RUNNING, WorkerCondition.SLOW, WorkerCondition.HUNG):
+        return WorkerState(**row, condition=condition)
+    if missing := find_missing_training_modules():
+        row["last_error"], condition = str(build_training_error(missing)), WorkerCondition.NOT_INSTALLED
+    elif problem := get_start_problem(db).text:
         row["last_error"] = problem
     return WorkerState(**row, condition=condition)
 

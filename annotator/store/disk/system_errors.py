@@ -1,4 +1,4 @@
-"""Messages for system errors, such as full disks, unwritable places and invalid names."""
+"""Messages for system errors, such as full disks, unwritable places, invalid names and missing packages."""
 
 import errno
 import os
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, DiskFull
+from annotator.training_extra import TRAINING_MODULES, build_training_error, find_missing_training_modules
 
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 NOT_PERMITTED_ERRNOS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
@@ -20,6 +21,8 @@ def translate_error(error: BaseException) -> AnnotatorError | None:
     """Return the user error for a system error, or None for a programming error."""
     if isinstance(error, AnnotatorError):
         return error
+    if isinstance(error, ModuleNotFoundError) and error.name in TRAINING_MODULES:
+        return build_training_error(find_missing_training_modules() or [error.name])
     if isinstance(error, sqlite3.DatabaseError):
         return translate_sqlite_error(error, None)
     if isinstance(error, UnicodeEncodeError) and any("\ud800" <= letter <= "\udfff" for letter in error.object):

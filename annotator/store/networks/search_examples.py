@@ -251,6 +251,8 @@ def read_error(db: Database, key: str) -> str:
 def explain_delay(db: Database) -> str:
     """Return why the answer to a search request takes long, or ""."""
     worker = heartbeat.load_worker_state(db)
+    if worker.condition is heartbeat.WorkerCondition.NOT_INSTALLED:
+        return worker.advice
     if not worker.alive:
         return "No worker is running, and only it has the network. Start the app, or run: annotator worker"
     state = worker.state if worker.state not in ("", "idle") else ""

@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 
-from annotator.errors import AnnotatorError, ProjectMoved
+from annotator.errors import AnnotatorError, ProjectMoved, TrainingNotInstalled
 from annotator.exchange.tagging.allowed_taggers import LOCAL_TAGGERS, AllowedTaggers
 from annotator.process_stop import OWN_GROUP_FLAGS
 from annotator.settings import BUSY_EXIT_STATUS
 from annotator.store.database import heartbeat, project_identity
 from annotator.store.database.database import Database
+from annotator.training_extra import require_training
 from annotator.ui.serving import worker_failure
 from annotator.ui.serving.first_page import wait_for_first_page
 
@@ -59,13 +60,16 @@ class WorkerWatch:
             started = time.monotonic()
             max_pause = MAX_RESTART_SECONDS
             try:
+                require_training()
                 project_identity.check(self.db.paths.project)
                 self._run_worker()
                 told = ""
-            except ProjectMoved as error:  # perhaps for a moment: a network drive that was away, a folder put back
+            # Perhaps for a moment: a network drive that was away, a folder put back, an installation that is under way.
+            except (ProjectMoved, TrainingNotInstalled) as error:
                 if str(error) != told:
                     log.error("The worker is not started while this lasts. %s", error)
                 told = str(error)
+                max_pause = MAX_START_RETRY_SECONDS
             except Exception as error:  # such as a full disk, or no memory for another process
                 self._report_start_failure(error)
                 max_pause = MAX_START_RETRY_SECONDS

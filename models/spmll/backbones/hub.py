@@ -36,8 +36,11 @@ def is_cached(repository: str, file: str) -> bool:
 
 
 def find_cached(repository: str, file: str) -> Path | None:
-    """Return a complete cached file's path or None, without a request."""
-    from huggingface_hub import constants, try_to_load_from_cache
+    """Return a complete cached file's path, or None if it or the hub library is missing. Sends no request."""
+    try:
+        from huggingface_hub import constants, try_to_load_from_cache
+    except ModuleNotFoundError:  # it comes with timm, which is not needed to label
+        return None
 
     found = try_to_load_from_cache(repository, file, cache_dir=constants.HF_HUB_CACHE)
     return Path(found) if isinstance(found, str) else None

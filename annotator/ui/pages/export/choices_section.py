@@ -24,6 +24,7 @@ from annotator.exchange.exports.option_types import ExportOption, PageSection, P
 from annotator.exchange.formats import all_formats
 from annotator.exchange.formats.format import Format
 from annotator.humanize import format_count
+from annotator.snapshot.suggestions import describe_first_run
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import excluded_images
@@ -226,7 +227,7 @@ def _choose_unknown(page: _Page) -> dict[str, Any]:
     if unknown != "model":
         return {"unknown": unknown}
     if runs.load_current_run(page.db) is None:
-        page.problems.append("No model yet. It trains by itself once about 20 images are labeled.")
+        page.problems.append(f"No model yet: {describe_first_run(page.db)}.")
     percent = st.number_input(
         WIDGET_LABELS["limits.expected_error"],
         0.1,

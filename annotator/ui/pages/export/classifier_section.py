@@ -6,6 +6,7 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.export_options import DEFAULT_EXPECTED_ERROR
+from annotator.snapshot.suggestions import describe_first_run
 from annotator.store.database.database import Database
 from annotator.store.runs import runs
 from annotator.ui.access import served_project
@@ -13,7 +14,7 @@ from annotator.ui.pages.export.classifier_builder import ClassifierBuilder, get_
 from annotator.ui.pages.export.start_section import draw_download_link, format_size
 from annotator.ui.shared.annotator_name import create_token
 from annotator.ui.shared.markdown_text import escape_markdown
-from annotator.ui.shared.message_boxes import show_error
+from annotator.ui.shared.message_boxes import show_error, show_info
 from annotator.ui.shared.page_access import build_fragment
 from annotator.ui.shared.work.downloads import get_downloads
 
@@ -26,7 +27,7 @@ def draw(db: Database) -> None:
     st.subheader("A classifier")
     st.caption("The trained model as one file, for new images: no project, no torch, no internet.")
     if runs.load_current_run(db) is None:
-        st.info("There is no model yet. Label about 20 images; training starts by itself.")
+        show_info(f"No model yet: {describe_first_run(db)}.")
         return
     work = get_classifier_builder(db)
     name = st.text_input("Name of the file", "classifier", max_chars=100, key="classifier_name").strip()

@@ -29,7 +29,7 @@ from annotator.ui.shared.annotator_name import create_token, get_known_name
 from annotator.ui.shared.chart_theme import Palette
 from annotator.ui.shared.local_time import get_time_zone
 from annotator.ui.shared.markdown_text import escape_markdown
-from annotator.ui.shared.message_boxes import show_errors, show_warning
+from annotator.ui.shared.message_boxes import show_errors, show_info, show_warning
 from annotator.ui.shared.page_access import build_fragment, draw_page_link, has_right
 
 REFRESH_SECONDS = 5.0
@@ -113,6 +113,8 @@ def _draw_worker(status_: dict[str, Any]) -> None:
         words.append(f"Worker running: {WORKER_STATE_WORDS.get(worker['state'], worker['state'])}{steps}{delay}.")
     elif worker["condition"] == WorkerCondition.HUNG.value:
         show_warning(f"The worker hangs ({worker['state']}, {worker['delay']}). Restart the app.")
+    elif worker["condition"] == WorkerCondition.NOT_INSTALLED.value:
+        show_info(status_["last_error_advice"])
     else:
         advice = status_["last_error_advice"] or "The app restarts it by itself."
         show_warning(f"The worker is not running. {advice}")
@@ -132,7 +134,7 @@ def _draw_worker(status_: dict[str, Any]) -> None:
     if status_["left_out"]:
         with st.expander("Left out of the last training", icon=":material/warning:"):
             st.code("\n".join(status_["left_out"]), language=None)
-    if status_["last_error"]:
+    if status_["last_error"] and worker["condition"] != WorkerCondition.NOT_INSTALLED.value:
         with st.expander("The worker's last error", icon=":material/error:"):
             st.code(status_["last_error"], language=None)
 
