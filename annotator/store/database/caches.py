@@ -46,7 +46,8 @@ class Caches:
     def find(self, table: str, key: Hashable) -> Any:
         """Return the value of a key, or None if it was not computed."""
         with self._lock:
-            entry = self._tables.get(table, {}).get(key)
+            entries = self._tables.get(table)
+            entry = None if entries is None else entries.get(key)
             return entry.value if entry is not None and entry.is_made else None
 
     def count(self) -> int:
