@@ -20,6 +20,7 @@ PAGE = (DOCS / "deploy.md").read_text(encoding="utf-8")
 TEAM = (DOCS / "team.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_commands_of_the_deployment_page_run_in_order(annotator, tmp_path, photos, class_file):
     set_up_project(tmp_path / "birds", images_folder=photos, class_file=class_file)

@@ -221,6 +221,7 @@ def tell(page: str, annotator) -> None:
             annotator(*shlex.split(line)[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_single_label_documentation_runs_and_marks_no_unanswered_label_absent(tmp_path, annotator):
     for number in range(24):
@@ -238,6 +239,7 @@ def test_single_label_documentation_runs_and_marks_no_unanswered_label_absent(tm
         assert project.labels()[["class", "state"]].values.tolist() == [["deer", "absent"], ["heron", "present"]]
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_label_studio_documentation_commands_run_and_round_trip_the_labels(tmp_path, photos, annotator):
     tasks = []

@@ -79,6 +79,7 @@ def test_installed_plugin_imports_exports_and_trains(installed, annotator, proje
     assert (project / "features" / "random-colors").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_finish_benchmark_runs_a_labeling_tool_installed_as_a_plugin(installed, annotator_process):
     words = [

@@ -73,6 +73,7 @@ ONE = "str | int | Iterable[str | int]"
 DECIDE = f"(image: {ONE} | DataFrame, class_: {ONE} | None = None, "
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_strict_type_checker_infers_every_type_used_on_the_python_page(tmp_path):
     """Strict, as a user's script may be checked; pandas itself has no complete types."""

@@ -37,6 +37,7 @@ def test_each_of_the_twelve_sample_classes_occurs_in_at_least_18_images():
     assert {name for labels in TRUTH.values() for name in labels} == set(CLASSES)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_sample_data_generator_reproduces_the_committed_images_and_labels():
     script = (

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from conftest import draw
+from harness.short_forms import mark_slow_after
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.project_setup import set_up_project
@@ -33,7 +34,7 @@ set_up_project(Path(project), images_folder=Path(photos), class_file=Path(listed
 """
 
 
-@pytest.mark.parametrize("when", ["1", "13", "24", "classes"])
+@pytest.mark.parametrize("when", mark_slow_after(2, ["1", "13", "24", "classes"]))
 @pytest.mark.process
 def test_killed_init_leaves_no_project_and_the_next_init_creates_a_complete_one(tmp_path, photos, class_file, when):
     project = tmp_path / "project"

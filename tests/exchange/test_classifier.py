@@ -266,6 +266,7 @@ def _written(path: Path, content: bytes) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_export_page_builds_a_classifier_and_offers_it_for_download(birds):
     db = Database(birds / "birds")

@@ -308,7 +308,9 @@ with prepare_import(Path(sys.argv[1]), Path(sys.argv[2]), ImportOptions(), "Ann"
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("step", ["INTO staged.change", "INTO decision", "CREATE TRIGGER", "UPDATE import"])
+@pytest.mark.parametrize(
+    "step", mark_slow_after(2, ["INTO staged.change", "INTO decision", "CREATE TRIGGER", "UPDATE import"])
+)
 def test_killed_import_stores_nothing_and_the_next_import_stores_all_labels(project, tmp_path, step):
     (tmp_path / "labels.csv").write_text(SHAPES["wide"])
     words = [sys.executable, "-c", KILLED, project, tmp_path / "labels.csv", step]

@@ -589,6 +589,7 @@ def test_settings_page_asks_before_images_leave_to_a_listed_tagger(colored):
         served_project._configured_access.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_stop_on_the_settings_page_ends_the_tagger_and_keeps_its_predictions(colored, model):
     url, seer = model

@@ -141,6 +141,7 @@ def test_stopped_start_page_deletes_unfinished_uploads(person, images):
     assert all_below(person) == []
 
 
+@pytest.mark.slow
 def test_oversized_uploads_are_refused_and_a_full_disk_is_reported(tmp_path, monkeypatch):
     batches = ImageUploads(tmp_path)
     batch = batches.begin_batch("ann")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from harness.short_forms import mark_slow_after
 from PIL import Image
 from torch import nn
 
@@ -86,7 +87,9 @@ def begin(problem, name, **options):
     return fit_network(network, options.pop("examples", problem.examples), problem.labels, method, settings, **options)
 
 
-@pytest.mark.parametrize("name", ["an", "gr", "role", "role+linear_init", "lagc", "boostlu", "smile"])
+@pytest.mark.parametrize(
+    "name", mark_slow_after(3, ["an", "gr", "role", "role+linear_init", "lagc", "boostlu", "smile"])
+)
 def test_every_method_ranks_hidden_positives_above_chance(problem, name):
     training = begin(problem, name)
     losses = [epoch.loss for epoch in training]
@@ -101,7 +104,7 @@ def same(ours, theirs) -> bool:
     return all(torch.equal(one, other) for one, other in zip(ours.values(), theirs.values(), strict=True))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", mark_slow_after(8, METHODS))
 def test_training_resumed_after_a_kill_equals_an_uninterrupted_one(problem, tmp_path, name):
     short = MapExamples(problem.views[:32], weak=2)
     some = type("Some", (), {"labels": problem.labels[:32], "examples": short})

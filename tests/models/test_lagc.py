@@ -440,6 +440,7 @@ def labeled(db):
     return db, known
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_lagc_training_of_a_project_stores_probabilities_and_heatmaps(labeled, project):
     db, known = labeled
@@ -486,6 +487,7 @@ def test_stopped_worker_keeps_the_feature_maps_it_has_computed(labeled, project)
     assert runs.load_current_run(db) is None
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_lagc_training_stores_predictions_for_an_image_whose_file_is_missing(labeled, project, photos):
     db, known = labeled

@@ -45,6 +45,7 @@ def test_one_positive_per_image_ranks_hidden_positives_above_chance(name):
     assert hidden_average_precision(p, labels, truth).cells > chance + 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.training
 # Rows to compare with promise nothing: projects do not offer them, and some learn from no absence at all.
 @over(name=[name for name in ON_FEATURES if not METHODS[name].yardstick])
@@ -61,6 +62,7 @@ def test_absent_label_is_predicted_no_higher_than_an_unseen_label_of_an_identica
     assert p[20, 0] < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.training
 @over(name=ON_FEATURES)
 def test_same_seed_trains_the_same_head_and_another_seed_a_different_one(name):
@@ -188,6 +190,7 @@ def test_linear_head_training_ignores_the_value_of_masked_labels(name):
     assert torch.equal(with_these.weight, with_those.weight)
 
 
+@pytest.mark.slow
 @pytest.mark.training
 @over(
     name=ON_FEATURES,
@@ -206,6 +209,7 @@ def test_every_method_trains_on_the_smallest_number_of_images_and_classes(name, 
     assert np.isnan(p[:, ~marked]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.training
 @over(name=ON_FEATURES, value=[1, -1, 0])
 def test_training_on_only_present_only_absent_or_no_labels_gives_defined_probabilities(name, value):

@@ -42,6 +42,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @over(name=ON_FEATURES, case=CASES, batch=[1, 4])
 def test_every_method_trains_to_finite_values_on_unusual_labels(name, case, batch):
     labels, mask = CASES[case]

@@ -61,6 +61,7 @@ def hidden_ap(world, answered: int, clicks: int, *names: str):
     return 100 * float(np.mean(found)), model
 
 
+@pytest.mark.slow
 @pytest.mark.training
 @pytest.mark.parametrize("answered", [0, pytest.param(150, marks=pytest.mark.slow)])
 def test_imported_predictions_improve_hidden_ap_when_good_and_hardly_lower_it_when_bad(world, answered):

@@ -13,6 +13,7 @@ from benchmarks.faults.fork_server import ForkServer
 from benchmarks.faults.scenes import SCENES
 from benchmarks.faults.scenes.export_scenes import CopiedFolder
 from harness.answers import answer_cell
+from harness.short_forms import mark_slow_after
 
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import Paths
@@ -28,7 +29,7 @@ TRAINS = ("adapt", "switch", "adapted_export", "adapt_of_worker", "classifier")
 pytestmark = pytest.mark.process
 
 
-@pytest.mark.parametrize("name", [name for name in SCENES if name not in TRAINS])
+@pytest.mark.parametrize("name", mark_slow_after(3, [name for name in SCENES if name not in TRAINS]))
 def test_command_killed_near_a_rename_or_commit_is_all_or_nothing(name):
     result = measure(4, [1], [name])
     assert not result["broken"] and result["figures"][f"{name}_kills"] == 4, result["broken"]
@@ -78,6 +79,7 @@ def dying(tmp_path_factory, monkeypatch):
     started.close()
 
 
+@pytest.mark.slow
 def test_kill_helper_stops_before_the_given_step_and_reports_leftover_processes(dying, tmp_path):
     whole = dying.run("call", "called:write_three", tmp_path)
     assert (whole.status, whole.steps, len(whole.turns)) == (0, 4, 1) and whole.leftover_processes == ()
@@ -90,6 +92,7 @@ def test_kill_helper_stops_before_the_given_step_and_reports_leftover_processes(
     assert left.is_killed and len(left.leftover_processes) == 1 and "sleep" in left.leftover_processes[0]
 
 
+@pytest.mark.slow
 def test_folder_always_exists_while_it_is_replaced(dying, tmp_path):
     scene = CopiedFolder(tmp_path / "at")
     scene.folder.mkdir()

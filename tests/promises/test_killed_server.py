@@ -183,6 +183,7 @@ def test_thumbnail_created_by_an_older_version_is_served_as_the_display_image(tm
     assert Served(tmp_path / "project", processes, python=PAGES_ALONE).get("/api/image/1")[1] == older.read_bytes()
 
 
+@pytest.mark.slow
 def test_decision_is_saved_while_missing_thumbnails_are_created(tmp_path, processes, class_file):
     for number in range(48):
         draw(tmp_path / "photos" / f"{number}.jpg", seed=number, size=(1400, 1000))
@@ -293,6 +294,7 @@ def test_killing_the_server_loses_and_duplicates_no_acknowledged_decision(served
     assert labels == newest
 
 
+@pytest.mark.slow
 def test_worker_ends_with_a_killed_app_and_restarts_with_the_next_start(served):
     db = Database(served.project)
     first = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
@@ -311,6 +313,7 @@ def test_killed_worker_is_restarted_and_the_signal_is_reported(served):
     assert "killed by signal 9" in heartbeat.load_worker_state(db).last_error
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_the_app_and_its_worker(served):
     db = Database(served.project)
     worker = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
@@ -327,6 +330,7 @@ def kept_by_the_file_alone(project: Path, folder: Path) -> int:
     return Database(folder).value("SELECT count(*) FROM decision")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_copied_project_db_contains_all_decisions_after_an_orderly_shutdown(project, processes, tmp_path, how):
     served = Served(project, processes)
@@ -347,6 +351,7 @@ def test_copied_project_db_contains_all_decisions_after_a_decide_command(project
     assert kept_by_the_file_alone(project, tmp_path / "again") == 2
 
 
+@pytest.mark.slow
 def test_moved_project_is_detected_and_nothing_is_written_at_the_old_path(
     photos, project, processes, annotator, tmp_path
 ):

@@ -61,6 +61,7 @@ def kill(process: subprocess.Popen) -> None:
     process.wait()
 
 
+@pytest.mark.slow
 def test_restart_deletes_unfinished_uploads_and_keeps_finished_ones(person):
     content = (person / "birds" / "00.jpg").read_bytes()
     with start_page(person) as (home, asking):
@@ -209,6 +210,7 @@ def test_killed_rename_or_move_to_trash_leaves_the_project_exactly_once(tmp_path
     assert [path.name for path in folder.iterdir()] in (["birds", ".trash"], [".trash", "birds"])
 
 
+@pytest.mark.slow
 def test_start_page_killed_during_backup_and_rename_keeps_one_complete_project(person, tmp_path):
     folder = person / "annotator-projects"
     (tmp_path / "classes.txt").write_text("fox\n")

@@ -83,6 +83,7 @@ def at_a_beat(page: Page, keys: str, seconds: float = FIVE_A_SECOND) -> list[tup
     return seen
 
 
+@pytest.mark.slow
 def test_double_press_on_annotate_answers_only_the_displayed_image(browser, many):
     page = open_page(browser, many, "Twice")
     wait_for_picture(page)
@@ -264,6 +265,7 @@ def test_double_press_saves_a_grid_once(browser, ranked, path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/grid", "/grid?audit=1", "/autopilot"])
 def test_slow_double_press_saves_only_the_grid_that_was_seen(browser, ranked, path):
     if "audit" in path:

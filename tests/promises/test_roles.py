@@ -17,6 +17,7 @@ from harness.person import (
     wait_until_fetched,
 )
 from harness.served import Served, until
+from harness.short_forms import mark_slow_after
 from playwright.sync_api import Page, expect
 from websockets.exceptions import InvalidStatus
 
@@ -108,7 +109,7 @@ OTHER_ROUTES = {
 }
 
 
-@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("path", mark_slow_after(14, ROUTES))
 def test_every_route_allows_only_the_required_roles(shared, path):
     needed, status, body = ROUTES[path]
     seen = {role: ask(shared, role, path, body)[0] for role in ROLES}
@@ -244,7 +245,7 @@ def written(served: Served) -> list[object]:
     return [files, *(db.tuples(f"SELECT * FROM {table}") for table in WRITTEN)]
 
 
-@pytest.mark.parametrize("path", [*ROUTES, *OTHER_ROUTES])
+@pytest.mark.parametrize("path", mark_slow_after(12, [*ROUTES, *OTHER_ROUTES]))
 def test_cross_site_request_to_any_route_is_refused_even_with_an_owner_session(shared, bearers, path):
     body = HARMFUL.get(path) or (ROUTES[path][2] if path in ROUTES else OTHER_ROUTES[path])
     token = Tokens(Database(shared.project).paths.secret, of_members=True).mint("owner")
@@ -351,6 +352,7 @@ def listed(page: Page) -> list[str]:
     return titles
 
 
+@pytest.mark.slow
 def test_menus_and_settings_page_follow_the_role(browser, shared):
     """The menus, and an address that somebody types."""
     answer = Decision("there-is-one", "label", "owner", "click", 4, 1, 1)  # without any, less is listed

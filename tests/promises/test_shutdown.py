@@ -50,6 +50,7 @@ def test_hanging_process_still_runs_its_shutdown_steps_once_and_ends_after_sigte
     assert process.stdout.read() == "first\nsecond\n"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_sigterm_ends_the_app_and_workers_that_read_from_a_stalled_disk(project, photos, processes, tmp_path):
     db = Database(project)

@@ -137,6 +137,7 @@ def check_style(copy: Path, page: Page) -> None:
     run(copy, f"python -m ruff format --check {files}")
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_contributing_exercise_adds_a_query_strategy_with_three_files(copy):
     EXERCISE.apply(copy)

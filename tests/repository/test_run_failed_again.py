@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.short_forms import mark_slow_after
 
 SCRIPT = Path(__file__).resolve().parents[1].joinpath("run_failed_again.py")
 FLAKY = """
@@ -34,6 +35,7 @@ def run_twice(folder: Path, tests: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_failed_test_that_passes_alone_is_reported_as_flaky(tmp_path):
     again = run_twice(tmp_path, FLAKY.format(count=2))
@@ -45,12 +47,15 @@ def test_failed_test_that_passes_alone_is_reported_as_flaky(tmp_path):
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("tests", "says"),
-    [
-        (FLAKY.format(count=1) + WRONG, "FAILED AGAIN: test_some.py::test_is_wrong"),
-        (FLAKY.format(count=4), "4 tests failed and 0 were flaky before; 3 at most are run again."),
-        ("import no_such_module\n", "FAILED AGAIN: test_some.py"),
-        ("", "pytest ended with status 5"),
-    ],
+    mark_slow_after(
+        1,
+        [
+            (FLAKY.format(count=1) + WRONG, "FAILED AGAIN: test_some.py::test_is_wrong"),
+            (FLAKY.format(count=4), "4 tests failed and 0 were flaky before; 3 at most are run again."),
+            ("import no_such_module\n", "FAILED AGAIN: test_some.py"),
+            ("", "pytest ended with status 5"),
+        ],
+    ),
     ids=["one fails again", "too many", "a module is missing", "no tests"],
 )
 def test_pytest_run_fails_when_failures_repeat_on_rerun_or_exceed_the_rerun_limit(tmp_path, tests, says):
@@ -59,6 +64,7 @@ def test_pytest_run_fails_when_failures_repeat_on_rerun_or_exceed_the_rerun_limi
     assert says in again.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_flaky_test_report_adds_up_the_flaky_tests_of_two_runs(tmp_path):
     assert run_twice(tmp_path, FLAKY.format(count=2)).returncode == 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from harness.short_forms import mark_slow_after
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
@@ -110,14 +111,17 @@ finally:
 @pytest.mark.process
 @pytest.mark.parametrize(
     "words",
-    [
-        "init new --images photos --classes classes.txt --cache-gb 2 --method an",
-        "init project --images photos --cache-gb 2 --method an",
-        "import project labels.csv --score-column none --yes",
-        "import project labels.csv --score-column score --scores-as md --yes",
-        "import made photos --yes",
-        "export project out.csv",
-    ],
+    mark_slow_after(
+        2,
+        [
+            "init new --images photos --classes classes.txt --cache-gb 2 --method an",
+            "init project --images photos --cache-gb 2 --method an",
+            "import project labels.csv --score-column none --yes",
+            "import project labels.csv --score-column score --scores-as md --yes",
+            "import made photos --yes",
+            "export project out.csv",
+        ],
+    ),
 )
 def test_init_import_and_export_commands_open_their_project_only_once(project, tmp_path, words):
     (tmp_path / "labels.csv").write_text("image,class,score\n00.jpg,fox,0.9\n01.jpg,fox,0.8\n")

@@ -163,7 +163,9 @@ list(convert_project(Path(sys.argv[1])))
 @pytest.mark.process
 @pytest.mark.parametrize(
     "statement",
-    ["DROP TABLE decision", "INTO revealed", "DELETE FROM _sqlite_migrations", "foreign_key_check", "COMMIT"],
+    mark_slow_after(
+        1, ["DROP TABLE decision", "INTO revealed", "DELETE FROM _sqlite_migrations", "foreign_key_check", "COMMIT"]
+    ),
 )
 def test_killed_conversion_leaves_the_project_unchanged_and_can_be_repeated(earlier, statement):
     before = read_all(earlier)

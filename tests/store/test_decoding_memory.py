@@ -59,6 +59,7 @@ def test_failed_image_decoding_returns_its_memory_to_the_budget(tmp_path):
     assert DECODING_BUDGET._free == DECODING_BUDGET.size
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_concurrent_decoding_of_ten_16_bit_images_stays_within_the_memory_budget(tmp_path):
     for number in range(10):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness.answers import answer_cell
+from harness.short_forms import mark_slow_after
 
 from annotator.settings import Paths
 from annotator.store.database.database import Database
@@ -143,17 +144,20 @@ def keep_older_record(project: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        keep_log,
-        put_older_content,
-        put_older_file,
-        copy_without_log,
-        restore_backup,
-        checkpoint_first,
-        tear_record,
-        empty_record,
-        keep_older_record,
-    ],
+    mark_slow_after(
+        3,
+        [
+            keep_log,
+            put_older_content,
+            put_older_file,
+            copy_without_log,
+            restore_backup,
+            checkpoint_first,
+            tear_record,
+            empty_record,
+            keep_older_record,
+        ],
+    ),
 )
 def test_doctor_reports_no_lost_decisions_after(unopened, change: Callable[[Path], None]):
     change(unopened)

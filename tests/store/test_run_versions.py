@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from harness.answers import answer_cell
 from harness.served import until
+from harness.short_forms import mark_slow_after
 from harness.trained_projects import KILLED, cache_of, trained
 
 from annotator.errors import DiskFull
@@ -201,7 +202,7 @@ def test_failed_model_update_is_reported_and_retried_only_after_a_new_decision(t
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("files", [1, 5, 8])
+@pytest.mark.parametrize("files", mark_slow_after(1, [1, 5, 8]))
 def test_killed_model_update_keeps_the_old_version_and_the_next_worker_completes_it(trained, files):
     answer_cell(trained, 20, 1)
     Updater().update(trained, cache_of(trained))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sqlite_utils
 from harness.later_step import add_later_step
+from harness.short_forms import mark_slow_after
 
 from annotator.errors import AnnotatorError, DiskFull, UnsupportedVersion
 from annotator.records import Decision
@@ -114,7 +115,9 @@ Doomed(Path(sys.argv[1]))
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("statement", ["INTO remark", "ADD COLUMN aperture", "TRIGGER image_changed", "COMMIT"])
+@pytest.mark.parametrize(
+    "statement", mark_slow_after(1, ["INTO remark", "ADD COLUMN aperture", "TRIGGER image_changed", "COMMIT"])
+)
 def test_killed_schema_upgrade_leaves_the_project_unchanged_and_can_be_repeated(older, statement):
     before = read_all(older)
     words = [sys.executable, "-c", KILLED_UPGRADE, str(older), statement]

@@ -65,6 +65,7 @@ def run(limit: int, *commands: list[object]) -> list[tuple[str, str]]:
     return [(text, status if isinstance(status, str) else "") for text, status in zip(said, ended, strict=True)]
 
 
+@pytest.mark.slow
 def test_every_writing_command_reports_a_full_disk_and_changes_nothing(db, project, tmp_path):
     draw(tmp_path / "new" / "a.png", seed=7)
     with zipfile.ZipFile(tmp_path / "new.zip", "w") as archive:

@@ -122,6 +122,7 @@ def landed(folder):
     return [file for file in folder.rglob("*.png") if file.is_file()]
 
 
+@pytest.mark.slow
 @over(named=SPELLINGS, header=HEADERS, status=[302, 308])
 def test_image_download_never_reaches_a_local_service_by_redirects_or_odd_url_spellings(
     named, header, status, pair, tmp_path

@@ -344,6 +344,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_origin_and_host_headers_trigger_no_network_lookups(project, processes):
     served = Served(project, processes, python=["-P", "-c", WATCHED, "serve"])
     cookie = {"Cookie": served.headers["cookie"]}

@@ -20,6 +20,7 @@ from harness.login_provider import Provider, is_up, providing, signed_in, writte
 from harness.member_requests import FEW, WITH_FEW
 from harness.person import on_screen, wait_for_another, wait_for_picture
 from harness.served import free_port, until
+from harness.short_forms import mark_slow_after
 from joserfc.jwk import RSAKey
 from playwright.sync_api import expect
 
@@ -190,6 +191,7 @@ def test_member_signs_in_receives_a_role_and_labels_even_when_the_provider_goes_
         provider.wait()
 
 
+@pytest.mark.slow
 def test_member_renamed_at_the_provider_keeps_the_membership(shared, provider):
     with shared.client() as client:
         assert signed_in(client, shared.address) == "Ann"
@@ -217,13 +219,16 @@ def test_login_takes_name_and_verified_email_from_the_userinfo_endpoint(shared, 
 
 @pytest.mark.parametrize(
     ("error", "lies", "words"),
-    [
-        ("access_denied", {}, "cancelled at the login provider"),
-        ("invalid_request", {}, "does not accept what this server asks for (invalid_request)"),
-        ("<b>call 0900", {}, "does not accept what this server asks for (unknown error)"),
-        ("server_error", {}, "has a problem of its own (server_error)"),
-        ("", {"nonce": "of another login"}, "did not confirm the login to this server"),
-    ],
+    mark_slow_after(
+        2,
+        [
+            ("access_denied", {}, "cancelled at the login provider"),
+            ("invalid_request", {}, "does not accept what this server asks for (invalid_request)"),
+            ("<b>call 0900", {}, "does not accept what this server asks for (unknown error)"),
+            ("server_error", {}, "has a problem of its own (server_error)"),
+            ("", {"nonce": "of another login"}, "did not confirm the login to this server"),
+        ],
+    ),
 )
 def test_failed_login_page_shows_the_reason_and_a_retry_link(shared, provider, error, lies, words):
     provider.error, provider.lies = error, lies
@@ -237,14 +242,17 @@ def test_failed_login_page_shows_the_reason_and_a_retry_link(shared, provider, e
 
 @pytest.mark.parametrize(
     "lies",
-    [
-        {"aud": "another-app"},
-        {"exp": 1},
-        {"nonce": "of another login"},
-        {"iss": "https://elsewhere.example"},
-        {"sub": ""},
-        {"sub": None},
-    ],
+    mark_slow_after(
+        2,
+        [
+            {"aud": "another-app"},
+            {"exp": 1},
+            {"nonce": "of another login"},
+            {"iss": "https://elsewhere.example"},
+            {"sub": ""},
+            {"sub": None},
+        ],
+    ),
     ids=lambda lies: next(iter(lies)),
 )
 def test_login_refuses_a_token_with_wrong_claims(shared, provider, lies):
@@ -343,6 +351,7 @@ def test_server_refuses_paths_outside_the_base_path_and_unknown_hosts(shared):
     assert httpx.get(f"{here}{BASE}").headers["location"] == f"{BASE}/"
 
 
+@pytest.mark.slow
 def test_rate_limit_uses_forwarded_addresses_from_trusted_proxies_only(tmp_path, photos, class_file):
     """Whoever is not signed in is limited by address; made-up addresses would let them ask as much as they like."""
     set_up_project(tmp_path / "project", images_folder=photos, class_file=class_file)

@@ -83,6 +83,7 @@ def test_adaptation_trains_evaluates_and_stores_a_backbone_that_timm_loads(db, t
     assert not db.paths.unfinished_adaptation.exists(), "what only the training needs is gone"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_killed_adaptation_resumes_and_yields_the_same_weights(db, processes):
     whole = adapt_now(db.paths.project, epochs=3).network

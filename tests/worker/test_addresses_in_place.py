@@ -164,6 +164,7 @@ def test_embed_and_cluster_worker_read_images_directly_from_the_bucket(birds, an
     assert address_cache.get_cache(birds).measure_usage() == (0, 0)
 
 
+@pytest.mark.slow
 def test_embed_retries_an_unreachable_bucket_and_marks_no_image_missing(birds, monkeypatch):
     from annotator.worker.embedding import embed_now
 

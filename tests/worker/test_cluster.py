@@ -126,6 +126,7 @@ def test_cluster_commands_in_the_scaling_document_match_those_used_by_the_tests(
     assert "    annotator embed birds --on ray://HEAD:10001\n" in recipe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_cluster_embeds_every_image_once_with_the_local_result_after_kills_and_stops(
     stops, cluster, db, command, annotator
@@ -178,6 +179,7 @@ def checkpoints(storage: str) -> set[str]:
 SLOWER = [pytest.param(what, marks=pytest.mark.slow) for what in ("worker", "command")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["nothing", *SLOWER])
 def test_two_machines_adapt_a_backbone_together_and_resume_from_the_last_epoch(
     killed, cluster, here, command, tmp_path

@@ -66,6 +66,7 @@ AGENT, HEAD, DOOR = "raylet/raylet", "gcs_server", "ray.util.client.server"
 CASES = [(AGENT, "ray"), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((HEAD, "ray"), (DOOR, "ray://")))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("killed", "on"), CASES)
 def test_embed_command_reports_a_lost_cluster_and_a_rerun_embeds_only_missing_images(
     killed, on, cluster, db, slower, processes
@@ -96,6 +97,7 @@ def test_embed_command_reports_a_lost_cluster_and_a_rerun_embeds_only_missing_im
     assert json.loads(again.stdout.read())["images"] == IMAGES - there, "what was finished was done again"
 
 
+@pytest.mark.slow
 def test_sudden_exit_message_is_printed_after_a_kill_and_not_after_a_normal_end():
     for ending, said in (("os._exit(1)", "gone\n"), ("os.kill(os.getpid(), 9)", "gone\n"), ("pass", "")):
         code = (

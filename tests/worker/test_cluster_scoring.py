@@ -61,6 +61,7 @@ def use(cluster, monkeypatch):
         signal.signal(number, handler)
 
 
+@pytest.mark.slow
 def test_cluster_task_runner_returns_each_result_once_after_kills_and_hangs(cluster, use, monkeypatch, tmp_path):
     monkeypatch.setattr(task_runner, "MIN_STRAGGLER_SECONDS", 1.0)
 
@@ -92,6 +93,7 @@ def test_cluster_task_runner_returns_each_result_once_after_kills_and_hangs(clus
     assert sum(begun.values()) <= 24 + killed + 1, "only what was killed or hung was begun again"
 
 
+@pytest.mark.slow
 def test_cluster_scores_equal_local_scores_after_kills_and_failed_images_run_locally(cluster, use, tmp_path):
     features, home = (
         np.random.default_rng(0).random((9 * cluster_scoring.IMAGES_PER_CALL + 100, 2)).astype(np.float16),
@@ -127,6 +129,7 @@ def test_cluster_scores_equal_local_scores_after_kills_and_failed_images_run_loc
     )
 
 
+@pytest.mark.slow
 def test_training_scored_on_the_cluster_matches_local_probabilities(cluster, use, tmp_path, monkeypatch):
     # else so few images keep the scores that they were stacked by
     monkeypatch.setattr(stacking, "MAX_STACKED_CELLS", 2000)
@@ -162,6 +165,7 @@ def test_training_scored_on_the_cluster_matches_local_probabilities(cluster, use
     worker.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("methods", ["an", pytest.param("an,auto", marks=pytest.mark.slow)])
 def test_method_comparison_on_the_cluster_equals_the_local_comparison(methods, cluster, use, tmp_path, monkeypatch):
     rows = ["image,labels"]
@@ -205,6 +209,7 @@ def test_finetune_comparison_refuses_the_cluster_option(tmp_path):
         CliRunner().invoke(app, line, catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_embed_command_names_cluster_machines_with_a_broken_installation(db, annotator, tmp_path, monkeypatch):
     (tmp_path / "broken" / "annotator").mkdir(parents=True)
     (tmp_path / "broken" / "annotator" / "__init__.py").write_text("import no_such_module\n")

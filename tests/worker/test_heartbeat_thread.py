@@ -35,6 +35,7 @@ def test_computing_main_loop_stays_alive_becomes_slow_and_at_last_hung(db):
     assert heartbeat.load_worker_state(db).state == "drawing heat maps"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_worker_that_waits_for_a_stalled_disk_is_alive_and_slow_until_it_is_killed(
     db, project, photos, processes, monkeypatch

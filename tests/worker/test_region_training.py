@@ -181,6 +181,7 @@ def test_class_without_a_positive_has_no_predictions_and_no_heat_map_weights(lab
     assert Head.load(labelled.paths.run(run.id) / "head.safetensors").modeled_classes.tolist() == [True] * 3 + [False]
 
 
+@pytest.mark.slow
 def test_compressed_regions_are_kept_between_trainings_with_different_parameters(labelled):
     memory, cache = RegionCache(), read(labelled)
     answer_cell(labelled, 1, 2, UNSURE)

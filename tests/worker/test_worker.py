@@ -212,6 +212,7 @@ worker.train()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_training_request_is_retried_after_a_worker_kill_but_not_after_the_third(answered):
     worker = Worker(answered.paths.project)
@@ -341,6 +342,7 @@ def test_second_worker_is_refused_and_the_running_process_is_named(project, proc
     assert first.poll() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
     [

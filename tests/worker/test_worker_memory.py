@@ -27,6 +27,7 @@ def count_heaps(pid: int) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="other C libraries have no heaps per thread")
 def test_worker_has_no_more_than_two_heaps_for_all_its_threads(db, project, processes):
