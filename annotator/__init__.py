@@ -31,7 +31,7 @@ def open(path: "str | PathLike[str]") -> "Project":
     """Open the project in a folder, for `close()` or a `with` block.
 
     Args:
-        path: The project folder, upgraded if older.
+        path: Project folder, upgraded if older.
 
     Returns:
         The project.

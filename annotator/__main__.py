@@ -1,6 +1,6 @@
 """`annotator ...` and `python -P -m annotator ...`: run the command line, and print our own errors without a traceback.
 
-Without -P Python searches the working folder for modules first, which may be a data set from elsewhere.
+Without -P, Python imports modules from the working folder first, which may be a foreign data set.
 """
 
 import os

@@ -18,13 +18,11 @@ STOP_SECONDS = 10.0  # that a process may take to stop after the one that starte
 def watch_parent(stop: Callable[[], object], exit_seconds: float = STOP_SECONDS, exit_status: int = 1) -> None:
     """Start a thread that ends this process when its parent process ends.
 
-    The parent holds the other end of standard input, which the system closes even after kill -9. No signal does
-    that on every platform.
+    The parent holds the other end of standard input, which the system closes even after kill -9.
 
     Args:
         stop: Called at the end of standard input, to stop the rest of the process.
         exit_seconds: Seconds until the process exits if it has not stopped.
-        exit_status: Status of that exit.
     """
 
     def wait_for_end() -> None:

@@ -58,7 +58,7 @@ class Project:
         """Open the project in a folder.
 
         Args:
-            path: The project folder, upgraded if older.
+            path: Project folder, upgraded if older.
 
         Raises:
             AnnotatorError: Not a project, or too new.
@@ -252,7 +252,7 @@ class Project:
 
         Args:
             target: File or folder.
-            format: A format of docs/formats.md.
+            format: Format of docs/formats.md.
             choices: Filters, splits, columns. None selects everything.
             overwrite: Replace files not written by exports.
             lossy: Allow data loss.

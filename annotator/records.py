@@ -360,7 +360,7 @@ class WantedImages:
         holder: Leasing page's id.
         annotator: Person.
         have: Images held by the page. Its other leases are released.
-        want: Number of further images.
+        want: Further images.
         only: Review filter.
         passed: Finished images.
         instead: Page id before a reload, or "".
@@ -392,7 +392,7 @@ class WantedGrids:
         class_id: None selects the class of the last held cell, else the best.
         size: Tiles per grid.
         have: Cells (image id, class id) held by the page.
-        want: Number of further grids.
+        want: Further grids.
         passed: Finished cells.
         instead: Page id before a reload, or "".
         selection: Image selection. "" selects all images.
@@ -421,7 +421,7 @@ class WantedActions:
         holder: Leasing page's id.
         annotator: Person.
         have: Cells (image id, class id) held by the page, class 0 for images.
-        want: Number of further actions.
+        want: Further actions.
         passed: Finished cells.
         instead: Page id before a reload, or "".
         tiles: Largest grid, or None.

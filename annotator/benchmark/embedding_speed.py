@@ -1,7 +1,7 @@
 """Embedding speed of the worker's pipeline, compared with a bare forward pass and a plain loop.
 
-The three alternate, so that other load affects all. The forward pass uses random pixels in memory and the faster way
-of sharing cores. The plain loop is float32, one image at a time.
+The three alternate. The forward pass uses random pixels in memory and the faster way of sharing cores. The plain loop
+is float32, one image at a time.
 """
 
 import os

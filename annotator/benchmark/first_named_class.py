@@ -1,9 +1,7 @@
 """The class that a person names first on an image: the click model of simulated annotators.
 
-It is drawn by object weights (Spain and Perona, "Measuring and predicting object importance", IJCV 2011),
-which depend on category, size and context (Berg et al., "Understanding and predicting importance in images",
-CVPR 2012). See also Arroyo, Perona and Cole, "Understanding Label Bias in Single Positive Multi-Label
-Learning", 2023, https://arxiv.org/abs/2305.15584.
+It is drawn by object weights (Spain and Perona, IJCV 2011), which depend on category, size and context (Berg et al.,
+CVPR 2012). See also Arroyo, Perona and Cole, 2023, https://arxiv.org/abs/2305.15584.
 
     random     all weights are 1
     salient    (class salience x object length) ^ strength
@@ -65,8 +63,7 @@ def compute_log_weights(truth: np.ndarray, naming: Naming, seed: int, areas: np.
 def choose_first_classes(truth: np.ndarray, uniform: np.ndarray, log_weights: np.ndarray | None = None) -> np.ndarray:
     """Return the class named first per image, (n,) int64, 0 if none.
 
-    The largest u^(1 / weight) is a weighted draw (Efraimidis and Spirakis, "Weighted random sampling with a
-    reservoir", Information Processing Letters, 2006).
+    The largest u^(1 / weight) is a weighted draw (Efraimidis and Spirakis, Information Processing Letters, 2006).
 
     Args:
         uniform: (n, C) in [0, 1).

@@ -116,7 +116,7 @@ def draw_curves(result: dict, path: Path) -> None:
 def draw_recall_curves(result: dict, path: Path) -> None:
     """Draw recall against a person's time, one panel per set and simulated person of the first seed.
 
-    A dot marks the time of a correct claim to be finished, a cross that of a premature one.
+    A dot marks a correct claim to be finished, a cross a premature one.
     """
     rows = [row for row in result["rows"] if row["seed"] == 0]
     panels = list(dict.fromkeys((row["set"], row["person"]) for row in rows))

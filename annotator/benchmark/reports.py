@@ -1,7 +1,6 @@
 """The report of a benchmark: the texts and tables that a terminal prints and a Markdown file keeps.
 
-Each benchmark builds one `Report` from its result, in a function `build_..._report` of its measuring module.
-annotator/cli/bench/bench_outputs.py prints it.
+`build_..._report` of each measuring module builds one, and annotator/cli/bench/bench_outputs.py prints it.
 """
 
 import re
@@ -35,9 +34,9 @@ class Report:
     """The result of a benchmark in words.
 
     Attributes:
-        explanations: Paragraphs on how to read the tables: below them on a terminal, above them in Markdown.
-        summary: The totals of all tables: the last table on a terminal, the first one in Markdown.
-        command: The command line, for Markdown.
+        explanations: Paragraphs on reading the tables: below them on a terminal, above in Markdown.
+        summary: Totals of all tables: last on a terminal, first in Markdown.
+        command: Command line, for Markdown.
         row_commands: Command lines that repeat single rows, for Markdown.
     """
 

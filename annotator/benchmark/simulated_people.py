@@ -1,4 +1,4 @@
-"""Simulated annotators who know the truth: their answers, mistakes, first named classes, and answer times.
+"""Simulated annotators who know the truth: their answers, mistakes, first named classes and times.
 
 Perfect ones are always right. Noisy ones miss small things, press wrong keys, and name salient classes first.
 """

@@ -63,7 +63,6 @@ def refuse_combined_options(
     """Refuse a command line with options of which one would be ignored.
 
     Args:
-        context: The running command.
         alternatives: Parameter names of the command, separated by spaces. Those of one text may be combined.
         why: Beginning of the error.
 

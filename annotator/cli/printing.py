@@ -1,8 +1,7 @@
 """Output of results to a terminal or a pipe.
 
-rich draws tables and progress bars, from plain text and never markup. A pipe gets no colors, progress bars or
-wrapped lines. Only functions that draw import rich, and only those that print a project's state import the store:
-every command imports this file, and `annotator --help` is to be there at once.
+rich draws tables and progress bars, from plain text and never markup. A pipe gets no colors, progress bars or wrapped
+lines. Functions import rich and the store on use, because every command imports this file at start.
 """
 
 import json
@@ -34,8 +33,7 @@ MAX_REASONS, MAX_EXAMPLES = 20, 5  # groups of kept-out files that are printed, 
 def escape_unprintable(text: str, keep: str = "") -> str:
     r"""Escape characters that could control a terminal or are unprintable, such as \x1b, \u202e and \udce9.
 
-    Such a character may move the cursor, color the line, hide characters or break the output. Those in `keep` stay,
-    such as line ends.
+    Those in `keep` stay, such as line ends.
     """
     return _NOT_PLAIN_PATTERN.sub(lambda match: _escape_letter(match[0]) if match[0] not in keep else match[0], text)
 
@@ -89,7 +87,7 @@ def install_notice_printer() -> None:
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows of cells in columns, the first aligned left and the others right.
 
-    Cells are wrapped on a narrow terminal. No line of titles is printed if all are empty.
+    Cells are wrapped on a narrow terminal. Empty titles are not printed.
     """
     from rich.console import Console
     from rich.table import Table
@@ -134,7 +132,7 @@ def print_by_reason(bad: Iterable[BadFile], description: str) -> None:
 def show_progress(title: str) -> Iterator[Callable[..., None]]:
     """Show a progress bar with the remaining time during the `with` block, on a terminal only.
 
-    Yields the function that updates it: (done, of, title). `of` is 0 if unknown, `title` is optional.
+    Yields its update function (done, of, title). `of` is 0 if unknown, `title` optional.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

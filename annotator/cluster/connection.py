@@ -1,6 +1,6 @@
 """The connection to a Ray cluster or a local one, with error messages.
 
-Clusters started here have a private token, because sending work to a Ray cluster allows everything there.
+Clusters started here have a private token, because a Ray cluster runs any code sent to it.
 """
 
 import contextlib
@@ -35,8 +35,6 @@ class ClusterUse:
 
     Attributes:
         cluster: Value of --on.
-        local_command: Equivalent command without a cluster.
-        recovery_advice: Advice after losing the cluster.
     """
 
     cluster: str

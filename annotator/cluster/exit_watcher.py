@@ -1,7 +1,6 @@
 """A message on standard error when Ray ends the command.
 
-Ray's library exits in C++ without an exception when its raylet or head is gone, so a separate process
-writes the message.
+Ray exits in C++ without an exception when its raylet or head is gone, so a separate process writes it.
 """
 
 import contextlib

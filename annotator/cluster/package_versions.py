@@ -9,11 +9,7 @@ OPEN_CLIP_PACKAGE = "open_clip_torch"  # where a network of it is used
 
 
 def get_package_versions(*extra_packages: str) -> dict[str, str]:
-    """Return the versions that must match: Python major.minor, and packages without build suffix.
-
-    Args:
-        extra_packages: Further packages to compare.
-    """
+    """Return the versions that must match: Python major.minor, and packages without build suffix."""
     return {"Python": ".".join(platform.python_version_tuple()[:2])} | {
         name: _get_version(name) for name in COMPARED_PACKAGES + extra_packages
     }

@@ -45,11 +45,10 @@ class TaskMachine(Machine):
     """A machine of the cluster, with its running calls.
 
     Attributes:
-        cores: Number of parallel calls. Each reserves `cores_per_call` of Ray's cores.
+        cores: Parallel calls. Each reserves `cores_per_call` of Ray's cores.
         pending_check: Reference to the running check of the machine, None once it has finished.
-        sees_files: Whether it can read TaskRunner.files.
-        calls: Number of calls sent and not finished.
-        failures: Number of calls lost in a row. The machine gets none until `rests_until` (monotonic seconds).
+        calls: Calls sent and not finished.
+        failures: Calls lost in a row. The machine gets none until `rests_until` (monotonic seconds).
     """
 
     cores: int
@@ -88,9 +87,8 @@ class TaskRunner:
     """A runner of `function(shared, argument)` calls on the machines of a cluster.
 
     Attributes:
-        use: Command and cluster, for error messages.
-        function: A module-level function that every machine has.
-        shared: The first argument of all calls, sent to the cluster once.
+        function: Module-level function that every machine has.
+        shared: First argument of all calls, sent to the cluster once.
         files: (path, bytes) that each machine checks for, see `TaskMachine.sees_files`.
     """
 
@@ -124,7 +122,6 @@ class TaskRunner:
 
         Args:
             keys: Taken when a machine is free.
-            make_argument: Creates a call's argument for a machine.
 
         Yields:
             One CallResult per key, perhaps with an error.

@@ -30,7 +30,7 @@ class BandChoiceResult:
     """The result of a band selection.
 
     Attributes:
-        changed: Number of registered images whose displayed bands changed.
+        changed: Registered images whose displayed bands changed.
         bad: Files still not registered.
         seconds: Estimated analysis time.
     """

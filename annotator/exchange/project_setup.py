@@ -47,7 +47,7 @@ class SetupResult:
     """The result of `set_up_project`.
 
     Attributes:
-        labels_known: Number of labels already answered in the project.
+        labels_known: Labels already answered in the project.
         labels_skipped: Number of labels for skipped images.
     """
 
@@ -65,8 +65,6 @@ class SetupSettings:
     """Settings for `set_up_project`. None keeps the present one.
 
     Attributes:
-        method: Method of the next trainings.
-        backbone: Backbone name.
         bands: Bands shown for images that do not declare red, green and blue.
         cache_gb: Disk space in GB for images read from URLs.
         mode: answer_mode.MODE_ONE or MODE_ALL.
@@ -100,14 +98,10 @@ def set_up_project(
 ) -> SetupResult:
     """Create a project, or add images, classes and labels to an existing one. The call is idempotent.
 
-    A new project is created all or nothing, even if the process is killed. The next call resumes.
+    A new project is created all or nothing. After a kill, the next call resumes.
 
     Args:
-        project: Project folder.
         images_folder: Folder or URL, or an archive, table or list of paths, which is fetched first.
-        class_file, class_text: Class list, as a file or as text.
-        label_file: File of labels.
-        settings: Settings of the project.
         progress: Receives (files checked, all files).
         fetching: Receives the progress of unpacking or downloading.
         in_place: Read images from the URL `images_folder` without downloading it.

@@ -1,7 +1,6 @@
 """Answers from a user's program, stored all or nothing in one step.
 
-Their source is `script`: a program chose the cells, so they are not a random sample for training or the
-quality report.
+Their source is `script`: a program chose the cells, so they are not a random sample.
 """
 
 import uuid

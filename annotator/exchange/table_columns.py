@@ -18,7 +18,6 @@ class TableColumns:
     Attributes:
         long: One row per image and class, instead of per image.
         chosen: (column, name in the file) in order. Empty selects the format's default columns.
-        seconds: Also write the seconds per answer.
     """
 
     long: bool = False

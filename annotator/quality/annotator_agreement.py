@@ -1,4 +1,4 @@
-"""Agreement between annotators who labeled the same cells (image and class), by class, pair of annotators and week.
+"""Agreement of annotators on the same cells (image and class), by class, pair of annotators and week.
 
 Only independent first answers count. Agreeing with a visible answer stores nothing, so counting changes
 would overstate disagreement.

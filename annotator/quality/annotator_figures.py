@@ -1,7 +1,6 @@
 """Speed and agreement of each annotator, compared with other annotators' independent answers.
 
-Shares have Wilson intervals that treat other answers as fixed, slightly too narrow for cells with more
-answers.
+Shares have Wilson intervals that treat other answers as fixed, slightly too narrow for cells with more answers.
 """
 
 from collections import Counter, defaultdict
@@ -34,10 +33,9 @@ class AnswerFigures:
         compared: Pairs of an own and another annotator's first answer.
         same: Share of these pairs with equal answers.
         shared: Cells that others answered independently.
-        changed: Cells relabeled to the opposite by others who saw this answer.
+        changed: Cells that others who saw this answer relabeled to the opposite.
         changed_share: Share of the `shared` cells that others changed. Other cells would bias it, because agreeing
             stores nothing.
-        timed: Number of measured answer times.
         seconds: Median time per click, or per grid cell for figures of a class.
     """
 

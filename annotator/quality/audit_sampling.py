@@ -40,7 +40,7 @@ MAX_PEOPLE_PER_CELL = 9  # people who may answer the same cell
 
 @dataclass(frozen=True)
 class OpenAuditCell:
-    """A cell (image and class) of an audit that is still to be answered.
+    """A cell of an audit that is still to be answered.
 
     Attributes:
         run_id, score: Model and probability when the audit was drawn. Annotators never see them.
@@ -94,8 +94,8 @@ def draw_audit(
 ) -> Audit:
     """Draw an audit from the current labels.
 
-    Unanswered cells are stratified by the current model's probabilities, with separate strata for auto-accepted
-    cells. Relabels are a simple random sample of decided cells.
+    Unanswered cells are stratified by the model's probabilities, auto-accepted cells separately. Relabels are a simple
+    random sample of decided cells.
 
     Args:
         size: Maximum of cells, relabels included.
@@ -222,7 +222,7 @@ def load_cells_to_repeat(
 def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSample]:
     """Return an audit's samples, one per class, or [] if its arrays are missing.
 
-    Unreadable images are removed from population and sample, so that the rest stays a random sample.
+    Unreadable images are removed from population and sample alike.
     """
     try:
         population = audits.load_population(db, audit.id)

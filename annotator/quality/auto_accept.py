@@ -1,9 +1,8 @@
 """Auto-accept: model labels where an audit sample guarantees their precision.
 
-Audits keep the scores of their drawing, so no model judges a cell whose answer it has learned. The sample
-bounds the errors among *all* cells above a threshold. Errors already corrected are subtracted, and the others
-must be few enough for the precision of the unanswered cells. Grid answers never count, because grids are not
-random samples.
+Audits keep the scores of their drawing, so no model judges a cell whose answer it has learned. The sample bounds the
+errors among *all* cells above a threshold. Corrected errors are subtracted, and the others must be few enough for the
+unanswered cells' precision. Grid answers never count, because grids are not random samples.
 """
 
 import uuid
@@ -65,8 +64,8 @@ def set_guarantee(db: Database, wanted: Guarantee | None) -> list[AcceptanceOutc
 def undo(db: Database, batch: str) -> int:
     """Release the auto-accepted cells of a batch, and return its number of (class, state) pairs.
 
-    Also turns auto-accept off, or the next training would accept them again, unless the batch is a class marked absent
-    everywhere. Raises AnnotatorError for an inactive batch.
+    Also turns auto-accept off, unless the batch is a class marked absent everywhere. Raises AnnotatorError for an
+    inactive batch.
     """
     if batch in {ruling.batch for ruling in rule_out.load_rulings(db)}:
         rule_out.undo(db, batch)

@@ -47,9 +47,9 @@ class CertifiedGroup:
     Attributes:
         given: Filter text that selects its images, or "".
         place: Position among the groups by name, number or time.
-        people, accepted: Number of cells labeled present by annotators, and auto-accepted as present.
+        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
         recall: Assumes correct answers.
-        missing: Estimated number of positive cells that are not labeled present.
+        missing: Estimated positive cells not labeled present.
     """
 
     name: str

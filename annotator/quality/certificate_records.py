@@ -32,11 +32,11 @@ class CertificateRow:
     """The row of one class in a quality report, or of all classes together (`class_id` None).
 
     Attributes:
-        people, accepted: Number of cells labeled present by annotators, and auto-accepted as present.
-        audited, waiting: Number of answered and unanswered audit cells.
+        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
+        audited, waiting: Answered and unanswered audit cells.
         recall: In [0, 1], assumes correct answers.
         recall_allowing: Allows for mistakes, if several annotators answered.
-        missing: Estimated number of positive cells that are not labeled present.
+        missing: Estimated positive cells not labeled present.
         seconds: Estimated time to find 95% of `missing` in grids.
     """
 
@@ -94,10 +94,10 @@ class Certificate:
 
     Attributes:
         audits: Audits used, newest first.
-        uncovered: Number of images added after these audits.
+        uncovered: Images added after these audits.
         compared: Answers to positives that others also found, which measure mistakes.
-        unsettled: Number of cells with conflicting answers.
-        ruled_out: Class id -> a sentence, for classes marked absent everywhere.
+        unsettled: Cells with conflicting answers.
+        ruled_out: Class id -> sentence, for classes marked absent everywhere.
         lacks: Advice on reaching the target recall.
     """
 

@@ -23,7 +23,7 @@ UNCOVERED_SLACK = 0.02
 
 @dataclass(frozen=True, eq=False)
 class CellPopulation:
-    """All cells (image and class) of the project, read class by class to save memory.
+    """All cells of the project, read class by class to save memory.
 
     `image_ids` (N,) ascend. `events` (N,) int64 has each image's event number, or is None.
     """

@@ -61,9 +61,9 @@ UNKNOWN_INTERVAL = Interval(None, 0.0, 1.0)
 def compute_certificate(db: Database, target: float = DEFAULT_TARGET_RECALL) -> Certificate:
     """Compute the quality report of the current labels.
 
-    Labels count as true. Relabels (blind second answers) estimate their errors and lower precision. Images with
-    several annotators also give recall that allows for mistakes. Without audit answers, recall ranges from all
-    unanswered cells present to none.
+    Labels count as true. Relabels (blind second answers) estimate their errors and lower precision. Images of several
+    annotators also give recall that allows for mistakes. Without audit answers, recall ranges from all unanswered cells
+    present to none.
 
     Args:
         target: Recall that `lacks` refers to.

@@ -28,7 +28,7 @@ class ClassifierEvaluation:
     """The figures of a classifier on the newest answered audit.
 
     Attributes:
-        answers: Number of audit answers. Below MIN_ANSWERS all figures are nan.
+        answers: Audit answers. Below MIN_ANSWERS all figures are nan.
         learned_from: Training may have included these answers.
         calibration_error: 95% upper limit of the expected calibration error (Guo et al., ICML 2017, eq. 3).
     """

@@ -64,9 +64,9 @@ def _resolve_by_estimate(db: Database, cells: Sequence[tuple[int, int]]) -> dict
 def estimate_consensus_states(db: Database) -> dict[tuple[int, int], int]:
     """Estimate the state to train on for each (image id, class id) with conflicting answers.
 
-    Needs MIN_PEOPLE annotators, and omits unsure results. In simulations this trains better than leaving cells
-    out (docs/team.md). Cells contradicted after resolution are omitted, because resolvers' errors are not
-    estimated. For one thread.
+    Needs MIN_PEOPLE annotators, and omits unsure results. In simulations this trains better than leaving cells out
+    (docs/team.md). Cells contradicted after resolution are omitted, because resolvers' errors are not estimated. For
+    one thread.
     """
     with db.reading():
         cells = disagreed_cells.load_unsettled_cells(db, MIN_PEOPLE).tolist()

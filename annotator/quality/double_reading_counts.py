@@ -64,7 +64,7 @@ class DoubleReadingCounter:
     def to_double_readings(self, volume: np.ndarray) -> DoubleReadings | None:
         """Return the counts, or None if no cell was answered by several annotators.
 
-        `volume` (P,) is the number of answers of each of the P annotators.
+        `volume` (P,) is the number of answers per annotator.
         """
         by_people = np.flatnonzero((self.found + self.rejected).any(0))
         if not len(by_people):

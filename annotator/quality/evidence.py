@@ -52,7 +52,7 @@ def explain_hidden_recall(recall: Interval, labeled: int, unknown: int, audited:
 def explain_hidden_allowance(recall: Interval, labeled: int, compared: int) -> str:
     """Return why the recall that allows for mistakes is not shown, or "".
 
-    `compared` is the number of answers that were compared with other annotators' answers.
+    `compared` is the number of answers compared with other annotators'.
     """
     if not labeled:
         return NO_LABELS_YET
@@ -62,7 +62,7 @@ def explain_hidden_allowance(recall: Interval, labeled: int, compared: int) -> s
 def explain_hidden_missing(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:
     """Return why the estimated number of missing positives is not shown, or "".
 
-    `labeled`, `unknown` and `audited` are the numbers of cells labeled present, unanswered and audited.
+    `labeled`, `unknown` and `audited` count cells labeled present, unanswered and audited.
     """
     if not unknown:
         return ""

@@ -45,7 +45,7 @@ class FirstAnswers:
         self._newest = newest
 
     def count_people(self, image_id: int, class_id: int) -> int:
-        """Return the number of annotators who answered this cell, or 0 if fewer than two."""
+        """Count the annotators who answered this cell, or 0 if fewer than two."""
         return len(pattern[1]) if (pattern := self._find_pattern(image_id, class_id)) else 0
 
     def get_probability(self, image_id: int, class_id: int) -> float:

@@ -12,11 +12,7 @@ from annotator.store.labels import disagreed_cells, label_cells
 
 
 class LikelyMistakes:
-    """A queue of the cells where annotators and the current model differ, largest difference first.
-
-    Args:
-        exclude_disputed: Omit cells on which annotators differ.
-    """
+    """A queue of the cells where annotators and the current model differ, largest difference first."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
 """Marking a class absent everywhere, after a random sample of images showed none.
 
-These cells act like auto-accepted ones: they train nothing, yield to every answer and are undone in one
-step.
+Like auto-accepted cells, they train nothing, yield to every answer and are undone in one step.
 
 With n random images, all absent, at most 1 - 0.05 ** (1 / n) of images show the class (one-sided 95%,
 Clopper and Pearson, Biometrika 1934). This holds for any stopping time, because one positive ends the

@@ -1,8 +1,8 @@
 """Class relations that the answers support, suggested with the number of supporting images.
 
-Counted are answers to cells that were chosen independently of their answer, in one image per event, because the frames
-of an event are similar. Without counter-example in n images, at most 1 - 0.05^(1/n) contradict (Clopper & Pearson
-1934). A test with Bonferroni correction over all pairs excludes chance.
+It counts answers to cells chosen independently of the answer, in one image per event, because frames are similar.
+Without counter-example in n images, at most 1 - 0.05^(1/n) contradict (Clopper & Pearson 1934). A test with Bonferroni
+correction over all pairs excludes chance.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RelationSuggestion:
     """A suggested class relation that no counted answer contradicts.
 
     Attributes:
-        images: Number of supporting images. A group of several classes has the minimum over its pairs.
+        images: Supporting images. A group of several classes has the minimum over its pairs.
         at_most: 95% upper limit of the share of images that contradict it.
     """
 

@@ -1,6 +1,6 @@
 """Event tiles: one grid tile per event whose unanswered images all get the same prediction.
 
-A label that contradicts the prediction goes to the shown image only, since frames differ.
+A label against the prediction goes to the shown image only.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -40,7 +40,7 @@ class EventTiles:
     """A grouping of one class's grid images by event.
 
     Attributes:
-        room: Number of images the page may still lease.
+        room: Images the page may still lease.
         others: Tile image id -> (image id, probability) of the images it stands for, likeliest first.
     """
 

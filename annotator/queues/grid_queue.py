@@ -62,7 +62,7 @@ class Grid:
     Attributes:
         expected_share: Expected fraction of present tiles.
         start: Initial answer of all tiles, "yes" or "no", for fewest changes.
-        waiting: Number of unanswered audit cells, None outside audits.
+        waiting: Unanswered audit cells, None outside audits.
     """
 
     id: str

@@ -262,7 +262,7 @@ def _explain_nothing_to_annotate(
 def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
     """Return the items, with only the image in those that the annotator `blind` ("" for none) must still answer blind.
 
-    The other items are recorded as shown to this annotator, who will not be asked them blind.
+    The other items are recorded as shown to this annotator.
     """
     ids = blindness.reveal_visible_images(db, blind, [item.image.id for item in work_items]) if blind else ()
     return [
@@ -274,7 +274,7 @@ def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -
 def load_items_for(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkItem]:
     """Load items, with only the image in those that the annotator `blind` ("" for none) must still answer blind.
 
-    Nothing else of these images is read, so that response times do not reveal it. Showing the others is recorded.
+    Nothing else of these is read, so response times do not reveal it. Showing the others is recorded.
     """
     ids = blindness.reveal_visible_images(db, blind, image_ids) if blind else set[int]()
     bare, class_version = images.load_images(db, sorted(ids)), versions.get_class_version(db)

@@ -1,4 +1,4 @@
-"""Query orders: the order in which Annotate shows images, computed by the worker.
+"""Query orders: the image orders of Annotate, computed by the worker.
 
 Each run stores one order per strategy, over at most MAX_ORDER_IMAGES unlabeled images. Other images
 follow by sha256. Incomplete images come last, or first on request.

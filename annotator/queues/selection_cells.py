@@ -45,7 +45,7 @@ def estimate_positives(
 ) -> dict[int, float]:
     """Return class id -> expected positives among the `size` likeliest unanswered images of a map selection.
 
-    Uses at most MAX_SAMPLE_IMAGES images, none of those withheld (`aside`).
+    Uses at most MAX_SAMPLE_IMAGES images, none withheld (`aside`).
     """
     ids = selections.load(db, selection)
     ids = ids[~aside.get_mask(ids)]

@@ -1,4 +1,4 @@
-"""Tasks of the speed test: grids, images and clicks, in sizes from which the parts of the time model can be told apart.
+"""Speed test tasks: grids, images and clicks, in sizes that separate the parts of the time model.
 
 Nothing is leased, and only times are stored.
 """

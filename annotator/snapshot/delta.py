@@ -70,7 +70,7 @@ class Delta:
 
     @property
     def changed_image_count(self) -> int:
-        """Return the number of images with decisions since the model version."""
+        """Count the images with decisions since the model version."""
         return len(self._images)
 
     def find_column(self, class_id: int) -> int | None:

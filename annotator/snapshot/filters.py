@@ -53,9 +53,9 @@ class Filter:
 
     Attributes:
         label: Page text, for a switch an adjective.
-        list_choices: Function that returns choices or proposals, as (value, words).
+        list_choices: Returns choices or proposals, as (value, words).
         allowed_values: Empty allows any.
-        reveals_labels: Hide images to be answered blind in such lists. False only if files alone determine the filter.
+        reveals_labels: Hide images to be answered blind. False only if files alone determine the filter.
         by_worker: Computed after registration.
     """
 

@@ -1,8 +1,7 @@
 """Gallery listings: the ordered images of a filter, with their tiles.
 
-A page that scrolls sends its listing's `version`, so no decision moves or hides an image on screen. Only
-tile contents are reread. If that version is no longer cached, a new listing is built. `changed` marks an
-outdated listing.
+A page that scrolls sends its listing's `version`, so no decision moves or hides an image on screen. Only tile contents
+are reread. An uncached version is built anew. `changed` marks an outdated listing.
 """
 
 import threading

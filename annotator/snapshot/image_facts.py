@@ -37,12 +37,11 @@ class Fact:
     """One metadata field of images, an entry of FACTS.
 
     Attributes:
-        read_values: Function that returns choices, or (N,) floats with nan.
+        read_values: Returns choices, or (N,) floats with nan.
         scale: Factor from stored to displayed numbers.
         edges: Lower band edges after the first band, as displayed. Empty selects quartiles.
         step: Minimum width of histogram bands, as displayed.
-        reveals_labels: Hide it from annotators who must still answer blind. False only if files or capture times
-            determine it.
+        reveals_labels: Hide it from annotators answering blind. False only if files or capture times determine it.
         imported: Changes with imports.
         by_worker: Computed after registration.
     """

@@ -44,7 +44,7 @@ def save_map(folder: Path, image_ids: np.ndarray, positions: np.ndarray) -> None
 
 
 def count_images(folder: Path) -> int:
-    """Return the number of positions in a stored map, 0 if it is missing or not valid."""
+    """Count the positions in a stored map, 0 if it is missing or not valid."""
     try:
         return len(_open_points(folder / POINTS_FILE))
     except (OSError, ValueError):

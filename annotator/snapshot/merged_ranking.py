@@ -1,4 +1,4 @@
-"""A ranking of cells (image and class) built from several blocks, equal to sorting all of them at once.
+"""A ranking of cells (image and class) from several blocks, equal to sorting all at once.
 
 Blocks, possibly on other machines, count each of the 15,361 float16 values in [0, 1]. The summed counts give
 every position (counting sort: Knuth, The Art of Computer Programming, vol. 3, sec. 5.2).

@@ -1,4 +1,4 @@
-"""Kinds of image defects with thresholds, to list the images that are probably dark, blurred or the like.
+"""Kinds of image defects with thresholds, to list probably dark, blurred or similar images.
 
 Thresholds are not verdicts: night images are dark, and fog has no sharp edges.
 """

@@ -1,6 +1,6 @@
 """The probability from which classes of a whole image are preselected as present.
 
-A correct one saves a key press, a wrong one costs one, so earlier answers must prove a benefit.
+A correct one saves a key press and a wrong one costs one, so earlier answers must prove a benefit.
 """
 
 from collections.abc import Sequence

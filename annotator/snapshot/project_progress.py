@@ -1,4 +1,4 @@
-"""The progress of a project, in one definition and wording for all pages and commands.
+"""Project progress, in one definition and wording for all pages and commands.
 
 A project is finished when annotators have answered every cell (image and class), including as unsure. Other resolved
 cells are counted separately. Archived classes and excluded images have no cells, but images with missing files do.

@@ -1,7 +1,6 @@
 """The rankings stored with a model, so that pages need not read all probabilities.
 
-They rank the cells (image and class) that were unanswered at the model's last decision. Readers remove cells answered
-later by the delta (delta.py).
+They rank cells (image and class) unanswered at the model's last decision. Readers remove later answers (delta.py).
 """
 
 from bisect import bisect_right
@@ -331,7 +330,7 @@ def compute_ranked_per_class(images: int, classes: int) -> int:
 
 
 def get_gapless_length(rankings: Rankings) -> int:
-    """Return the number of ranks in `by_class` without gaps, which are those before the sampled last fifth."""
+    """Count the ranks in `by_class` without gaps, which are those before the sampled last fifth."""
     depth = rankings.by_class.shape[1]
     return depth - depth // merged_ranking.SAMPLED_ONE_IN
 

@@ -15,7 +15,7 @@ class Sort:
     """One order of images in the Gallery, an entry of SORTS.
 
     Attributes:
-        reveals_labels: Hide images to be answered blind in this order. False only if files alone determine it.
+        reveals_labels: Hide images to be answered blind. False only if files alone determine it.
         by_worker: Computed after registration.
         imported: Changes with imports.
     """

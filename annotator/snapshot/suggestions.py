@@ -127,7 +127,7 @@ def describe_guess_sources(db: Database, run: Run) -> str:
 
 
 def count_labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
-    """Return the number of images still to label before the first training."""
+    """Count the images still to label before the first training."""
     if list_guess_sources(db):
         return 0
     images = counts["all"]

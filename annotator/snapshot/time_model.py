@@ -26,16 +26,14 @@ class TimeModel:
     """The seconds of each part of an answer, for one annotator.
 
     Attributes:
-        tile: Inspect one grid image. Krishna et al., "Embracing Error to Enable Rapid Crowdsourcing", CHI 2016:
-            0.1 s in a stream, 1.7 s one by one.
+        tile: Inspect one grid image. Krishna et al., CHI 2016: 0.1 s in a stream, 1.7 s one by one.
         change: Click one tile or class. Card, Moran and Newell's keystroke-level model, CACM 1980: 1.1 s to
             point, 0.2 s to press.
         submit: Finish a grid or image.
         begin: Read a grid's question, including a task switch (Rogers and Monsell, Journal of Experimental
             Psychology: General, 1995).
         look: View one image.
-        check: Decide one more class: 0.30 s (Lin et al., "Microsoft COCO", ECCV 2014) to 1 s (Bearman et al.,
-            "What's the Point", ECCV 2016).
+        check: Decide one more class: 0.30 s (Lin et al., ECCV 2014) to 1 s (Bearman et al., ECCV 2016).
         click: Name one object.
     """
 

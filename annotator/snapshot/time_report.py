@@ -43,7 +43,7 @@ class TimeFigure:
 
     Attributes:
         default: Prior value.
-        answers: Number of timed answers behind it.
+        answers: Timed answers behind it.
         an_hour, labels_an_hour: Tasks and labels per hour.
     """
 

@@ -1,7 +1,7 @@
 """2-d layout of features by t-SNE of random landmarks and interpolation.
 
-t-SNE (van der Maaten and Hinton, JMLR 2008) takes minutes above ten thousand rows. It arranges only
-landmarks, and other rows take one pass.
+t-SNE (van der Maaten and Hinton, JMLR 2008) takes minutes above ten thousand rows. It arranges only landmarks, other
+rows take one pass.
 """
 
 import numpy as np

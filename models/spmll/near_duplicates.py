@@ -44,8 +44,8 @@ def split_groups_by_features(
 ) -> np.ndarray:
     """Split groups by features, and return the first member of each image's group.
 
-    Hashes of flat images, such as fog, say little. A group keeps the images whose cosine to its first image is at least
-    MIN_COSINE, and the rest is split in the same way.
+    Hashes of flat images, such as fog, say little. A group keeps images whose cosine to its first is at least
+    MIN_COSINE, and the rest is split likewise.
 
     Args:
         groups: (N,) int64.

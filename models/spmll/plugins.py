@@ -27,7 +27,7 @@ class PluginWarning(Notice):
 def find_plugins(group: str, reserved_names: Iterable[str]) -> dict[str, EntryPoint]:
     """Return the entry points of a plug-in group by name, not loaded.
 
-    Taken, ambiguous or invalid names are skipped with a PluginWarning.
+    Taken, ambiguous or invalid names give a PluginWarning.
 
     Args:
         reserved_names: Names that plug-ins cannot take, as a frozenset or tuple.

@@ -1,7 +1,6 @@
 """Single-positive data from fully labeled sets, with the sampling and split of the papers.
 
-Both repeat the code of Cole et al. (CVPR 2021) draw by draw with RandomState, so other rows or another order
-give other labels.
+Both repeat the code of Cole et al. (CVPR 2021) draw by draw, so other rows or another order give other labels.
 """
 
 import numpy as np
@@ -56,7 +55,6 @@ def split_train_validation(
     A share that rounds to 0 holds back nothing, unlike in published code.
 
     Args:
-        n: Number of images.
         share: In [0, 1), rounded half to even.
         seed: 1200 gives the papers' split.
     """

@@ -18,9 +18,8 @@ WHOLE_IMAGES_ANSWERED, GRID_IMAGES_PER_CLASS = (20, 24)
 
 
 def measure_rare_totals(images: ComparedImages, tasks: Sequence[Task], work: Work) -> tuple[int, int]:
-    """Return the number of rare classes, and of those whose summed probability is within factor 2 of their true count.
-
-    Both are totals over all tasks (seeds).
+    """Count rare classes over all tasks (seeds), and those whose summed probability is within factor 2 of their true
+    count.
     """
     total = np.zeros(2, int)
     for seed, task in enumerate(tasks):

@@ -1,7 +1,7 @@
 """Comparison of the method `auto` with the best published method, with constants chosen on other collections.
 
-Published methods keep the epoch that is best on fully labeled validation images, `auto` its last epoch. A
-cell is one combination of collection, labeled share and figure.
+Published methods keep the best epoch on fully labeled validation images, `auto` its last. A cell is one combination of
+collection, labeled share and figure.
 """
 
 import hashlib
@@ -316,10 +316,7 @@ def _format_figures(row: dict[str, Any], key: str, is_searched: bool) -> list[st
 
 
 def _build_methods_table(result: dict[str, Any]) -> ReportTable:
-    """Return a table of all methods, best first, with `auto` at its present constants.
-
-    A row holds the means over all collections and shares, and the number of cells in which the method is best of all.
-    """
+    """Return a table of all methods, best first, with `auto` at its present constants."""
     rows = [
         [f"`{of['method']}`", *(f"{100 * of[key]:.1f}" for key in HIDDEN_FIGURES), f"{of['best']}"]
         for of in result["methods"]

@@ -1,7 +1,7 @@
 """Generated collections of shapes, handwriting, type and scenes, from installed packages.
 
-An image depends only on collection name, its number and package versions. The constants of `auto` were chosen
-on COLLECTION_NAMES, never on KEPT_BACK_NAMES.
+Images depend only on collection name, number and package versions. The constants of `auto` were chosen on
+COLLECTION_NAMES, never on KEPT_BACK_NAMES.
 """
 
 import csv

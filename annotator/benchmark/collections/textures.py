@@ -1,6 +1,6 @@
 """Images without objects: landscapes, woven patterns and microscopic cells.
 
-Landscapes are noise with a spectrum per class (Voss, "Random fractal forgeries", 1985).
+Landscapes are noise with a spectrum per class (Voss, 1985).
 """
 
 from collections.abc import Callable

@@ -27,7 +27,7 @@ def load_dataset(name: str | None, root: Path, truth: Path | None = None) -> Dat
     """Read a published data set or an image folder with complete labels.
 
     Args:
-        name: A key of DATASETS. None selects `folder` if `truth` is given, else recognizes the published set.
+        name: Key of DATASETS. None selects `folder` if `truth` is given, else recognizes the published set.
         root: Folder of the data set. Nothing outside it is read.
         truth: A CSV `image,labels` or `image,class,state`, for `folder` only.
 

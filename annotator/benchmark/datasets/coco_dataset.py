@@ -1,7 +1,7 @@
 """MS-COCO 2014: 82,081 training images, 40,137 test images (of val2014), 80 classes.
 
-Lin et al., "Microsoft COCO: Common Objects in Context", ECCV 2014. As in the papers, all images with
-annotations count, including crowds. Rows are sorted by image id *as a string* ("100" before "25").
+Lin et al., ECCV 2014. As in the papers, all images with annotations count, including crowds. Rows are sorted by image
+id *as a string* ("100" before "25").
 """
 
 import json

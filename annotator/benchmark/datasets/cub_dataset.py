@@ -1,7 +1,6 @@
 """CUB-200-2011: 5,994 training and 5,794 test images of birds, 312 attributes as classes.
 
-Wah et al., "The Caltech-UCSD Birds-200-2011 Dataset", 2011. As in Cole et al., an attribute is present where
-is_present is 1, ignoring certainty.
+Wah et al., 2011. As in Cole et al., an attribute is present where is_present is 1, ignoring certainty.
 """
 
 from pathlib import Path

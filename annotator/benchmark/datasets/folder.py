@@ -1,8 +1,7 @@
 """An image folder as a data set, with a CSV of all its classes.
 
-The part depends on the name alone: the first 8 bytes of the sha256 of the path below the folder (with "/",
-in UTF-8), as a big-endian number divided by 2^64. Below 0.64 is training, below 0.80 validation, the rest
-testing.
+The part depends on the name alone: the first 8 bytes of the sha256 of the path below the folder (with "/", in UTF-8),
+big-endian, divided by 2^64. Below 0.64 is training, below 0.80 validation, the rest testing.
 
 Classes are sorted. Those that never occur are omitted.
 """

@@ -1,7 +1,7 @@
 """Array files of published data sets: formatted_{train,val}_{labels,images}.npy and the labels that training sees.
 
-Scripts of Cole et al. (2021) write them. They take precedence over the original files, because they fix image order,
-split and drawn labels. "val" is the papers' test set. Object arrays are never loaded, because they could run code.
+Scripts of Cole et al. (2021) write them. They take precedence over original files, because they fix order, split and
+drawn labels. "val" is the papers' test set. Object arrays are never loaded, because they could run code.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def has_formatted_arrays(root: Path) -> bool:
 
 
 def count_columns(root: Path) -> int | None:
-    """Return the number of classes in the training label array, or None without one."""
+    """Count the classes in the training label array, or None without one."""
     try:
         array = load_array(root / ARRAY_FILES[0], root)
     except AnnotatorError:

@@ -1,8 +1,7 @@
 """NUS-WIDE: 150,000 training images, 60,260 test images, 81 concepts, possibly none per image.
 
-Chua et al., "NUS-WIDE: A Real-World Web Image Database from National University of Singapore", CIVR 2009.
-The papers merge the available images and draw 150,000 of 210,260. Only formatted arrays contain that split.
-Otherwise it is drawn from the existing images in list order with seed 1200.
+Chua et al., CIVR 2009. The papers merge the available images and draw 150,000 of 210,260. Only formatted arrays contain
+that split. Otherwise it is drawn from the existing images in list order with seed 1200.
 """
 
 from pathlib import Path

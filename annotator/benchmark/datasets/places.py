@@ -1,6 +1,6 @@
 """File lookup within a data set folder, with one error for all missing files.
 
-Image names are untrusted and must not leave the folder, by ".." or link. Folders are listed once, for speed.
+Image names are untrusted and must not leave the folder, by ".." or link.
 """
 
 import os

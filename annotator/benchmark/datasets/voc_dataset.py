@@ -1,7 +1,7 @@
 """PASCAL VOC 2012: 5,717 training images (`train`), 5,823 test images (`val`), 20 classes.
 
-Everingham et al., "The PASCAL Visual Object Classes Challenge: A Retrospective", IJCV 2015. As in the
-papers, flag 0 ("difficult") is absent, images without a class are omitted, and rows are sorted by file name.
+Everingham et al., IJCV 2015. As in the papers, flag 0 ("difficult") is absent, images without a class are omitted, and
+rows are sorted by file name.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Cost of Autopilot and other policies of labeling, under several sets of answer times.
 
-Policies whose questions depend on answer times are played again per set, others are only timed again.
-`autopilot-known` has learned the times from a long speed test.
+Only policies whose questions depend on answer times are played again per set. `autopilot-known` has learned the times
+from a long speed test.
 """
 
 from collections.abc import Sequence

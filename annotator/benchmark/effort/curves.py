@@ -17,7 +17,7 @@ SHORTFALL_STARTS = {"actions": 100.0, "seconds": 300.0}
 
 
 def measure_point(session: Session) -> dict:
-    """Return the effort of a session so far, and recall, precision and F1 of its labels, as one point of a curve.
+    """Return a session's effort so far, and its labels' recall, precision and F1, as a point of a curve.
 
     `decided` scores answered and implied labels. `filled` also counts unanswered cells as present above the
     probability threshold with the best expected F1.
@@ -116,7 +116,7 @@ def find_largest_shortfall(
 ) -> tuple[float, float | None]:
     """Return the largest lag of `curve` behind `other` in micro F1 at equal cost, after SHORTFALL_STARTS.
 
-    `cost` is "actions" or "seconds". Returns (lag as a share of the other's F1, cost there), (0, None) if never behind.
+    `cost` is "actions" or "seconds". Returns (lag as a share of the other's F1, cost there), or (0, None).
     """
     last = min(curve[-1][cost], other[-1][cost]) if curve and other else 0
     places = {point_[cost] for point_ in (*curve, *other)} | {SHORTFALL_STARTS[cost]}

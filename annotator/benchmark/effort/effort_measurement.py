@@ -1,7 +1,6 @@
-"""Labels finished per human effort: simulated annotators follow policies of labeling on the real code.
+"""Labels finished per human effort, by simulated annotators that follow policies on the real code.
 
-Images are embedded once. Each policy gets a project copy and an annotator who knows the truth. The project
-learns only answers and their times.
+Images are embedded once. The project learns only answers and their times.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,7 +58,7 @@ class EffortOptions:
     """Options of simulated work.
 
     Attributes:
-        policies: Empty selects the default policies of the measurement.
+        policies: Empty selects the measurement's default.
         seed: First seed.
         seeds: Number of seeds to average.
         jobs: Parallel processes, without effect on the result.

@@ -39,7 +39,7 @@ class Policy:
 
     Attributes:
         follows: Each action depends on the newest answer. Otherwise the model updates only when measured.
-        settings: Names in SETTING_POLICIES that are played instead. The best of them in hindsight counts.
+        settings: Names in SETTING_POLICIES that are played instead. The best in hindsight counts.
         on_request: Slow, so only played if named.
     """
 

@@ -42,7 +42,7 @@ class Session(ProjectCopy):
         truth: (N, C) bool, by ascending image and class ids.
         time_model: Mean seconds per part, unknown to the project.
         relations: Class relations. Answers that they imply need no press.
-        copied, miscopied: Number of answers copied within events, and how many of them are wrong.
+        copied, miscopied: Number of answers copied within events, and of wrong ones.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """One run of a labeling tool with a simulated person on a test set.
 
-A premature claim to be finished is recorded and the run continues, to measure the time to the true goal.
+A premature claim is recorded and the run continues, to measure the time to the true goal.
 """
 
 import time

@@ -53,7 +53,7 @@ class Trainings:
     def compute_result(self, cell: Cell, state: Path) -> dict:
         """Train, and return the figures of the result, for a trial only those that choose settings.
 
-        Raises ValueError from training, except for trials, in which settings that the method refuses score 0.
+        Raises ValueError from training, except for trials, where refused settings score 0.
         """
         task = self.tasks[cell.share, cell.naming][cell.seed]
         try:

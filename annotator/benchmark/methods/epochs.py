@@ -32,7 +32,7 @@ def delete_files(state: Path) -> None:
 
 
 class Best:
-    """A record of all epochs' scores and of the best weights, kept in a file that is replaced every epoch.
+    """A record of all epochs' scores and the best weights, in a file that is replaced every epoch.
 
     Training stages are scored separately, because epochs with a frozen backbone only prepare the next stage.
 

@@ -1,7 +1,6 @@
 """The finished results of a comparison on disk, which later calls reuse.
 
-Each is a small file, replaced atomically and named by data, choices and source code. A changed loss
-recomputes only its methods.
+Files are named by data, choices and source code, so a changed loss recomputes only its methods.
 """
 
 import ast

@@ -67,7 +67,7 @@ def measure_methods(
 
     Args:
         truth: CSV `image,labels`.
-        dataset, root: A published set and its folder, instead of `images`. Without either the sample data is
+        dataset, root: Published set and its folder, instead of `images`. Without either the sample data is
             used.
         options: `regime` is "linear" or "finetune". `trials` settings are tried per method and share on
             validation mAP. With `no_split` all images are training images and the last epoch counts.

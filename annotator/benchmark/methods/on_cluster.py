@@ -1,4 +1,4 @@
-"""Trainings on a Ray cluster. Each is one call on one core, so that losing a call loses only one training.
+"""Trainings on a Ray cluster. Each is one call on one core.
 
 Inputs are sent once. Results are stored locally as they arrive, so the same command resumes.
 """

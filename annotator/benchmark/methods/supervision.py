@@ -23,9 +23,9 @@ class Supervision:
 
     Attributes:
         labels: "single" for a few per image, or "full" for the complete truth.
-        positives, negatives: Number of labels per image, -1 (ALL_LABELS) for all.
-        validate: Validation labels that choose the epoch: "full", "observed" (positives drawn as in training,
-            others absent) or "none" (last epoch).
+        positives, negatives: Labels per image, -1 (ALL_LABELS) for all.
+        validate: Validation labels: "full", "observed" (positives drawn as in training, others absent) or "none" (last
+            epoch).
     """
 
     labels: str = "single"
@@ -70,7 +70,6 @@ def add_true_labels(
 
     Args:
         labels: (n_train, C) int8, its positives stay.
-        seed: The seed of `labels`.
         positives, negatives: Totals, or ALL_LABELS.
     """
     truth, told = dataset.train.truth, (labels != UNSEEN).any(1)[:, None]

@@ -1,8 +1,7 @@
 """The task that a comparison sets a method: its labels and the figures that judge it.
 
-Training images have one label each, or only a share of them. Others are fully labeled: validation mAP chooses
-epoch and constants, the test set is used once. Withheld positives of training images are ranked too, as
-suggestions.
+All or a share of the training images have one label each. Others are fully labeled: validation mAP chooses epoch and
+constants, the test set is used once. Withheld positives of training images are ranked too, as suggestions.
 """
 
 from collections.abc import Callable, Collection
@@ -169,10 +168,10 @@ def make_task(
 ) -> Task:
     """Draw the training labels of one seed, and return them as a task.
 
-    Published sets with all labels drawn at random keep the published labels for every seed, as in the papers.
+    Published sets with all labels drawn at random keep the published labels for every seed.
 
     Args:
-        absences: Numbers of absences per image that some methods receive in addition.
+        absences: Absences per image that some methods receive in addition.
 
     Raises:
         AnnotatorError: If the share has no image.

@@ -41,7 +41,7 @@ def train_on_frozen(
 ) -> Trained:
     """Train a method on frozen features and keep the best validation epoch.
 
-    On published sets, classes without a label are trained too, as in the authors' code.
+    On published sets, classes without a label are trained too.
 
     Args:
         options: `epochs` is scaled by the choice, `batch` is a fallback.
@@ -73,9 +73,6 @@ def train_network(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, state: Path
 ) -> Trained:
     """Train the whole network with the paper's settings, keeping the best epoch.
-
-    Args:
-        state: Path prefix of the files to resume from.
 
     Raises:
         ValueError: For an invalid parameter, unreadable image or non-finite loss.

@@ -1,7 +1,7 @@
 """Tuning with an equal budget of trials per method, on validation mAP.
 
-Random search over learning rate, epochs, batch size and tunable constants, after the method's defaults. The
-first three are equal for all methods, and larger budgets extend smaller ones. --protocol cole uses its grid.
+Random search over learning rate, epochs, batch size and tunable constants, after the method's defaults. The first three
+are equal for all methods. Larger budgets extend smaller ones. --protocol cole uses its grid.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`annotator bench papers`: tables of papers on single positive labels, reproduced next to the originals.
+"""`annotator bench papers`: paper tables on single positive labels, next to reproductions.
 
 tables.json has printed figures and the comparison per row. Start with tables.py.
 """

@@ -1,4 +1,4 @@
-"""Estimates of how long it takes to repeat a paper's table, from steps measured on this device.
+"""Estimates of the time to repeat a paper's table, from steps measured on this device.
 
 They are upper bounds, because early stopping and frozen epochs save time.
 """
@@ -115,7 +115,7 @@ def measure_pace(dataset: DataSet, name: str, choice: Choice, network: Network) 
 def measure_step_seconds(dataset: DataSet, options: Options) -> float:
     """Return the seconds of one linear training step.
 
-    Features are zeros. Labels are those of the whole set, because some methods learn a parameter per label.
+    Labels are those of the whole set, because some methods learn a parameter per label.
     """
     (name,) = options.methods
     method, batch = make_method(name, **options.parameters.get(name, {})), max(cole.BATCH_SIZES)

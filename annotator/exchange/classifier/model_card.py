@@ -1,4 +1,4 @@
-"""Model cards of classifiers in Markdown (Mitchell et al., "Model Cards for Model Reporting", FAT* 2019)."""
+"""Model cards of classifiers in Markdown (Mitchell et al., FAT* 2019)."""
 
 import re
 

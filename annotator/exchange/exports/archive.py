@@ -31,7 +31,7 @@ TOO_MANY_FILES_MESSAGE = (
 
 
 def zip_folder(folder: Path, target: Path, progress: ProgressCallback) -> int:
-    """Write all files of a folder to a new zip in constant memory, and return its size in bytes.
+    """Zip all files of a folder in constant memory, and return the size in bytes.
 
     Linked files are packed. An exception from `progress` cancels and deletes the zip. Raises DiskFull, or (for too many
     files) AnnotatorError.

@@ -93,7 +93,7 @@ class BlockReader:
     """A reader of the blocks of one export, used within its transaction.
 
     Attributes:
-        filled: The rule that fills in unanswered cells. None leaves them unanswered.
+        filled: Rule that fills in unanswered cells. None leaves them unanswered.
         excluded_answers: Number of answers that the choices left out so far.
     """
 

@@ -91,7 +91,7 @@ def build_card(
 ) -> dict[str, Any]:
     """Return the data card as JSON values. Read `quality` in the transaction of `data`.
 
-    `tag` is the version name, or "". `lost` are sentences about labels that the format cannot hold.
+    `tag` is the version name, or "". `lost` are sentences about what the format cannot hold.
     """
     view, tallies, certified, run = data.view, data.tallies, quality.certificate, quality.run
     row_of_class = {row.class_id: row for row in certified.classes}

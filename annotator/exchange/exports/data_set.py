@@ -35,9 +35,9 @@ class DataSet:
     """The labels and images that an export writes.
 
     Attributes:
-        view: The data as formats receive it, with an empty data card.
+        view: Data as formats receive it, with an empty data card.
         splits: Per split: name, images, present (number of images per class).
-        sentences: Effects of the choices to show to the user.
+        sentences: Effects of the choices, for the user.
         image_ids: (N,) int64.
     """
 

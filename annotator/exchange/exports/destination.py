@@ -128,7 +128,7 @@ def is_download_folder(paths: Paths, folder: Path) -> bool:
 def seal_card(
     card: dict[str, Any], path: Path, written: dict[str, str], others: FileDigest | None = None
 ) -> dict[str, Any]:
-    """Return the data card with the sha256 of written files and a seal, which is a hash that reveals later changes.
+    """Return the data card with the sha256 of written files and a seal, a hash that reveals later changes.
 
     Files of an earlier export with the same card stay listed. `others` is the digest of files in a folder that are not
     in `written`, None for an export to files.

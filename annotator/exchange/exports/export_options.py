@@ -1,8 +1,7 @@
 """The options of an export: each is a field of OptionValues and a row of OPTIONS.
 
-The row determines the flag of `annotator export`, the widget and command on the Export page, the checks of
-its value, and whether the page counts again. This module loads no format, because the command line reads it
-at start.
+The row determines the flag of `annotator export`, the widget and command on the Export page, the value's checks, and
+whether the page counts again. This module loads no format, because the command line reads it at start.
 """
 
 from collections.abc import Mapping
@@ -65,9 +64,9 @@ class OptionValues:
     Attributes:
         unknown: Unanswered cells stay so ("keep"), become absent ("absent", marked "assumed"), or are filled in
             where the current run is certain enough ("model", marked "model").
-        limits: Thresholds for "model", or the expected error from which they are derived.
+        limits: Thresholds for "model", or their expected error.
         only_complete: Only images without an unanswered cell, before `unknown` fills any in.
-        only_labeled: Only images with a present class, before `unknown` fills any in.
+        only_labeled: Only images with a present class, likewise.
         classes: Only these classes, in this order.
         states: Only answers with these states. Others become unanswered.
         annotators: Only answers of these annotators. Others become unanswered.
@@ -78,14 +77,14 @@ class OptionValues:
         accepted_confidence: Minimum confidence of that guarantee, a share.
         splits: "train=0.8,val=0.1,test=0.1", or "existing:NAME" for a field.
         split_by: Keep these images in one split: "folder", "similar" (near-duplicates), or the name of a field.
-        seed: The seed of the splits.
+        seed: Seed of the splits.
         images: Image files: none, link, copy or resize. "" selects what the format needs.
         pixels: Maximum of the longer side of a resized image.
         raw: Do not escape text that a spreadsheet would run as a formula.
-        columns: The columns of tables.
+        columns: Columns of tables.
         pseudonyms: Write "annotator 1", "annotator 2", ... instead of names.
-        license: The license in the data card.
-        cite: The citation in the data card.
+        license: License in the data card.
+        cite: Citation in the data card.
         event_labels: Give images their event's labels where they have no answer.
         deployments: Path of a table with deploymentID, latitude and longitude (camtrap-dp).
         set_aside: Include excluded images.

@@ -51,7 +51,7 @@ class ExportJob:
     Attributes:
         progress: Called with (images counted, all images), and by `write_export` with (images written, all
             images). An exception cancels the export without leaving files.
-        check: Called before each image file is written. An exception cancels the export likewise.
+        check: Called before each image file. An exception cancels likewise.
         will_be_zipped: The folder will be zipped and deleted at once, so its images may be links.
     """
 
@@ -65,7 +65,7 @@ class PreparedExport:
     """An export that has been checked, and can be written while its transaction is open.
 
     Attributes:
-        sentences: Sentences to show the user before writing.
+        sentences: Shown to the user before writing.
         tag_files: Paths of the files with the cells for its tag, filled in by `write_export`.
         linked: Hard-linked image files. Linking changes the file state by which they count as unchanged.
     """
@@ -108,8 +108,8 @@ def prepare_export(
     Args:
         overwrite: Also replace files that no export has written. Folders are replaced only if an export wrote
             them.
-        lossy: Write the export even if the format cannot hold all labels.
-        tag: The tag that the export gets once the block has ended.
+        lossy: Allow data loss.
+        tag: Tag of the export, set after the block.
 
     Raises:
         AnnotatorError: The format is unknown, target or choices are invalid (lists all problems), or the format

@@ -29,8 +29,8 @@ NAMES_PER_BATCH = 10_000  # names
 class ExportFileNames:
     """Portable, unique image file names for an export.
 
-    Stems are unique regardless of case, because some systems ignore it and formats write "<stem>.txt" next to images.
-    A shared stem gets "~" and the image id.
+    Stems are unique regardless of case, because some systems ignore it and formats write "<stem>.txt" next to images. A
+    shared stem gets "~" and the image id.
     """
 
     def __init__(self, db: Database, ids: np.ndarray, choices: Choices):
@@ -88,7 +88,6 @@ class Placer:
 
     Args:
         packed: Use symbolic links, for an export that is zipped at once.
-        check: Called before each image. An exception cancels the export.
     """
 
     def __init__(

@@ -70,9 +70,9 @@ class ExportOption:
         widget: None for an abbreviation of other options.
         is_inverted: The flag sets False.
         parse, format: Functions from the text on the command line to the value, and back.
-        list_words: Function that returns possible values and their titles.
+        list_words: Returns possible values and their titles.
         formats: The only formats that accept it, by View.options. () means all.
-        void: The value that other formats accept, too.
+        void: Value that other formats accept, too.
         refusal: Error for other formats, with {flag}, {value} and {format}.
         is_used: Function of OptionValues: whether the option has an effect.
         abbreviates: Fields that it sets together, without a field of its own.

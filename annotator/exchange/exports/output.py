@@ -1,7 +1,7 @@
 """The outputs that formats write exports to: one file, or a folder.
 
-Files are written under temporary names, synced and renamed at the end. After a crash, the next export there
-deletes leftovers or finishes renaming.
+Files get temporary names, and are synced and renamed at the end. After a crash, the next export there deletes leftovers
+or finishes renaming.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Splits of an export, read from a field or stratified over all classes.
 
-After Sechidis, Tsoumakas, Vlahavas, "On the Stratification of Multi-Label Data", ECML PKDD 2011, algorithm 1.
+After Sechidis, Tsoumakas, Vlahavas, ECML PKDD 2011, algorithm 1.
 """
 
 from collections import Counter

@@ -90,7 +90,7 @@ class Tallies:
 
     @property
     def unknown(self) -> int:
-        """Return the number of unanswered cells that are not filled in."""
+        """Count the unanswered cells that are not filled in."""
         return self.count_state(STATE_UNANSWERED)
 
     @property

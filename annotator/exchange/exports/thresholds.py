@@ -1,7 +1,7 @@
 """Thresholds of `export --unknown model`, and expected errors among filled-in cells.
 
-Errors are bounded per class, as a pooled figure would hide a bad class. No cell exceeds MAX_ERROR_FACTOR
-times the requested error (1 if uncalibrated), as rare classes could otherwise become absent everywhere.
+Errors are bounded per class, because pooling would hide a bad class. No cell exceeds MAX_ERROR_FACTOR times the
+requested error (1 if uncalibrated), as rare classes could otherwise become absent everywhere.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ class ClassFill:
         name: Class name.
         present_from: Lowest probability of present, if any.
         absent_to: Highest probability of absent, if any.
-        present: Number of labels filled in as present.
+        present: Labels filled in as present.
         wrong_present: Expected errors among them.
-        absent: Number of labels filled in as absent.
+        absent: Labels filled in as absent.
         wrong_absent: Expected errors among them.
-        unknown: Number of labels left unanswered.
+        unknown: Labels left unanswered.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Untrusted Parquet and Arrow files, read in batches of bounded unpacked size.
 
-Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html. A
-kilobyte can stand for gigabytes: compressed pages, dictionaries, equal rows. So page headers are read first,
-dictionaries stay encoded until text lengths are known, and Arrow must be uncompressed.
+Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html. A kilobyte can
+stand for gigabytes: compressed pages, dictionaries, equal rows. So page headers are read first, dictionaries stay
+encoded until text lengths are known, and Arrow must be uncompressed.
 """
 
 import struct

@@ -25,9 +25,8 @@ def unescape_formula(text: str) -> str:
 
 
 def decode_name(cell: str, known: Collection[str] | None) -> str:
-    """Return the name in a CSV cell: the first variant (unescaped or not, stripped or not) that is in `known`.
-
-    Without one, it is the unescaped, stripped text.
+    """Return the first variant of a CSV cell (unescaped or not, stripped or not) that is in `known`. Without one, it is
+    the unescaped, stripped text.
     """
     readings = [reading for text in (cell, cell.strip()) for reading in (unescape_formula(text), text)]
     return next((reading for reading in readings if known is not None and reading in known), readings[2])

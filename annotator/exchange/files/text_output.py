@@ -19,7 +19,6 @@ def open_text_output(path: Path, *, overwrite: bool = False) -> Generator[TextIO
 
     Args:
         path: The file, a link to one, or with `overwrite` a device or pipe, which is written directly.
-        overwrite: Replace an existing file.
 
     Raises:
         AnnotatorError: The file exists, or its folder does not.

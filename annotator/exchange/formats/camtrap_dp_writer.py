@@ -114,11 +114,7 @@ def write(view: View, output: Output) -> None:
 
 
 class _PackageWriter:
-    """The tables of the package while they are written.
-
-    Attributes:
-        untimed: Number of images without time.
-    """
+    """The tables of the package while they are written."""
 
     media: CsvWriter
     observations: CsvWriter

@@ -6,10 +6,9 @@ classes.
 Read: an annotation makes its category present, or scores it if it has a `score`. `neg_category_ids` are
 absent. Other cells are unanswered.
 
-Written: a present class is one crowd annotation of the whole image, because detectors skip crowds and so
-learn no box that no annotator drew. Absent classes are in `neg_category_ids`, present ones in
-`not_exhaustive_category_ids` (LVIS). Own fields: `unsure_category_ids`, `sha256`, `split`, and for filled-in
-cells `filled_category_ids` and `source`.
+Written: a present class is one crowd annotation of the whole image, because detectors skip crowds and so learn no false
+box. Absent classes are in `neg_category_ids`, present ones in `not_exhaustive_category_ids` (LVIS). Own fields:
+`unsure_category_ids`, `sha256`, `split`, and for filled-in cells `filled_category_ids` and `source`.
 """
 
 import json

@@ -82,7 +82,7 @@ class CameraTraps:
 
         Args:
             columns: Index into `names` by category id, updated without empty categories.
-            is_own: The file is an export of this program, in which all categories are classes.
+            is_own: An own export, in which all categories are classes.
         """
         if options.empty_label is not None:
             words = {word.casefold() for word in options.empty_label if word != NONE_VALUE}

@@ -1,6 +1,6 @@
 """The contents of a source before storage: images, labels, scores and fields, item by item.
 
-Readers yield items with flat memory, store nothing, and collect problems so that all are reported together.
+Readers yield items with flat memory, store nothing, and collect all problems.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -110,7 +110,7 @@ class Item:
         sha256: Hash of the file, or "".
         attributes: Fields by name: split, location, ...
         remarks: Flags and comments.
-        answered: False if the source has only name or scores, so that an exhaustive source does not apply.
+        answered: False if the source has only name or scores, so exhaustiveness does not apply.
         written: The image's file name in the export, for a file next to it.
         event: Event of the image, or "".
         event_labels: Answers that hold for some image of the event. EMPTY_EVENT_CLASS: it shows nothing.

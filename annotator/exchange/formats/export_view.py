@@ -79,7 +79,7 @@ class ImageEvent(NamedTuple):
     Attributes:
         id: Event id.
         frame: Position of the image in it, from 1.
-        images: Number of images, unexported ones included.
+        images: Images, unexported ones included.
     """
 
     id: str
@@ -178,15 +178,15 @@ class View:
 
     Attributes:
         classes: The classes, in the order of block columns.
-        images: The number of images.
+        images: Number of images.
         sources: records.SOURCES and records.FILLED, index 0 is "".
         annotators: Names of all annotators with decisions, or pseudonyms. Index 0 is "".
         splits: Names of the splits, () without.
         attributes: Names of the fields that any image has.
-        blocks: Function that reads the images in blocks. Every call starts again and yields the same.
-        card: The data card (data_card.py).
+        blocks: Reads the images in blocks, the same at every call.
+        card: Data card (data_card.py).
         raw: Do not escape CSV text that a spreadsheet would run as a formula.
-        columns: The columns of tables.
+        columns: Columns of tables.
         image_mode: How image files are exported: none, link, copy or resize.
         has: What any cell or image has, of "accepted", "origins", "missing", "notes", "attributes", "events", and
             "unknown" for cells without a value.

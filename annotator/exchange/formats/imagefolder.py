@@ -1,8 +1,7 @@
 """One folder per class, as in torchvision's ImageFolder, or per split and class.
 
-See https://pytorch.org/vision/stable/generated/torchvision.datasets.ImageFolder.html. The folder's class is
-present and all others are unanswered, because sorting allows one folder per image. Equal files in two folders
-get both classes.
+See https://pytorch.org/vision/stable/generated/torchvision.datasets.ImageFolder.html. The folder's class is present,
+all others unanswered, because sorting allows one folder per image. Equal files in two folders get both classes.
 """
 
 import os

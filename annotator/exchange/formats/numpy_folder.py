@@ -57,7 +57,7 @@ def write_torch(view: View, out: Output) -> None:
 def write_images(block: Block, view: View, out: Output) -> dict[int, str]:
     """Write a block's images, and return the names of those written by row.
 
-    Images that cannot be written are omitted, because readers of the export would fail.
+    Images that cannot be written are omitted, because readers would fail.
     """
     if view.image_mode == "none":
         return {row: image.name for row, image in enumerate(block.images)}

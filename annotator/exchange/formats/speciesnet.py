@@ -1,8 +1,8 @@
 """SpeciesNet predictions: scores of a camera trap classifier and its detector's boxes.
 
-Format: https://github.com/google/cameratrapai. A class is named by its common name, else the last taxon. Its
-score is the maximum over classifier, ensemble and detector, 0 if a part that was run omits it. The classifier
-saw the crop of the best box, so that box is kept with its scores.
+Format: https://github.com/google/cameratrapai. A class is named by its common name, else the last taxon. Its score is
+the maximum over classifier, ensemble and detector, 0 if a part that was run omits it. The best box is kept, because the
+classifier saw its crop.
 """
 
 import re

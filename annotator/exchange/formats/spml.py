@@ -1,9 +1,8 @@
 """Arrays of single-positive multi-label (SPML) learning, formatted_<split>_*.npy.
 
-Format: Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021,
-https://github.com/elijahcole/single-positive-multi-label. `images` (n,) are file names, `labels` (n, C) full
-truth (1, 0), `labels_obs` (n, C) observed labels (1 present, -1 absent, 0 unknown) and preferred in reading.
-`labels` is written only without unanswered cells.
+Format: Cole et al., CVPR 2021, https://github.com/elijahcole/single-positive-multi-label. `images` (n,) are file names,
+`labels` (n, C) full truth (1, 0), `labels_obs` (n, C) observed labels (1 present, -1 absent, 0 unknown) and preferred
+in reading. `labels` is written only without unanswered cells.
 """
 
 from contextlib import ExitStack

@@ -1,8 +1,8 @@
 """Timelapse databases (TimelapseData.ddb) with labels of camera trap images.
 
-Format: SQLite, https://timelapse.ucalgary.ca. Values of choices name classes. Counters above 0 and set flags
-make the class of their column present. Default values mean nothing, because Timelapse writes them into new
-rows. Untrusted files are opened read-only.
+Format: SQLite, https://timelapse.ucalgary.ca. Values of choices name classes. Counters above 0 and set flags make the
+class of their column present. Default values mean nothing: Timelapse writes them into new rows. Untrusted files are
+opened read-only.
 """
 
 import re
@@ -42,7 +42,6 @@ class Column:
     """A column of the database's template.
 
     Attributes:
-        name: Name in DataTable.
         kind: FixedChoice, Counter, Flag, Note, ...
         default: Value in new rows.
     """

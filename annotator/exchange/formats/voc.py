@@ -4,8 +4,8 @@ Format: http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf, sections 
 
 Read: objects make a class present, or unsure if all are difficult. In lists, 0 is unsure and -1 absent.
 
-Written: objects have no bndbox, so that detectors stop instead of learning false boxes. Class lists omit
-unanswered images. Own elements are source/image, sha256, split, absent, `source`.
+Written: objects have no bndbox, so that detectors learn no false boxes. Class lists omit unanswered images. Own
+elements are source/image, sha256, split, absent, `source`.
 """
 
 import os

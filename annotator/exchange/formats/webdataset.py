@@ -1,8 +1,8 @@
 """WebDataset: tar shards in which a sample's files share a name up to the first dot.
 
-Format: https://github.com/webdataset/webdataset. Samples are written as picture and .json. Their names are
-numbers, because a dot in an image name would end the sample's name. The reader supports .json with lists of
-states or present classes, and .cls. It unpacks nothing.
+Format: https://github.com/webdataset/webdataset. Samples are written as picture and .json. Their names are numbers,
+because a dot would end a sample's name. The reader supports .json with lists of states or present classes, and .cls. It
+unpacks nothing.
 """
 
 import io

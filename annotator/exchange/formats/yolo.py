@@ -3,7 +3,7 @@
 Formats: https://docs.ultralytics.com/datasets/classify/ and https://docs.ultralytics.com/datasets/detect/.
 
 Detection (read only): a box makes its class present, or scores it with its confidence. Not written, because a
-YOLO box cannot mean "somewhere" and a whole-image box would be learned as real.
+whole-image box would be learned as real.
 
 Classification: <split>/<class>/<image>, once per present class. Read by imagefolder.py.
 """

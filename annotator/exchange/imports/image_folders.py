@@ -28,7 +28,7 @@ class ListedFolder:
     Attributes:
         missing: Registered files that no longer exist.
         changed: Registered files with another size, time or disk location.
-        returning: Number of files of images that an undo had removed.
+        returning: Files of images removed by an undo.
         duplicates: New file -> id of the image with equal content, not added.
     """
 

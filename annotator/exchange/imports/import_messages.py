@@ -24,7 +24,7 @@ class PreviewLine:
 
     @property
     def remaining(self) -> int:
-        """Return the number of cases besides the examples, 0 without examples."""
+        """Count the cases besides the examples, 0 without examples."""
         return self.count - len(self.examples) if self.examples else 0
 
 

@@ -4,8 +4,7 @@
         print(plan.preview)
         done = plan.apply()
 
-Images are committed first in batches, so that an import repeated after a crash reads no file twice. Labels
-follow in one transaction.
+Images are committed first in batches, so a repeated import reads no file twice. Labels follow in one transaction.
 
 `progress` receives (step, done, total), total 0 if unknown. Its exceptions and Ctrl+C cancel the import, and
 `ImportPlan.is_stored` tells whether it was stored.
@@ -66,7 +65,7 @@ class ImportOptions:
         images: Image folder. None selects images of source or project.
         class_map: Project class by source name ("" omits it), or a file.
         conflicts: "keep" or "replace" the project's answers.
-        exhaustive: Classes that an image's labels do not name are absent.
+        exhaustive: Unnamed classes are absent.
         may_be_own: Allow URLs of this machine and network.
     """
 
@@ -91,11 +90,9 @@ class ImportPlan:
     """An import whose source was read, ready to be stored by `apply`.
 
     Attributes:
-        format, why: Source format and its reason.
         interpretations: Decisions about meaning. Unsure ones must be resolved before `apply`.
         samples: First items as labels, such as "a.jpg: fox present".
         interpretation_by_field: All decisions, including the user's.
-        preview: Pending changes.
         is_stored: Also true if interrupted after storing.
     """
 
@@ -369,7 +366,6 @@ def prepare_import(
     Archives are unpacked and URLs downloaded now. Without `apply`, these files stay for the next plan.
 
     Args:
-        project: An open project, or a folder.
         by: Annotator for the history.
         name: Source name in messages. "" selects path or URL.
 

@@ -1,6 +1,6 @@
 """Selection of the files in a source that hold labels, and their format.
 
-If several selections fit, the user must choose, so that no possible label file is skipped silently.
+If several selections fit, the user must choose.
 """
 
 import re

@@ -52,7 +52,6 @@ def locate_source(
 
     Args:
         format_: None recognizes it.
-        may_be_own: Allow URLs of this machine and network.
 
     Raises:
         AnnotatorError: Missing path, no or several formats, or archive problems (lists all).

@@ -4,8 +4,8 @@
         print(plan.found)
         source = plan.apply()
 
-Unknown images are omitted, because sources rarely match the project. Unknown classes are errors unless
-`only_known`. The highest score per image and class counts.
+Unknown images are omitted. Unknown classes are errors unless `only_known`. The highest score per image and class
+counts.
 """
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
@@ -32,7 +32,6 @@ class PredictionOptions:
 
     Attributes:
         format: None recognizes it.
-        scale: Probability or score.
         class_map: Project class by name in the file, "" to omit it.
         images_file, classes_file: Row and column names of a .npy array.
         replace: Delete earlier predictions of the source.
@@ -50,12 +49,7 @@ class PredictionOptions:
 
 
 class PredictionPlan:
-    """Predictions that were read from a file, ready to be stored by `apply`.
-
-    Attributes:
-        format, why: File format and its reason.
-        found: Matched images and classes of the project.
-    """
+    """Predictions that were read from a file, ready to be stored by `apply`."""
 
     def __init__(
         self, db: Database, staged: StagedScores, name: str, choices: PredictionOptions, by: str, problems: Problems
@@ -89,11 +83,6 @@ def prepare_predictions(
     """Read a file of predictions and yield a plan, ready to be applied.
 
     Args:
-        db: The project's database.
-        path: File of predictions.
-        name: Prediction source that gets the scores.
-        choices: Options of the import.
-        by: Annotator for the history.
         progress: Receives (images read, 0). An exception cancels.
 
     Raises:

@@ -99,8 +99,7 @@ def read_scores(
 
     Args:
         format_name: None recognizes it.
-        images_file: Row names of a .npy array, one per line.
-        classes_file: Column names of a .npy array, one per line.
+        images_file, classes_file: Row and column names of a .npy array, one per line.
     """
     if not path.exists():
         raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?")

@@ -15,7 +15,7 @@ class ReadingOptions:
     """The user's decisions about the meaning of a source. None lets the reader decide and report.
 
     Attributes:
-        labels: The label file in a folder, LABELS_FROM_FOLDERS, or NONE_VALUE for only images.
+        labels: Label file in a folder, LABELS_FROM_FOLDERS, or NONE_VALUE for only images.
         folder_column: Column of the folder, put before the image name.
         label_columns: Columns of present class names.
         class_columns: Columns that are classes. Empty makes all others fields.
@@ -52,7 +52,7 @@ class Interpretation(NamedTuple):
         field: ReadingOptions field that overrides it.
         value: Equivalent value of this field, as typed.
         why: Decision and evidence in a sentence.
-        is_sure: False for a question, to resolve before anything is stored.
+        is_sure: False for a question, resolved before storing.
         others: Alternative values.
     """
 

@@ -40,8 +40,7 @@ class TableInterpreter(TableSample):
     Args:
         rows: First rows, as `to_cell` returns cells.
         source_name: For messages.
-        class_names: Class names by number.
-        is_our_class: Function that returns whether a data card lists a column name as class.
+        is_our_class: Returns whether a data card lists a column name as class.
     """
 
     def __init__(

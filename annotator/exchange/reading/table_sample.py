@@ -23,13 +23,11 @@ class ColumnMeanings:
     Attributes:
         labels: Columns of present class names.
         classes: Columns of answers per class.
-        scores: Columns of scores per class.
         counts: Columns in `classes` with counts.
         facts: Columns that become fields.
         separator: "" for none.
         states: State by lower-case word, None for unanswered.
         empty_words: Normalized words for "no class".
-        class_of: Class name by id.
     """
 
     image: int
@@ -54,10 +52,8 @@ class TableSample:
     Args:
         rows: Cells as from `to_cell`.
         reading: Overrides every decision.
-        class_names: Class names by number.
 
     Attributes:
-        cells: Cells of each column.
         sentences: Remarks that need no decision.
     """
 

@@ -1,8 +1,7 @@
 """Resumable unpacking or download of images and label files into <project>/imported/<name>/.
 
-Files get their names only when complete. A manifest in the folder records its source. Another source of equal
-name gets a folder with ~2. Changed images wait in .changed/ until the import, because the project may use the
-old files.
+Files get their names only when complete. A manifest records the source. Another source of equal name gets a folder with
+~2. Changed images wait in .changed/ until the import, because the project may use the old files.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Lists of image paths, one per line or in a one-column table, read in place.
 
-Files are registered below common parents. Relative paths start at the list. Absolute paths are allowed for
-users of this machine but not in data sets. Lists from pages may not name hidden files.
+Files are registered below common parents. Relative paths start at the list. Absolute ones are allowed on this machine
+but not in data sets. Lists from pages may not name hidden files.
 """
 
 import os

@@ -19,7 +19,7 @@ class FetchedFiles:
         sentences: Remarks.
         find_path: Function from an item's place to its file, or "". None if items name files.
         fetch_folders: Fetched folders. Apply their changed images before registration.
-        changed: Number of changed images to apply.
+        changed: Changed images to apply.
         renamed: Source name -> path in the first folder, for names not possible on disk.
     """
 

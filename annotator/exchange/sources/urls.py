@@ -1,7 +1,7 @@
 """Download from object stores and web servers with fsspec (https://filesystem-spec.readthedocs.io).
 
-The manifest first lists all files. New and changed ones (by ETag, size or time) are downloaded in parallel,
-and resumed after a kill if the server supports ranges.
+The manifest first lists all files. New and changed ones (by ETag, size or time) are downloaded in parallel, resumably
+if the server supports ranges.
 """
 
 import hashlib

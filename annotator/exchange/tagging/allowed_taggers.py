@@ -1,7 +1,7 @@
 """The tagger servers that pages may choose, and the environment variables with their keys.
 
-Visitors of a page need not own the machine. They choose from the servers that the operator lists, and on a personal
-server also name one of this machine. A key is sent only to the server that the operator gave it to.
+Visitors choose from the servers that the operator lists, and on a personal server also name one of this machine. A key
+is sent only to the server that the operator gave it to.
 """
 
 import re

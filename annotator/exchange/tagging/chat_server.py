@@ -1,7 +1,7 @@
 """Client for a server with the OpenAI chat format and images.
 
-The duration and size of a whole answer are limited, and redirects and environment proxies ignored. The key is
-never stored, printed or sent elsewhere.
+Duration and size of answers are limited, redirects and environment proxies ignored. The key is never stored, printed or
+sent elsewhere.
 """
 
 import contextlib
@@ -191,7 +191,7 @@ def _connect_until(
 ) -> Iterator[None]:
     """Connect for the block, and end the connection with TimeoutError at a time of time.monotonic().
 
-    The timeout of a socket limits each read. A server that sends a byte now and then would never reach it.
+    A socket's timeout limits only each read.
     """
     http.client.HTTPConnection.connect(connection)  # without TLS, whose handshake the deadline includes
     watched, is_over = connection.sock.dup(), threading.Event()

@@ -1,7 +1,6 @@
 """Questions to a vision-language model about an image, and parsing of its answers.
 
-Answers are "yes", "no" or "unsure" per class of a group, as JSON. Other content is ignored, and unnamed
-classes get no score.
+Answers are "yes", "no" or "unsure" per class, as JSON. Other content is ignored, unnamed classes get no score.
 """
 
 import json

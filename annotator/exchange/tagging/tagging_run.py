@@ -1,7 +1,7 @@
 """Prelabeling: a vision-language model sees every image, and its answers become a prediction source.
 
-Answers are stored every few seconds, and the next run asks only about unscored images. The training method
-`auto` weights the source by its agreement with annotators.
+Answers are stored every few seconds. The next run asks only about unscored images. The training method `auto` weights
+the source by its agreement with annotators.
 """
 
 import base64
@@ -54,8 +54,6 @@ class TaggingOptions:
         pixels: Longer side of sent images.
         jobs: Parallel questions.
         limit: Maximum number of images, 0 for all.
-        include_scored: Include images with scores.
-        skip_color_test: Skip the initial test with colors.
     """
 
     model: str
@@ -94,11 +92,9 @@ class TaggingResult:
     """The result of a prelabeling run.
 
     Attributes:
-        images: Number of newly scored images.
-        without: Number of questions without a valid answer.
-        unread: Number of unreadable images.
-        had: Number of images scored before.
-        is_stopped: Stopped on request.
+        images: Newly scored images.
+        without: Questions without a valid answer.
+        had: Images scored before.
         error: Reason for an early end, or "".
     """
 

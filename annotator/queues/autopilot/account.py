@@ -1,7 +1,7 @@
 """Autopilot's account of expected and found positives, which corrects later expectations.
 
-Training calibrates all classes together, which fails for rare ones. So positives that the model promised are
-compared with those found, per class c and probability band b, and probabilities multiplied by rho:
+Training calibrates all classes together, which fails for rare ones. So promised and found positives are compared per
+class c and probability band b, and probabilities multiplied by rho:
 
     rho(c, b) = (found(c, b) + CLASS_PRIOR_POSITIVES g(b) k(c)) / (promised(c, b) + CLASS_PRIOR_POSITIVES)
     k(c) = (found(c) + CLASS_PRIOR_POSITIVES) / (sum over b of g(b) promised(c, b) + CLASS_PRIOR_POSITIVES)

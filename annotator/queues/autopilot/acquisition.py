@@ -1,7 +1,6 @@
-"""Candidate actions and their acquisition value: grids, whole images and single clicks.
+"""Candidate actions (grids, whole images, single clicks) and their acquisition value.
 
-The value is the expected number of finished labels plus learning, divided by the annotator's seconds
-and a price per press.
+The value is expected finished labels plus learning, divided by the annotator's seconds and a price per press.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -108,7 +107,7 @@ def propose_grids(
     event_tiles: EventTilesFactory | None = None,
     count_implied: "ImpliedCounter | None" = None,
 ) -> Iterator[Candidate]:
-    """Yield the grid with the highest value per second for each class with enough expected positives.
+    """Yield the grid of highest value per second for each class with enough expected positives.
 
     Args:
         open_share: Fraction of unanswered cells, which scales the learning value.
@@ -219,7 +218,7 @@ def propose_searches(
 
     Args:
         rates: Class id -> expected share of images.
-        draw: Function that returns free, unanswered images: random, or unusual first.
+        draw: Returns free, unanswered images: random, or unusual first.
         searched: Class id -> number of unusual images labeled absent.
     """
     sizes = choose_sizes(max_tiles)
@@ -371,9 +370,7 @@ def build_image_candidate(
     """Return the candidate of answering all unanswered classes of an image.
 
     Args:
-        probabilities: Class id -> probability.
         open_share: Fraction of all cells that are unanswered.
-        min_positives: Lower limit of expected positives.
         preset_threshold: Classes from this probability on start present. None disables.
         event_images: Image id -> class id -> probability, for other images of the event.
     """

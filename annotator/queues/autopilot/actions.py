@@ -46,7 +46,6 @@ class RuleOutOffer:
     """The offer to mark a class without an example absent everywhere.
 
     Attributes:
-        absent_answers: Random images labeled absent.
         images: Images that would become absent.
     """
 
@@ -63,12 +62,11 @@ class Action:
 
     Attributes:
         kind: grid, audit, image (all open classes), click (one class) or reading (all classes, blind).
-        source: Source of the resulting decisions.
         line: Question, gain and duration in words.
         preset: Image classes that start present.
         scores: (class id, probability) per open class, logged with the answer.
         models: (class id, name, score) of external predictions.
-        alternatives: A line per other kind of action available.
+        alternatives: Line per other kind of action available.
     """
 
     id: str

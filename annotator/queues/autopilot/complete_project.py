@@ -35,7 +35,6 @@ class CompleteProject:
         progress: Auto-accepted and unreadable labels count as unanswered.
         labels: (class, images labeled present), most frequent first.
         doubted_answers: Check of labels that the model contradicts, each once. None without model.
-        open_audit: Unanswered audit cells.
         audit_finds: "missing" labels, or "wrong" ones if every label is answered.
     """
 

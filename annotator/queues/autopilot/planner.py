@@ -1,8 +1,7 @@
 """The choice of Autopilot's next action, by finished labels per second of this annotator.
 
-Single clicks on representative images come first, and continue with random whole images while the
-model is unsure. Later RANDOM_SHARE of the actions are random, which keeps probabilities calibrated
-and supports the quality report.
+Single clicks on representative images come first, then also random whole images while the model is unsure. Later
+RANDOM_SHARE of the actions are random, which keeps probabilities calibrated and supports the quality report.
 """
 
 from collections.abc import Iterator, Sequence

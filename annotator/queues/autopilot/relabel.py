@@ -1,6 +1,6 @@
 """Relabel: grids of probably wrong labels, each checked once.
 
-Results of earlier checks correct the probability of a mistake, so accurate annotators soon get no more.
+Earlier results correct the probability of a mistake, so accurate annotators soon get no more.
 """
 
 from collections.abc import Iterator

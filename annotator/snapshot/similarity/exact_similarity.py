@@ -56,7 +56,7 @@ class ExactFeatures:
         return signed_sqrt(features) - self._mean
 
     def correct_similarities(self, values: np.ndarray, direction: np.ndarray | None) -> None:
-        """Replace the highest similarities, (N,) float32, in place by exact cosines, and scale the others to match.
+        """Replace the highest similarities, (N,) float32, in place by exact cosines, and scale the others.
 
         Cosines of codes are too large, because codes omit directions. `direction` (D,) of None changes nothing.
         """

@@ -2,8 +2,7 @@
 
 It is the cosine of the signed square roots of the embeddings, after subtracting their mean, without which nonnegative
 embeddings make all images similar. Roots limit the effect of single large values. Above MAX_EXACT_IMAGES it uses int8
-codes, exact only at the top. Several examples are averaged (Rocchio, "Relevance feedback in information retrieval",
-in: The SMART Retrieval System, 1971).
+codes, exact only at the top. Several examples are averaged (Rocchio, The SMART Retrieval System, 1971).
 """
 
 import threading
@@ -63,7 +62,6 @@ def compute_similarities(
     Args:
         image_ids: (N,) int64.
         examples: 1 to MAX_EXAMPLES image ids, if `example_key` is empty.
-        example_key: Id of an external example.
 
     Returns:
         (N,) float32 in [-1, 1], for text rescaled to [0, 1], nan without an embedding.

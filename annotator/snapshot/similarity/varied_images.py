@@ -1,7 +1,7 @@
 """A varied sample of the first images of a listing, for classes without a known example.
 
-The most similar images are often wrong for the same reason. So the sample adds the images farthest from the first
-LIKEST_IMAGES (k-center, Gonzalez 1985).
+The most similar images are often wrong for one reason, so the sample adds those farthest from the first LIKEST_IMAGES
+(k-center, Gonzalez 1985).
 """
 
 from collections.abc import Sequence

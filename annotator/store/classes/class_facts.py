@@ -1,4 +1,4 @@
-"""Class fields besides name and description (color, key, ...) that come with an import from another project.
+"""Class fields besides name and description (color, key, ...) imported from another project.
 
 Only newly added classes get them, and conflicting fields are dropped.
 """

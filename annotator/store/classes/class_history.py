@@ -41,9 +41,8 @@ class ClassChange:
     Attributes:
         kind: "add", "edit", "merge", "split", "archive", "restore" or "undo".
         before, after: Class id -> changed fields.
-        decisions: Number of cells answered by a merge.
-        undoes: Id of the change that this undo reverts.
-        undone_by: Id of its undo, or None.
+        decisions: Cells answered by a merge.
+        undoes: Id of the reverted change.
         is_first: It added the project's first classes.
     """
 
@@ -72,7 +71,6 @@ class ChangePlan:
     Attributes:
         states: Class id -> new fields.
         finish: Called between writing the classes and updating labels.
-        undoes: The change that this undo reverts.
     """
 
     states: dict[int, ClassState]

@@ -39,7 +39,6 @@ def resolve_lists(
 
     Args:
         pairs: (name, description) pairs.
-        where: Place of the names, for the error.
 
     Raises:
         AnnotatorError: Names may be lists, but `commas` is None.

@@ -48,8 +48,8 @@ class NameGuess:
 
     Attributes:
         wording: Key of its Wording.
-        images: Number of images predicted.
-        patches: Number of images also compared by patches.
+        images: Images predicted.
+        patches: Images also compared by patches.
         at: Unix seconds.
         error: Why it failed, or "".
     """

@@ -51,7 +51,7 @@ class Caches:
             return entry.value if entry is not None and entry.is_made else None
 
     def count(self) -> int:
-        """Return the number of values in all tables."""
+        """Count the values in all tables."""
         with self._lock:
             return sum(entry.is_made for entries in self._tables.values() for entry in entries.values())
 

@@ -62,7 +62,7 @@ class Database:
         its version is older.
 
         Args:
-            create: Create the folder and the file if they are missing.
+            create: Create a missing folder and file.
             file: UNFINISHED_DATABASE_FILE while the project is being created (imports/project_creation.py).
 
         Raises:
@@ -179,8 +179,8 @@ class Database:
     def writing(self, *, durable: bool = True, right: Right = Right.OWN) -> Generator[sqlite_utils.Database]:
         """Open a write transaction, the only way to write to the database.
 
-        Nested blocks join the outer transaction. The lock is taken first, because a transaction that starts by
-        reading fails next to another writer.
+        Nested blocks join the outer transaction. The lock is taken first, because transactions that start by reading
+        fail next to a writer.
 
         Args:
             durable: Wait for the disk. False risks the block in a power cut, but not in a crash.

@@ -1,7 +1,6 @@
-"""The newest decision id in a small file next to project.db, which reveals decisions lost with the write-ahead log.
+"""The newest decision id in a file next to project.db, which reveals decisions lost with the write-ahead log.
 
-SQLite keeps committed decisions in project.db-wal until a checkpoint moves them into project.db. If that file is
-deleted, they are gone and project.db looks intact.
+SQLite keeps committed decisions in project.db-wal until a checkpoint. If that file is deleted, project.db looks intact.
 """
 
 # Each durable commit is followed by a write of the record: the newest decision id, and the state of project.db (inode,
@@ -55,7 +54,7 @@ class DecisionRecord:
     """The record of an open project.
 
     Attributes:
-        loss: A loss that the next write transaction stores, or None.
+        loss: Loss that the next write transaction stores, or None.
     """
 
     def __init__(self, paths: Paths):

@@ -1,8 +1,7 @@
 """The worker's state, progress, heartbeat, last error and log tail.
 
-A thread of the worker writes the heartbeat (`beat`), and its main loop reports progress (`report_state`). So a
-process that computes for long is told from a dead one. `load_worker_state` alone decides what the worker's
-condition is.
+A thread writes the heartbeat (`beat`) and the main loop its progress (`report_state`), so a long computation is told
+from a dead process. Only `load_worker_state` decides the worker's condition.
 """
 
 import os
@@ -42,7 +41,6 @@ class WorkerState:
         state: Activity text, "stopped" or "not started".
         heartbeat_at, progress_at, last_error_at: Unix seconds, or None.
         of: Total steps, 0 if unknown.
-        last_error: The first line is the reason, the first paragraph also says what to do.
     """
 
     state: str
@@ -120,7 +118,7 @@ def record_error(db: Database, error: str) -> None:
     """Store the worker's last error, where empty text clears it.
 
     Args:
-        error: The reason in the first line, advice in the first paragraph, details after it.
+        error: Reason in the first line, advice in the first paragraph, details after it.
     """
     with db.writing() as sql:
         sql.execute(

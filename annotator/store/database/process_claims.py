@@ -1,7 +1,6 @@
 """Claims to work that one process at a time does, such as embedding a project's images.
 
-Each claim is a project setting and ends with its process. On this machine the end is seen at once, for
-another machine by missing heartbeats (disk/processes.py).
+A claim is a project setting and ends with its process, on another machine by missing heartbeats (disk/processes.py).
 """
 
 import os
@@ -30,7 +29,6 @@ class ProcessClaim(Generic[State]):
         """Claim the work for this process, and return its state.
 
         Args:
-            db: The project.
             describe_running: Return the error message for the state of the process that holds the claim.
             facts: The state's fields besides process and times.
 

@@ -1,7 +1,7 @@
 """Finding events from arrays of times and places, without a database.
 
-`arrange_images` orders the images, and `find_event_starts` cuts that order at long gaps and user edits. Where
-file names follow time, a step back in time is a reset clock.
+`arrange_images` orders the images, and `find_event_starts` cuts that order at long gaps and user edits. Where file
+names follow time, a step back is a reset clock.
 """
 
 from collections.abc import Sequence

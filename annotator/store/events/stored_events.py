@@ -17,7 +17,7 @@ class StoredEvent:
 
     Attributes:
         id: Its smallest image id.
-        images: Number of images of the whole event.
+        images: Images of the whole event.
         first: Index in the event of the first of `image_ids`.
     """
 

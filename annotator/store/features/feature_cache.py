@@ -36,7 +36,7 @@ class FeatureCache:
         regions: (N, R, D) float16, one vector per image region, for images without codes.
         codes: (N, R, K) int8 compressed regions: coordinates in `basis`, for images without regions.
         lengths: (N, R) float16 distances of the coded regions from the center of `basis`.
-        basis: The basis of the codes, or None before one is published.
+        basis: Basis of the codes, or None before one is published.
         left_out: One sentence per omitted shard or group of images.
 
     `refresh` replaces these objects, so old ones keep the images of their time.
@@ -257,7 +257,7 @@ class _ShardFacts:
 
 
 def count_features(folder: Path, caches: Caches, contents: ImageContents) -> int:
-    """Return the number of images with features and regions."""
+    """Count the images with features and regions."""
     shards, newest = tuple(list_shards(folder)), contents.get_newest_id()
     key = shards, read_basis_name(folder), newest, contents.count_changes()
     return caches.get("images with features", key, lambda: _count_images(folder, shards, caches, contents, newest), 4)

@@ -98,7 +98,7 @@ class CheckedRows:
 
     Attributes:
         right: (n,) bool, whether the content matches.
-        others: Number of mismatching rows.
+        others: Mismatching rows.
         lowest: Lowest image id in the shard that the project has not yet assigned, or None.
     """
 

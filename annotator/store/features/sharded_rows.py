@@ -1,6 +1,6 @@
 """An array (N, ...) over many shards on disk, whose rows are read on demand.
 
-Files are not mapped, because a shortened mapped file would kill the process.
+Files are not mapped, because shortening one would kill the process.
 """
 
 from collections.abc import Sequence

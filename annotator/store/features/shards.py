@@ -85,7 +85,7 @@ class Shard:
         size: (R, D): number of regions per image and feature size.
         basis: Name of the basis of its codes, or None if it holds regions.
         arrays: Array name -> location in the file.
-        not_finite: Number of images omitted because their features are not finite.
+        not_finite: Images omitted because their features are not finite.
     """
 
     path: Path

@@ -35,7 +35,6 @@ class StoredCodes:
 
     Attributes:
         image_ids: (N,) int64.
-        shards: Shard file names.
         shard_of: (N,) int32 index into `shards`.
         codes: (N, K) int8, memory-mapped.
     """
@@ -50,7 +49,6 @@ class StoredCodes:
         """Return each image's row in `codes`, (n,) int64, or -1 if it has none or its shard has changed.
 
         Args:
-            shards: Current shard file names.
             shard_of: (n,), index of each image into `shards`.
         """
         rows, known = find_positions(image_ids, self.image_ids, np.argsort(self.image_ids, kind="stable"))

@@ -136,7 +136,6 @@ class ImageNames:
 
         Args:
             image_ids: (N,) int64, ascending, including new images.
-            renamed: Row -> name.
         """
         first, files, folders = len(self.folder), list[TextBlock](), [self.folder]
         for names in _split_names(new):

@@ -11,7 +11,7 @@ class NearDuplicateColumn:
 
     Attributes:
         has: (N,) bool, the image has near-duplicates.
-        further: (N,) bool, the image has near-duplicates and is not the first of its group.
+        further: (N,) bool, not the first of its group.
         order: (n,) int32, rows of images with near-duplicates, by group.
     """
 

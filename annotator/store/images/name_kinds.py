@@ -90,7 +90,7 @@ def find_loosely(
 
     Args:
         open_: SQL condition that selects unmatched rows of `item`.
-        match: The loosest kind allowed, or None for all.
+        match: Loosest kind allowed, or None for all.
         root_id: Folder of the table `original`, or None.
         beside: Paths ending in "/" next to the file that contains the names, tried first.
     """

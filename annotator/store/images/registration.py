@@ -46,7 +46,6 @@ class RegistrationResult:
     """The result of one folder scan.
 
     Attributes:
-        added: New images.
         moved: Known images whose only file moved.
         copies: Files with the content of another existing file.
         missing: Images that lost their last file.
@@ -245,7 +244,7 @@ class FolderScan:
     def finish(self) -> None:
         """Rename images after their files, and mark images without files.
 
-        Every step is derived from the tables, so the next scan completes it after a kill.
+        After a kill, the next scan completes it.
         """
         forgotten = self._find_gone_elsewhere()
         for start in range(0, len(forgotten), FILES_PER_TRANSACTION):

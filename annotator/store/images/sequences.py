@@ -26,7 +26,6 @@ def find_next_open(
     Args:
         sequence: One of SEQUENCES.
         after: Image id, 0 for the start.
-        taken: Ids to omit.
     """
     chosen: list[int] = []
     if want <= 0:

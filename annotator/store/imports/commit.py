@@ -1,7 +1,6 @@
 """Storing a staged import in one transaction of set-based statements.
 
-The result equals deciding row by row. Tallies (stored counts) are updated with triggers dropped, which is
-three times faster.
+The result equals deciding row by row. Tallies are updated with triggers dropped, which is three times faster.
 """
 
 import json
@@ -59,9 +58,7 @@ class ImportResult:
     """The counts of a stored import.
 
     Attributes:
-        images: Added images.
-        classes: Names of added classes.
-        answers: Number of cells that got an answer.
+        answers: Cells that got an answer.
         replaced: Those answers that replaced another one.
         completed: Images with "nothing else here".
         attributes, remarks: Number of fields, and of flags and comments.

@@ -27,8 +27,6 @@ class ImportChanges:
 
     Attributes:
         over: SQL condition on existing decisions `d` that may be replaced.
-        version: The class_version of the rows.
-        newest: The newest decision considered.
         is_whole: The source names every class.
         answers, replaced, completed: Rows that decide a cell, replace an answer, or mean "nothing else here".
         labels: (target, state) -> added labels, except of "nothing else here".
@@ -49,8 +47,6 @@ def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | 
 
     Args:
         sql: Has the staged source attached.
-        over: SQL condition on replaceable decisions `d`.
-        version: The class_version used to resolve names, or None.
     """
     version = get_class_version(db) if version is None else version
     changes = ImportChanges(over, version, get_newest_decision_id(sql), covers_all_classes(sql))

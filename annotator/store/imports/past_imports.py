@@ -58,11 +58,9 @@ class ImportUndo:
 
     Attributes:
         decisions: Appended undo decisions.
-        images, images_kept: Numbers of images withdrawn, and kept because of other decisions.
-        archived: Archived classes.
+        images, images_kept: Images withdrawn, and kept because of other decisions.
         kept: Classes kept because of other uses.
         attributes: Removed or restored fields.
-        event_labels: Removed event labels.
     """
 
     id: int

@@ -61,7 +61,6 @@ class ImportPreview:
     """The effects that an import would have.
 
     Attributes:
-        images_new: Images to add.
         images_unknown: Images whose files are in neither source nor project.
         images_skipped: Images rejected at registration.
         copies: Source files with the content of a project image.

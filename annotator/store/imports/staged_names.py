@@ -48,7 +48,7 @@ class NameRules:
         class_map: Source name -> project class, possibly new, or "" to omit.
         strict: Unknown names are errors.
         folder: Base folder of the items' image files, or None without images.
-        match: The loosest kind of match allowed, or None for all.
+        match: Loosest kind of match allowed, or None for all.
     """
 
     class_map: Mapping[str, str]

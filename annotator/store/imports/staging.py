@@ -222,7 +222,6 @@ class Staging:
         """Read all items of an import source into the file. Items that cannot be stored are reported and omitted.
 
         Args:
-            items: The items of the source.
             progress: Called with (items read, 0). Its exceptions end the reading.
         """
         rest = iter(items)

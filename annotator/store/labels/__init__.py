@@ -1,4 +1,1 @@
-"""Decisions and the data derived from them: labels, tallies (counts), audits and disagreements.
-
-Decisions are appended and never changed.
-"""
+"""Decisions and the data derived from them: labels, tallies (counts), audits and disagreements."""

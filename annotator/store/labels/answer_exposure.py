@@ -1,7 +1,7 @@
 """Record of which annotators have seen the labels of blind images.
 
-Blind images are reference images and those that several annotators answer. An image stays blind for an
-annotator until they answer it or, once it no longer waits for them, view its labels. Records are permanent.
+Blind images are for reference or overlap. An image stays blind for an annotator until they answer it or, once it no
+longer waits for them, view its labels. Records are permanent.
 """
 
 from collections.abc import Collection

@@ -21,7 +21,6 @@ class TimedAnswer:
 
     Attributes:
         kind: "grid", "image" (several classes at once) or "click".
-        cells: Number of decided cells.
         changes: Estimated clicks besides the saving one.
         seconds: From display to answer.
         at: Unix seconds.

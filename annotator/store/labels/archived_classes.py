@@ -1,7 +1,6 @@
 """The class for which a decision about an archived class counts, if any.
 
-Pages opened before a merge may still answer the merged class. Such decisions count for the class that it was
-merged into.
+Pages opened before a merge may still answer the merged class. Such answers count for the remaining one.
 """
 
 from collections.abc import Collection
@@ -34,7 +33,6 @@ class DecisionTarget:
 
         Args:
             state: State of the decision, None if it clears the cell.
-            is_open: The cell has no answer.
             is_merged: The cell's answer came from a merged class.
         """
         if self.is_other and state == ABSENT and not self.same:

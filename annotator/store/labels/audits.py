@@ -34,7 +34,7 @@ class Audit:
         run_id: Run whose probabilities guided the sampling, or None.
         last_decision_id: Newest decision in the population.
         drawn_at: Unix seconds.
-        people: Number of blind annotators per cell.
+        people: Blind annotators per cell.
         by_event: Whole events were sampled.
     """
 
@@ -97,9 +97,8 @@ def publish(
     """Store an audit and return its id.
 
     Args:
-        drawn_from: The cells from which it was sampled.
+        drawn_from: Cells from which it was sampled.
         cells: (class id, image id, stratum, random place) of sampled cells.
-        newest: Newest decision in the population.
     """
     with db.writing(right=Right.REVIEW) as sql:
         statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people, by_event) VALUES (?, ?, ?, ?, ?)"

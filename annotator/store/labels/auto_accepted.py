@@ -1,8 +1,7 @@
 """Cells (image, class) accepted without an answer, stored apart from the labels.
 
-A model accepts cells under a precision guarantee, or an annotator marks a class absent everywhere, which a
-model never replaces. Triggers move a cell to `displaced_acceptance` once it is answered or implied, and back
-when that is undone.
+A model accepts them under a precision guarantee, or an annotator marks a class absent everywhere, which models never
+replace. Triggers move a cell to `displaced_acceptance` once it is answered or implied, and back when that is undone.
 """
 
 import time
@@ -213,7 +212,7 @@ def count_accepted(db: Database) -> dict[str, int]:
 
 
 def count_ruled_out(db: Database) -> int:
-    """Return the number of cells marked absent everywhere."""
+    """Count the cells marked absent everywhere."""
     return _count_by_state(db).get((ABSENT, True), 0)
 
 

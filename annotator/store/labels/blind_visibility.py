@@ -1,7 +1,6 @@
 """Counts for members without the right to review, which must not reveal blind answers.
 
-Differences between counts would reveal answers that others gave blind. Counts therefore omit labels of
-reference images and of images that wait for overlap answers.
+They omit labels of reference images and of images that wait for overlap answers.
 """
 
 from collections.abc import Collection

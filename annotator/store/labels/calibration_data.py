@@ -18,8 +18,8 @@ def load_scored_answers(
 ) -> tuple[np.ndarray, int]:
     """Return the newest answers with a logged probability of this method and backbone.
 
-    Omits undone and unsure answers, and answers about an event of which another image was answered before the
-    training, because images of an event look alike.
+    Omits undone and unsure answers, and answers about an event of which another image was answered before training,
+    because frames look alike.
 
     Returns:
         (n, 4) float64: run id, class id, probability, 1 or -1, and the number of invalid rows.

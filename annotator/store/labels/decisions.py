@@ -45,8 +45,8 @@ _IS_UNDOABLE_SQL = "AND action != 'undo' AND source != 'merge'"
 def save(db: Database, decisions: Sequence[Decision | Batch]) -> SaveResult:
     """Append decisions in order, in one transaction, and update the labels.
 
-    Resending a stored uuid with the same content succeeds. Invalid decisions are refused with a reason without
-    blocking the others. One bad cell refuses its batch. A time out of bounds becomes unknown.
+    Resending a stored uuid with the same content succeeds. Invalid decisions are refused with a reason, without
+    blocking others. One bad cell refuses its batch. A time out of bounds becomes unknown.
     """
     saved: list[str] = []
     refused: dict[str, str] = {}

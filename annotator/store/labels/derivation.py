@@ -1,4 +1,4 @@
-"""Derivation of an image's labels, stage and disagreements from its decisions, also for many images at once.
+"""Derivation of an image's labels, stage and disagreements from its decisions, also in bulk.
 
 Archived classes have no labels. For many images, SQL finds labels that are simply the newest answer. Votes and
 opinions do not replace another annotator's label, so images with such answers are replayed one by one.

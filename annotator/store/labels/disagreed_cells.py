@@ -86,9 +86,8 @@ def find_multi_annotator_images(db: Database, since: int = 0) -> list[int]:
 def iterate_first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, FirstAnswer]]]:
     """Yield per image: class id -> annotator -> first independent answer.
 
-    An answer is independent if it was given before any other, or blind. Later answers only store changes, so they
-    would bias comparisons. Unsure and undone answers and resolutions do not count. After a cell is cleared, the
-    next answer counts as the first.
+    An answer is independent if it was given before any other, or blind. Unsure and undone answers and resolutions do
+    not count. After a cell is cleared, the next answer counts as the first.
     """
     for image_id in image_ids:
         # None: the person saw another answer before giving their first.

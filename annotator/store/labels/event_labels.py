@@ -27,7 +27,7 @@ class EventLabel:
         class_name: "" for an empty event.
         annotator, source: "" if unknown.
         decided_at: Unix seconds, None if unknown.
-        images: Number of images of the event.
+        images: Images of the event.
     """
 
     event: str

@@ -1,7 +1,7 @@
 """Overlap: images that several annotators label completely, blind to each other.
 
-No other queue shows a waiting image, and no annotator gets an image whose answers they have seen. Answers
-never change another annotator's label.
+No other queue shows a waiting image, and annotators get no image whose answers they have seen. Answers never change
+another annotator's label.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -55,7 +55,7 @@ def load_overlap(db: Database) -> Overlap | None:
 def set_overlap(db: Database, people: int, share: float) -> None:
     """Have a random share of unanswered images answered by `people` annotators each.
 
-    Images that annotators started in other queues could wait forever, so they are not chosen.
+    Images started in other queues could wait forever, so they are not chosen.
 
     Args:
         share: 0 to 1, where 0 ends the overlap. A larger share includes a smaller one.

@@ -1,9 +1,8 @@
 """Cells (image, class) whose state follows from answers through class relations.
 
-A present spaniel implies a present dog, and a present day an absent night. Implied cells are rows of
-`accepted` with the decision that they follow from, so that no queue asks for them. They are never decisions:
-triggers (schema/triggers.py) remove them with the answer, and a person's own answer replaces them. This
-module handles whole images and the whole project.
+Implied cells are rows of `accepted` with the decision that they follow from, so no queue asks for them. Triggers
+(schema/triggers.py) remove them with the answer, and a person's own answer replaces them. This module handles whole
+images and the whole project.
 
 "Nothing else here" is weaker than other implications. It spares classes that present classes imply, and the
 classes of an exactly-one group while none of them is present.

@@ -257,7 +257,6 @@ def find_least_answered_images(
 
     Args:
         ahead: Ids with the fewest answers at the last count.
-        taken: Ids to leave out.
     """
     since_of: dict[int, int] = {}
     for start in range(0, len(ahead), ORDER_IDS_PER_QUERY):

@@ -20,7 +20,7 @@ class ScoredAnswers:
 
     Attributes:
         class_id: int64.
-        score: The displayed probability, float64 in [0, 1].
+        score: Displayed probability, float64 in [0, 1].
         present: False also for unsure.
         in_grid: Whether asked in a one-class grid.
     """
@@ -48,7 +48,6 @@ class OutcomesSince:
 
     Attributes:
         relabels: Previous state -> (answers asked again, changed answers among them).
-        taken_back: Whether any decision was undone.
     """
 
     newest: int

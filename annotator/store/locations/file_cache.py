@@ -1,7 +1,7 @@
 """Size-bounded cache of fetched files and their copies, named by content.
 
-A SQLite index lets page and worker share one bound. Space is reserved before a file is written: a crash leaves a row
-without a file, never an uncounted file. A returned file may be deleted soon, then callers must retry.
+Page and worker share one bound by a SQLite index. Space is reserved before writing, so a crash never leaves an
+uncounted file. A returned file may be deleted soon, then callers must retry.
 """
 
 import os

@@ -56,7 +56,6 @@ class RemoteFiles:
         Args:
             path: Below the URL, escaped.
             size: Registered bytes, -1 if unknown.
-            patient: Use a longer timeout and retries.
 
         Raises:
             AnnotatorError: Missing or too large. StorageTimeout if temporarily unreadable, RequestSkipped if paused.

@@ -1,4 +1,4 @@
-"""Temporary SQLite files that list the file names below a URL during registration.
+"""Temporary SQLite files of the file names below a URL during registration.
 
 Names are committed in batches, so that interrupted sorted listings resume, for up to MAX_AGE_SECONDS.
 """
@@ -83,7 +83,7 @@ class StagedListing:
 
     @property
     def passed_over(self) -> int:
-        """Return the number of other files that are not images."""
+        """Count the other files that are not images."""
         return int(self._get_fact("passed_over") or 0)
 
     @property
@@ -104,7 +104,7 @@ class StagedListing:
         """Store the names of the remaining files, NAMES_PER_TRANSACTION per transaction.
 
         Args:
-            remotes: The files after `last_listed_name` if the store lists by name, else all.
+            remotes: Files after `last_listed_name` if the store lists by name, else all.
             progress: Called with (names stored so far, 0).
             known: Registered files, escaped, stored even if they are leftovers.
         """

@@ -1,7 +1,7 @@
 """Defenses against hostile web servers: allowed connections and size limits.
 
-Every socket is checked at connection, so that no name server or redirect leads into the local network.
-Environment proxies are ignored. Files may not exceed their stated size, or MAX_MEMBER_BYTES.
+Every socket is checked, so no name server or redirect leads into the local network. Environment proxies are ignored.
+Files may not exceed their stated size, or MAX_MEMBER_BYTES.
 """
 
 import socket
@@ -162,7 +162,6 @@ def download(
     """Download a file, resuming an earlier attempt if the server sends the rest of the same version.
 
     Args:
-        files: File system of the URL.
         part: File to write or resume.
         size: Stated size in bytes, -1 if unknown.
         is_version: Returns whether response headers certainly belong to the wanted version.

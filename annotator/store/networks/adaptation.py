@@ -1,7 +1,7 @@
 """Adaptation (fine-tuning) of a project's backbone: running process, requests and last result.
 
-One process adapts at a time and reports its progress in the setting `adapting`. The worker starts it if
-`adapting_wanted` is "run" or "estimate", also after a crash. "pause" ends it.
+One process adapts at a time, with its progress in the setting `adapting`. The worker starts it if `adapting_wanted` is
+"run" or "estimate", also after a crash. "pause" ends it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,6 @@ class AdaptationState(Claim):
 
     Attributes:
         on: Requested place: "local", "ray", "ray://...".
-        doing: Current step, in words.
         done, of: Progress of the step, 0 if unknown.
         seconds_left: Seconds until the end, None if unknown.
     """

@@ -21,7 +21,7 @@ class NetworkComparison(NetworkJudgement):
     """A cross-validated comparison with the current backbone on unbiased answers.
 
     Attributes:
-        against: The current backbone at the time.
+        against: Current backbone at the time.
         at: Unix seconds.
         log_loss_low, log_loss_high: 95% interval of the difference in log loss.
     """

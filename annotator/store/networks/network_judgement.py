@@ -11,7 +11,7 @@ class NetworkJudgement:
     """A comparison of a new backbone with the previous one, by linear heads on the embeddings of both.
 
     Attributes:
-        ap_before, ap_after: Mean average precision with the previous and the new backbone.
+        ap_before, ap_after: Mean average precision with either backbone.
         ap_low, ap_high: 95% interval of the difference.
     """
 

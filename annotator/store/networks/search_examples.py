@@ -1,6 +1,6 @@
 """Similarity search examples: an uploaded image, an image region, or words.
 
-The page writes requests and the worker answers. Files keep the page free of models and survive crashes:
+The page writes requests and the worker answers, in files that survive crashes:
 
     examples/<id>.json           request
     examples/<id>.picture        uploaded image, until read
@@ -151,7 +151,7 @@ def _store_request(db: Database, asked: ExampleRequest, content: bytes | None) -
 def load_waiting(db: Database) -> list[ExampleRequest]:
     """Return unanswered requests in the order of answering.
 
-    The newest one of each person comes first, of which the oldest, so that a person with many requests delays nobody.
+    Each person's newest comes first, oldest of these first, so that many requests of one person delay no other.
     """
     try:
         names = {entry.name for entry in os.scandir(_get_folder(db))}

@@ -1,7 +1,7 @@
 """Assignments of images or classes to annotators, which other annotators do not get.
 
-Image assignments (folder or list) limit an annotator to these images, and others get the unassigned ones.
-Class assignments do the same for single-class questions.
+Image assignments (folder or list) limit an annotator to these images. Others get the unassigned ones. Class assignments
+do the same for single-class questions.
 """
 
 import time
@@ -31,8 +31,8 @@ class Assignment:
     Attributes:
         kind: FOLDER, IMAGES or CLASS.
         what: Name of the folder, list or class.
-        images: Number of assigned images, 0 for a class.
-        answered: Number of complete images among them.
+        images: Assigned images, 0 for a class.
+        answered: Complete images among them.
     """
 
     id: int

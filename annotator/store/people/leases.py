@@ -36,10 +36,8 @@ class LeaseRequest:
     """A page's request for images.
 
     Attributes:
-        holder: The page that leases.
-        annotator: The person at it.
-        have: Images that this page shows or has fetched already: their leases are renewed, and they are not returned.
-        want: The largest number of images.
+        have: Images that this page has: their leases are renewed, and they are not returned.
+        want: Largest number of images.
     """
 
     holder: str
@@ -56,7 +54,6 @@ class LeaseOrder:
         first: Ids of images that come first, in this order, while untouched.
         ahead: Ids of incomplete images with the fewest answers, as counted by the worker.
         resumed: Start with images that this page leased before a reload.
-        incomplete_first: Whether incomplete images come before all others.
         sequence: Order of untouched and incomplete images (sequences.py), or "".
         after: Image after which the sequence continues, 0 for its start.
     """
@@ -76,7 +73,7 @@ def lease_next_images(db: Database, request: LeaseRequest, order: LeaseOrder = U
     """Lease and return up to `request.want` images with an unanswered class that no other page leases.
 
     Untouched images come first, then skipped, then incomplete ones. Images skipped twice or with answers come last, so
-    that an annotator who keeps skipping a few images still reaches all others.
+    that an annotator who keeps skipping reaches all others.
     """
     holder, annotator, have, want = request.holder, request.annotator, request.have, request.want
     aside = assignment.load_withheld_images(db, annotator)

@@ -1,6 +1,6 @@
 """Project members: roles, sign-in and the access log.
 
-A member's name is never reused. A removed member keeps the role `none`, so that decisions keep their name.
+Names are never reused. A removed member keeps the role `none`, so that decisions keep their name.
 """
 
 import hashlib
@@ -62,7 +62,6 @@ class LogEntry:
 
     Attributes:
         at: Unix seconds.
-        by: Author of the change.
         member: Affected member, or "".
     """
 
@@ -125,7 +124,7 @@ def add(db: Database, name: str, role: str, by: str, email: str = "", subject: s
 def ensure_owner(db: Database, login_name: str) -> Member:
     """Return the first owner, or add one for the person who starts the server.
 
-    A member of the same name may be another person. They keep their role, and the owner's name gets a number.
+    A member of the same name may be another person, so the owner's name gets a number.
     """
     if owner := find_owner(db):
         return owner
@@ -287,7 +286,7 @@ def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = N
     """Set the role that new members get at their first sign-in.
 
     Args:
-        expected: The previous role as the caller saw it, so that concurrent changes are not overwritten.
+        expected: Previous role as the caller saw it.
 
     Raises:
         AnnotatorError: The role is unknown, unexpected, or owner.
@@ -313,7 +312,7 @@ def set_hidden_views(db: Database, parts: Sequence[str], by: str, expected: Sequ
     """Set the views hidden from guests and annotators.
 
     Args:
-        expected: The hidden views as the caller saw them, so that concurrent changes are not overwritten.
+        expected: Hidden views as the caller saw them.
 
     Raises:
         AnnotatorError: A view cannot be hidden, or the current ones are unexpected.

@@ -22,8 +22,7 @@ class Appearance:
 
     Attributes:
         brightness: Mean gray, 0 (black) to 1 (white).
-        sharpness: Variance of the Laplacian of gray values 0 to 255.
-            Source: Pech-Pacheco et al. 2000, "Diatom autofocusing in brightfield microscopy", ICPR.
+        sharpness: Variance of the Laplacian of gray values 0 to 255. Source: Pech-Pacheco et al. 2000, ICPR.
         overexposed, underexposed: Shares of pixels beyond WHITE_LEVEL and BLACK_LEVEL.
         hash: Signed 64-bit difference hash.
     """

@@ -1,7 +1,7 @@
 """The only decoder of image files, which are not trusted.
 
-All errors become a BadImage with a clear reason. Only PILLOW_FORMATS are tried, and the size is checked
-before decoding. Models and users see the same pixels. All threads share a memory budget.
+All errors become BadImage. Only PILLOW_FORMATS are tried, and the size is checked before decoding. Models and users see
+the same pixels. All threads share a memory budget.
 """
 
 import contextlib

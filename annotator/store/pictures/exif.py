@@ -1,8 +1,8 @@
 """Capture time and camera from a file's EXIF block.
 
-Each field of `Capture` is a column of the table `image`. Blocks are not trusted: Pillow's reader would
-allocate any claimed size, so only MAX_ENTRIES entries and a few bytes of four tags are read. Without a UTC
-offset, DateTimeOriginal counts as UTC.
+Each field of `Capture` is a column of the table `image`. Blocks are not trusted: Pillow would allocate any claimed
+size, so only MAX_ENTRIES entries and some bytes of four tags are read. Without a UTC offset, DateTimeOriginal counts as
+UTC.
 """
 
 import io
@@ -35,7 +35,6 @@ class Capture:
 
     Attributes:
         captured_at: Unix seconds.
-        camera: Camera model.
     """
 
     captured_at: float | None = None

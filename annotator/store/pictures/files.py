@@ -1,7 +1,6 @@
 """Search for image files in folders, and checked access to registered files.
 
-Content sha256 is the identity: a changed file is a different image. Links are followed only inside the
-folder. Non-UTF-8 paths are stored escaped.
+Links are followed only inside the folder. Non-UTF-8 paths are stored escaped.
 """
 
 import errno

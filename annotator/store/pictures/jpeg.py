@@ -1,7 +1,7 @@
 """Validation of JPEGs without decoding pixels, which would be 90% of the registration cost.
 
-libjpeg fails only for bad headers and tables, misplaced markers and an early end. Decoding a tiny image
-with the same tables tests the first, a marker search the others. ISO/IEC 10918-1, annex B.
+libjpeg fails only for bad headers and tables, misplaced markers and an early end. Decoding a tiny image with the same
+tables tests the first, a marker search the rest. ISO/IEC 10918-1, annex B.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class WholeJpeg:
     Attributes:
         width, height: Before EXIF rotation.
         tables: Tiny JPEG with the same tables.
-        head: The file up to its pixels.
+        head: File up to its pixels.
         exif: b"" without one, None if ambiguous.
     """
 

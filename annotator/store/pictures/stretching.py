@@ -1,7 +1,7 @@
 """Scaling of values above 8 bits, from the darkest to the brightest over all channels.
 
-Few files use all 16 bits, so high bytes alone would be black. Non-finite, no-data and transparent values do
-not count. No data and NaN become black.
+High bytes alone would be black, as few files use all 16 bits. Non-finite, no-data and transparent values do not count.
+No data and NaN become black.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Reading of TIFFs with many bands, 16-bit colors or floats, which Pillow cannot.
 
-Pillow decompresses each strip or tile as an 8-bit gray image, so that no further decoder is reachable.
-numpy undoes predictors, byte order and layout (TIFF 6.0, and Adobe's technical note 3).
+Pillow decompresses each strip or tile as 8-bit gray, so that no other decoder is reachable. numpy undoes predictors,
+byte order and layout (TIFF 6.0, and Adobe's technical note 3).
 """
 
 import io

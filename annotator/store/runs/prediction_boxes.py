@@ -1,4 +1,4 @@
-"""Bounding boxes of a prediction source, stored next to its scores to show where it saw a class.
+"""Bounding boxes of a prediction source, next to its scores.
 
     predictions/<source>/<version>/boxes.npy    (n,) BOX_DTYPE, sorted by image, class, descending score
 

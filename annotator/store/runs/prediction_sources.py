@@ -121,7 +121,7 @@ def add(
         by: Author of the change.
         image_ids: All images of the blocks, in any order.
         class_ids: All classes of the blocks, in any order.
-        blocks: Function that returns the blocks, called several times. A cell's highest score counts.
+        blocks: Returns the blocks, called several times. A cell's highest score counts.
         boxes: (n,) BOX_DTYPE, boxes of cells with a score in the blocks.
         replace: Delete all earlier scores of the source.
         progress: Called with (blocks written, 0).

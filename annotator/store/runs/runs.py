@@ -30,7 +30,7 @@ def begin(
 ) -> int:
     """Add the unpublished row of a training (a run) and return its id, which names its folder.
 
-    Deletes arrays already there: a restored older project.db can reuse a run id.
+    Deletes arrays there: a restored project.db can reuse a run id.
     """
     with db.writing() as sql:
         run = sql.execute(

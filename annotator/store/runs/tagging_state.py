@@ -1,7 +1,7 @@
 """Prelabeling of a project by a model: running process, progress and requests.
 
-One process prelabels at a time and reports its progress in the setting `tagging`. The user's request in
-`tagging_wanted` starts or ends it.
+One process prelabels at a time, with its progress in the setting `tagging`. The user's request in `tagging_wanted`
+starts or ends it.
 """
 
 from dataclasses import asdict, dataclass
@@ -24,12 +24,11 @@ class TaggingState(Claim):
     """The progress that the prelabeling process reports.
 
     Attributes:
-        url, model: Server and model.
         name: Prediction source that it writes.
         done, of: Images, 0 if unknown.
         per_minute: Images per minute.
         seconds_left: None if unknown.
-        without: Number of unanswered questions to the model.
+        without: Unanswered questions to the model.
         error: Why the last question was unanswered, or "".
     """
 

@@ -1,8 +1,8 @@
 """Step 1: all tables of the first release. A comment before each table describes one of its rows.
 
-Decisions are appended and never changed. `label` holds the newest state of each image-class cell and can be
-rebuilt from them. `image` is a content, and `file` a place where that content is stored, so a moved or copied
-file is never a second image. Decision ids define the order, because clocks can jump.
+Decisions are appended and never changed. `label` holds the newest state of each image-class cell and can be rebuilt
+from them. `image` is a content, and `file` a place where it is stored. Decision ids define the order, because clocks
+can jump.
 
 Columns in many tables: `annotator` is a person's name, `..._at` are Unix seconds, and rows with the same
 `batch` are undone in one step. A `uuid` comes with the request, so that a resent request is stored once. In

@@ -1,7 +1,4 @@
-"""The triggers of project.db, which update counts, versions and derived rows in the same transaction.
-
-A later step that recreates a table recreates its triggers.
-"""
+"""The triggers of project.db, which update counts, versions and derived rows in the same transaction."""
 
 from collections.abc import Iterator
 

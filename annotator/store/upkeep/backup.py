@@ -68,7 +68,6 @@ class BackupResult:
     """The content of a backup.
 
     Attributes:
-        new_files, new_bytes: Files new to the folder.
         left_out: Project names -> how to restore them.
     """
 

@@ -1,6 +1,6 @@
 """Checks that derived tables agree with the decisions, and their repair.
 
-A replay of all decisions takes minutes for a million images, so pages never call it.
+A replay takes minutes for a million images, so pages never call it.
 """
 
 import sqlite3

@@ -49,7 +49,6 @@ class HealthFinding:
 
     Attributes:
         why: Likely cause.
-        todo: User action.
         is_derived: Whether a repair can rebuild or delete the data.
         is_left: Whether these are files left by crashed processes.
     """

@@ -152,7 +152,7 @@ def _is_safe(part: BackupPart) -> bool:
 def _open_unfinished(project: Path) -> Generator[Path]:
     """Yield an empty temporary folder of this process, and remove those of killed processes.
 
-    Without a lock, which a kill after the rename would leave. Of two processes one finds the project in its place.
+    Uses no lock, which a kill after the rename would leave.
     """
     remove_unfinished_folders(project.parent, project.name)
     folder = build_temporary_path(project)

@@ -24,7 +24,6 @@ class FolderListing:
     Attributes:
         parent: None for a root.
         folders: Names that may be opened.
-        images: Number of image files.
     """
 
     path: Path

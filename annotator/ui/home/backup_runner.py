@@ -20,10 +20,8 @@ class BackupState:
     """The progress of a project's backup.
 
     Attributes:
-        what: Current step.
         done, of: Progress of the step. `of` is 0 if unknown.
         said: Result of the last backup, or "".
-        backups: Number of backups.
     """
 
     is_at_work: bool = False

@@ -1,4 +1,4 @@
-"""The content of a folder that may become a project: images, class lists and labels.
+"""A folder that may become a project: images, class lists and labels.
 
 Labels are offered only if they can be imported without questions.
 """
@@ -70,7 +70,6 @@ class FolderScan:
 
     Attributes:
         endings: File suffix -> image count.
-        samples: Paths of a few images.
         said: Sentences about skipped files.
     """
 
@@ -87,7 +86,7 @@ def scan_folder(folder: Path, roots: AllowedRoots, excluded_folder: Path) -> Fol
 
     Args:
         roots: Allowed folders. Class lists outside are not offered.
-        excluded_folder: The folder of projects, which is skipped.
+        excluded_folder: Folder of projects, which is skipped.
 
     Raises:
         AnnotatorError: The folder has no readable images.

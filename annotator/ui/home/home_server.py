@@ -76,8 +76,6 @@ def run_home(
         oidc: Login provider file.
         folder: Folder of new projects.
         roots: Folders with images. None disables new projects.
-        sample: Begin with a sample project.
-        json_log: Log JSON lines.
 
     Raises:
         AnnotatorError: The port is taken, or members have no project.

@@ -77,7 +77,6 @@ def render_projects_page(
 
     Args:
         base: Path before /start.
-        may_make: Whether the visitor may create projects.
         troubles: HTML of unusable projects.
         sample: Page of the sample project, or "".
     """

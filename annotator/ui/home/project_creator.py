@@ -1,4 +1,4 @@
-"""Project creation from the start page, in a thread that works like `annotator init`.
+"""Project creation from the start page, in a thread, like `annotator init`.
 
 It is all or nothing, and canceling leaves nothing behind.
 """

@@ -1,7 +1,7 @@
 """Start page visitors: the local user, or a member of some projects.
 
-Each project's server gives members a cookie for this page, which only proves who they are. A name is unique within one
-project only, so that a visitor is identified by their sessions.
+Each project's server gives members a cookie that only proves who they are. Names are unique only within a project, so
+sessions identify visitors.
 """
 
 from collections.abc import Mapping, Sequence

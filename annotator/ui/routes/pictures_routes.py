@@ -64,7 +64,7 @@ async def thumb(request: Request, annotator: str) -> Response:
 async def heatmap(request: Request, annotator: str) -> Response:
     """Handle GET: return a heat map, or 202 while the worker creates it.
 
-    Headers hold the run's number of training images with the class (if few), and the class that the heat map may show
+    Headers hold the number of training images with the class (if few), and the class that the heat map may show
     instead, with counts. Images that the annotator must still answer blind are refused.
     """
     asked = convert_values(request.path_params, HeatmapPath)

@@ -27,7 +27,6 @@ class PageEntry:
 
     Attributes:
         name: File in pages/, URL path, and component folder.
-        right: Right needed to open it.
         listed: Shown in its menu.
     """
 

@@ -31,7 +31,6 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
     Args:
         label: Screen reader label.
         token: Token for thumbnails. "" omits them.
-        zone: Time zone.
     """
     items = "".join(_render_item(row, token, zone) for row in rows)
     st.html(f'{STYLE}<ul class="notes" tabindex="0" aria-label="{escape(label)}">{items}</ul>')

@@ -219,7 +219,7 @@ class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
     """The base of the requests that store a decision.
 
     Attributes:
-        annotator, signature: Author of the decision and the author's token, empty for the person at the page.
+        annotator, signature: Author and the author's token, empty for the person at the page.
         milliseconds: Time taken, unparsed. Invalid ones are ignored.
     """
 

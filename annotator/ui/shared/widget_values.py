@@ -21,8 +21,6 @@ def restore_widget(
     The browser keeps an option's first label until a value is set here.
 
     Args:
-        key: Key of the widget.
-        default: Initial value.
         options: Allowed options. Other values are dropped.
         labels: Option -> label, instead of `options`, if labels may change.
     """
@@ -45,7 +43,7 @@ def restore_widget(
 def bind_setting(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
     """Return widget options that show a stored setting and store changes.
 
-    Otherwise a page would store its outdated value again after another page changed the setting.
+    Otherwise a page would store an outdated value over another page's change.
     """
     st.session_state[key] = stored
     return {"key": key, "on_change": _store_change, "args": [key, change]}

@@ -1,8 +1,8 @@
 """The fastest equivalent form of a frozen network on this machine.
 
-On CPUs, convolutional networks are limited by memory traffic. Hence channels_last, folded batch norm, fused
-oneDNN calls, and chunks small enough for the cache. Transformers are limited by arithmetic, hence half
-precision. Outputs are compared with the original network, which is used where they differ.
+On CPUs, convolutional networks are limited by memory traffic. Hence channels_last, folded batch norm, fused oneDNN
+calls, and chunks small enough for the cache. Transformers are limited by arithmetic, hence half precision. The original
+network is used where outputs differ.
 """
 
 import copy

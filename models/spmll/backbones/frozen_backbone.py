@@ -134,7 +134,7 @@ class Backbone:
     def run_in_chunks(self, images: torch.Tensor, run: Callable[[torch.Tensor], Any]) -> Iterator[Any]:
         """Yield the outputs of `run` for the normalized images of each chunk.
 
-        If GPU memory is full, the chunk is halved. If one image does not fit, the network moves to the CPU. Raises
+        If GPU memory is full, the chunk is halved. If one image is too much, the network moves to the CPU. Raises
         torch.OutOfMemoryError if that is full.
         """
         while len(images):

@@ -99,7 +99,7 @@ class TokenNetwork(nn.Module):
     """A module that pools a network's class, register and patch tokens to features.
 
     With a class token, features are [class token, average patch], as in DINOv2's linear evaluation (Oquab et al. 2024).
-    A region has [class token, its average patch]. A patch alone would not fit a head trained on class tokens.
+    A region has [class token, its average patch], which a head trained on class tokens needs.
     """
 
     network: Any  # of timm, or alike: forward_features, forward_head

@@ -1,7 +1,7 @@
 """Detection of heat maps that show another class, by classifying only their hottest spot.
 
-A class learned from a co-occurring class is hot on that class. The spot alone then lowers its logit, but not
-the other's. Inverse of the occlusion of Zeiler & Fergus (ECCV 2014, https://arxiv.org/abs/1311.2901).
+A class learned from a co-occurring one is hot on it. The spot alone then lowers its logit, but not the other's. Inverse
+of the occlusion of Zeiler & Fergus (ECCV 2014, https://arxiv.org/abs/1311.2901).
 """
 
 from collections.abc import Collection
@@ -56,7 +56,7 @@ def find_confused_class(gained: np.ndarray, column: int, others: Collection[int]
 
     Args:
         gained: (C,), one row of `compute_logit_gains`.
-        column: The heat map's own class.
+        column: Heat map's own class.
         others: Classes that are present in the image.
     """
     if not gained[column] < 0:  # also of a class without a model

@@ -83,8 +83,7 @@ class GrowingCodes(Generic[Codes]):
         """Return the codes of all images, computing only missing ones.
 
         Args:
-            source: The collection that is coded. Another object discards all codes.
-            images: Number of images.
+            source: Collection that is coded. Another object discards all codes.
             learn: Returns a basis.
             encode: From a basis and a first row to the codes of the images from that row on.
         """

@@ -70,7 +70,7 @@ class Ensemble:
         head_share: Weight of the head's logits.
         raised: (C,), added to logits of rarely named classes.
         doubt: Factor in [0, 1] of the weight of `second`, 0 ignores it.
-        second: A model that ranks the images within each class again, or None.
+        second: Model that ranks the images within each class again, or None.
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):
@@ -209,7 +209,7 @@ def fit_ensemble(
 ) -> Iterator[Epoch]:
     """Train the ensemble in place, yielding each epoch of its linear head.
 
-    It is complete when the iterator ends. Other arguments are those of `spmll.linear.training.fit`.
+    Other arguments are those of `spmll.linear.training.fit`.
 
     Args:
         settings: Length and pace of the head. Classes without positives are never trained.
@@ -334,7 +334,7 @@ def complement(chosen: np.ndarray, images: int) -> np.ndarray:
 def compute_region_gains(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> list[Tensor]:
     """Return, per model, the mean score advantage of the best region over the whole image, (C,).
 
-    The best of nine is higher by chance, by class, which would distort rankings across classes.
+    The best of nine is higher by chance, which would distort rankings across classes.
     """
     shares = (ensemble.method.evened_of_head, 1.0)
     sums, columns = torch.zeros(2 * len(ensemble.marked)), ensemble.join_weights()

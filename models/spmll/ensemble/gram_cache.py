@@ -1,8 +1,7 @@
 """Sums over images for ridge regression, updated between trainings.
 
-Ridge needs sums of units (rows of `center_and_normalize`), of unit products (D, D) and of units times answers
-(D, C). The first two are updated in double precision, so errors stay small. The third is recomputed.
-Block-wise reading bounds memory.
+Ridge needs sums of units (rows of `center_and_normalize`), of unit products (D, D) and of units times answers (D, C).
+The first two are updated in double precision, so errors stay small. The third is recomputed.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,7 @@ AnswerReader = Callable[[slice], tuple[Tensor, Tensor | None]]
 
 
 class GramCache:
-    """A cache of the sums of feature rows and of their products, over a changing list of images.
+    """A cache of sums of feature rows and their products, over a changing list of images.
 
     Row and checksum of the features identify an image. A mismatch recomputes all sums.
     """

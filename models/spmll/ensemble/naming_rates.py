@@ -1,8 +1,8 @@
 """Estimates of naming rates from marks alone: how often people mark a class that is present.
 
-People name salient classes more often, so a model of marks ranks others too low. With e = P(marked | present), a class
-is present with P(marked | image) / e (Elkan and Noto, KDD 2008, lemma 1), e per class (Bekker et al., ECML PKDD 2019)
-and estimated by leave-one-out predictions of marked cells. Unrecognizable classes are raised little.
+People name salient classes more often, so models of marks rank others too low. With e = P(marked | present), a class is
+present with P(marked | image) / e (Elkan and Noto, KDD 2008, lemma 1), e per class (Bekker et al., ECML PKDD 2019) and
+estimated by leave-one-out predictions of marked cells. Unrecognizable classes are raised little.
 """
 
 from torch import Tensor
@@ -35,7 +35,7 @@ def predict_leave_one_out(
 def estimate_log_naming_rates(predicted: Tensor, level: Tensor, marked: Tensor) -> Tensor:
     """Return the log of each class's naming rate relative to the average class, (C,).
 
-    It is 0 for classes without marks and for those that the model cannot recognize.
+    It is 0 for classes without marks and those that the model cannot recognize.
 
     Args:
         predicted: (m, C), leave-one-out predictions.

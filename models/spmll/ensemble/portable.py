@@ -1,4 +1,4 @@
-"""A trained model as a torch module from network outputs to logits, exportable to ONNX.
+"""A trained model as a torch module from network outputs to logits, for ONNX.
 
 It uses only pixels, no labels or outside models.
 """

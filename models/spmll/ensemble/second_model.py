@@ -1,8 +1,8 @@
 """A second model that corrects the ranking of images per class, if marked images are hard to detect.
 
-Each class keeps its logits, but gives them to images in the order of both models' mean normal scores (rank
-quantiles, van der Waerden 1952). The second model (answered_head.py) needs many marks and ranks worse where
-`auto` is confident. Its weight therefore grows with the labeled share and with the difficulty.
+Each class keeps its logits, but gives them to images in the order of both models' mean normal scores (rank quantiles,
+van der Waerden 1952). The second model (answered_head.py) needs many marks and ranks worse where `auto` is confident,
+so its weight grows with the labeled share and the difficulty.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Learning of `auto` from unbiased answers: an answered-cell model and a stacker.
 
-A click says only that one class is present. An answered grid, a completely answered image or an audit decides
-all its cells, so the choice of cells does not depend on the answers. `AnsweredHead` learns from them, and so
-does `Stacker`, which weighs models, other classes and score ranges by out-of-fold scores from two halves.
+A click says only that one class is present. A grid, a complete image or an audit decides all its cells, so their choice
+does not depend on the answers. `AnsweredHead` learns from them, and so does `Stacker`, which weighs models, other
+classes and score ranges by out-of-fold scores from two halves.
 """
 
 import threading
@@ -99,13 +99,8 @@ def fit_stacked(
     """Return a training of `auto` that also learns from unbiased answers, run by iterating `epochs`.
 
     Args:
-        method: `auto`, with its parameters.
-        images: The images and their answers.
-        settings: Length and pace of the linear head.
-        seed: Decides start and order.
-        tell: Called during the training.
         warm_start: State of the previous training, updated in place.
-        scoring: Function that scores all N images by the trained models.
+        scoring: Scores all N images by the trained models.
     """
     return StackedTraining(method, images, settings, seed, tell, warm_start or WarmStart(), scoring)
 
@@ -115,7 +110,6 @@ class StackedTraining:
 
     Attributes:
         probabilities: (N, C) float32, set at the end.
-        calibrated: Whether a stacker was fitted.
         model: Scores any image. None without a label "present".
         outside_weights: (C, K), stacker weights of K outside models, or None.
     """

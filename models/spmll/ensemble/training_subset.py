@@ -1,7 +1,7 @@
 """Choice of the labeled images that `auto` learns from, if there are too many.
 
-The head's time grows with their number. The ridge model needs only sums (gram_cache.py) and learns from more.
-Preferred images come first, then a quota per class, then any.
+This bounds the head's time. The ridge model needs only sums (gram_cache.py) and learns from more. Preferred images come
+first, then a quota per class, then any.
 """
 
 from collections.abc import Callable, Sequence

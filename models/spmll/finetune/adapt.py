@@ -4,8 +4,8 @@
     for epoch in adapt_last_stages(last_stages, examples, ...): ...
     whole = merge_last_stages(source, last_stages)
 
-The classifier starts as the linear head on frozen features (Kumar et al., ICLR 2022), so that first steps do
-not spoil them. Training uses AdamW, one-cycle learning rates and mirrored images.
+The classifier starts as the linear head (Kumar et al., ICLR 2022), so that first steps do not spoil features. Training
+uses AdamW, one-cycle learning rates and mirrored images.
 """
 
 from collections.abc import Callable
@@ -75,7 +75,6 @@ def adapt_last_stages(
 
     Args:
         examples: Inputs of the first trained stage, in WEAK_VIEWS views.
-        answers: The answers of the N images.
         method: Method for images without unbiased answers (answer_method.py).
     """
     answer_method = AnswerMethod(

@@ -1,7 +1,7 @@
 """The strong view of LAGC: cutout, two random operations, color jitter, sometimes gray.
 
-Published transforms use global generators, which loader threads share. Here each view has its own. Xie et
-al., NeurIPS 2022, with RandAugment (Cubuk et al., NeurIPS 2020) as in `randaugment` 1.0.2.
+Each view has its own generator, because loader threads would share a global one. Xie et al., NeurIPS 2022, with
+RandAugment (Cubuk et al., NeurIPS 2020) as in `randaugment` 1.0.2.
 """
 
 from collections.abc import Callable

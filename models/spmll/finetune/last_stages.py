@@ -77,7 +77,7 @@ def split_network(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, 
     """Return (frozen part, trained part, description).
 
     Args:
-        source: The network of `backbone`, not changed.
+        source: Network of `backbone`, not changed.
 
     Raises:
         ValueError: Stages are unknown or not sequential.

@@ -34,7 +34,7 @@ class Examples(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return the number of images."""
+        """Count the images."""
 
     @abstractmethod
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
@@ -194,8 +194,8 @@ class MapExamples(Examples):
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
         """Return stored feature maps, (views x B, K, h, w) of K channels: one weakly augmented, the others strongly.
 
-        Images without strongly augmented maps have weakly augmented ones instead. Outside training, each view is
-        the first of its kind.
+        Images without strongly augmented maps have weak ones instead. Outside training, each view is the first of its
+        kind.
         """
         chance = torch.rand(views, len(rows), generator=generator).tolist()
         picked: list[list[np.ndarray]] = [[] for _ in range(views)]

@@ -1,6 +1,6 @@
 """Multi-threaded passes over many rows in independent blocks.
 
-Threads meet only at the end, so a busy core delays only its own block.
+A busy core delays only its own block.
 """
 
 import threading

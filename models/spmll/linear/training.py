@@ -1,6 +1,6 @@
 """Training of a linear head on cached features, one epoch at a time.
 
-It takes about a second. Between epochs the caller of the generator `fit` may do other work or stop.
+It takes about a second. Between epochs, callers of the generator `fit` may do other work or stop.
 """
 
 import time
@@ -57,8 +57,6 @@ class TrainingSettings:
     """Length and pace of a training. None selects defaults.
 
     Attributes:
-        epochs: Number of epochs.
-        lr: Learning rate.
         batch: Images per step. The default of `fit` is N / 20, between 4 and 1024.
         every_class: Train classes without positives too, as published code does.
     """

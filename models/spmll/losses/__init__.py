@@ -50,7 +50,7 @@ def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss
     """Create a loss by name.
 
     Args:
-        name: A name in LOSSES.
+        name: Name in LOSSES.
         reduction: One of REDUCTIONS, or None for the default.
         **constants: Constants other than the defaults.
 

@@ -1,6 +1,6 @@
 """Assume negative, plain, smoothed or weak: unmarked cells count as absent.
 
-The baseline of all losses. It pushes unmarked positives down. Cole et al., CVPR 2021, https://arxiv.org/abs/2106.09708
+It pushes unmarked positives down. Cole et al., CVPR 2021, https://arxiv.org/abs/2106.09708
 """
 
 import torch

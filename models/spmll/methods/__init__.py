@@ -92,7 +92,7 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
     """Create a method by name.
 
     Args:
-        name: A name in METHODS.
+        name: Name in METHODS.
         **parameters: Parameters other than the defaults.
 
     Returns:
@@ -114,7 +114,7 @@ def get_default_parameters(name: str) -> dict[str, Any]:
     """Return a method's default parameters.
 
     Args:
-        name: A name in METHODS.
+        name: Name in METHODS.
 
     Returns:
         Name -> default.

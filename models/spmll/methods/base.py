@@ -10,8 +10,6 @@ The trainer owns network and optimizer, and calls:
         loss(logits, rows)                      per batch
         penalty(weights)                        per batch, added to the loss
         end_epoch(epoch, predict)               predict() returns all probabilities
-
-The method holds `targets`, so pseudo-labels have one place.
 """
 
 import inspect

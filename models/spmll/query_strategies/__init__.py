@@ -57,7 +57,7 @@ def order_candidates(
     """Order candidates by a strategy, randomly if its input is missing.
 
     Args:
-        name: A name in STRATEGIES.
+        name: Name in STRATEGIES.
         features: (N, D), or None.
         probabilities: (N, C) or nan, or None before the first model.
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.

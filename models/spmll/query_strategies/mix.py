@@ -17,7 +17,7 @@ MIXED_STRATEGIES = (RANDOM, UNCERTAINTY, CLASS_BALANCE, EXPECTED_MISSING, DIVERS
 def rank_in_turns(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank by MIXED_STRATEGIES in turn, skipping images already ranked and unavailable strategies.
 
-    The random fifth limits the harm of a bad strategy, and is a random sample of images not chosen before.
+    The random fifth limits the harm of a bad strategy and is a random sample of the remaining images.
     """
     available = {"model": probabilities is not None, "features": features is not None, "": True}
     arrays = (features, probabilities, labels, candidates, rng)

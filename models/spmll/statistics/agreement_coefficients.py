@@ -1,7 +1,7 @@
 """Agreement on a class: raw agreement, Cohen's kappa and Krippendorff's alpha, with intervals.
 
 A pattern (present, absent) counts the answers of a cell. 95% intervals come from the posterior of pattern frequencies
-with Jeffreys' prior (Brown, Cai and DasGupta, Statistical Science 2001), so three cells that agree prove little.
+with Jeffreys' prior (Brown, Cai and DasGupta, Statistical Science 2001).
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -1,7 +1,7 @@
 """Calibration: one strictly increasing map per class from model to calibrated logits.
 
-Each class has a slope and shift (Platt 1999), shrunk by empirical Bayes towards all classes. Without answers
-the map is the identity. The order of images within a class is kept.
+Each class has a slope and shift (Platt 1999), shrunk by empirical Bayes towards all classes. Without answers the map is
+the identity.
 """
 
 from dataclasses import dataclass, field
@@ -108,7 +108,6 @@ def fit_calibration(
     """Fit the calibration that explains the answers best, the identity without answers.
 
     Args:
-        kind: A name in CALIBRATIONS.
         logits: (n,), predicted before the answer was known.
         classes: (n,) int.
         present: (n,) bool, the answers.

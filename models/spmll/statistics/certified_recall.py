@@ -23,10 +23,8 @@ class Strata:
     """Cell counts per stratum of all audits, (H,). A class without an audit has one unsampled stratum.
 
     Attributes:
-        of_class: The class index.
         audit: Audit number. Audits of a class describe the same cells.
         code: Kind of stratum. Small samples borrow rates by kind.
-        size: Cells of the stratum.
         drawn: Sampled cells that count.
         positives: Sampled cells that are present.
         unsure: Sampled cells answered "unsure", counted as whichever is worse.
@@ -348,5 +346,5 @@ def _is_missing_known(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _count_open_cells(strata: Strata) -> np.ndarray:
-    """Return the number of cells per stratum that are neither decided nor accepted."""
+    """Count the cells per stratum that are neither decided nor accepted."""
     return strata.size - strata.present - strata.absent - strata.accepted

@@ -2,7 +2,7 @@
 
 Cells outside the domain count as absent, so the exact intervals of certified_recall.py hold for every domain. Accepted
 cells instead are a simple random sample within the domain (Cochran 1977, sec. 2.12 and 5A.14), which is narrower.
-Nothing is assumed of undrawn cells. `_select_used_strata` drops samples that bound worse than open cells.
+Nothing is assumed of undrawn cells.
 """
 
 import numpy as np
@@ -37,7 +37,6 @@ def certify_domain(strata: Strata, labels: LabelTotals, draws: int = DEFAULT_DRA
 
     Args:
         strata: Rows of `select_domain_rows`.
-        labels: Labels of the domain.
     """
     return certify(strata, labels, draws, seed, used=_select_used_strata(strata, len(labels.present)))
 

@@ -42,7 +42,7 @@ class DoubleReadings:
 
     @property
     def compared_answers(self) -> np.ndarray:
-        """Return the number of answers from which sensitivity is estimated, (C + 1,)."""
+        """Count the answers from which sensitivity is estimated, (C + 1,)."""
         return _append_total(self.present[COUNT_AS_LABELED, 0].sum(0))
 
 
@@ -67,7 +67,7 @@ def correct_recall_for_mistakes(
     Audits count as one answer each. Without cells of several answers the interval is 0 to 1.
 
     Args:
-        labels: The labels of `certified`.
+        labels: Labels of `certified`.
         absent: (C,), cells labeled absent.
         open_: (C,), cells neither labeled nor accepted.
         read: Cells with several answers.
@@ -78,7 +78,7 @@ def correct_recall_for_mistakes(
     found, rejected = _count_by_people(labels.present, read.found), _count_by_people(absent, read.rejected)
 
     def right(rates: _Rates) -> np.ndarray:
-        """Return the number of cells rightly labeled present, by number of annotators."""
+        """Count the cells rightly labeled present, by number of annotators."""
         return np.maximum(found - rejected * _expected_unnoticed(rates.specificity, rejected.shape[1]), 0)
 
     usual = _Rates(
@@ -109,7 +109,7 @@ def correct_recall_for_mistakes(
 
 
 def _count_by_people(labeled: np.ndarray, several: np.ndarray) -> np.ndarray:
-    """Return the number of labeled cells by number of annotators, (C + 1, K + 1)."""
+    """Count the labeled cells by number of annotators, (C + 1, K + 1)."""
     by_people = several.copy()
     by_people[:, 1] = np.maximum(labeled - several.sum(1), 0)
     return np.concatenate([by_people, by_people.sum(0, keepdims=True)])

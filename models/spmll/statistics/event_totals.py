@@ -1,8 +1,8 @@
 """Recall of events that show a class, from a random sample of completely answered events.
 
-Image audits say little of events. So events are sampled in strata by their highest probability and all images
-are asked (cluster sampling, Cochran 1977, ch. 9), and the exact intervals of certified_recall.py hold. These
-images do not count as image samples, because similar images would make intervals far too narrow.
+Image audits say little of events. So events are sampled in strata by their highest probability and all images are asked
+(cluster sampling, Cochran 1977, ch. 9), and the exact intervals of certified_recall.py hold. They do not count as image
+samples, because similar images would make intervals too narrow.
 """
 
 from dataclasses import dataclass

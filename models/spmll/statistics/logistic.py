@@ -1,4 +1,4 @@
-"""Penalized logistic regression, behind calibration, stacker and incremental update.
+"""Penalized logistic regression, for calibration, stacker and incremental update.
 
 Minimizes per group, over coefficients b (k,),
 

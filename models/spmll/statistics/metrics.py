@@ -39,8 +39,8 @@ def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
 def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
     """Return the average precision as ASL, Hill and SPLC compute it: summed precision at hits / (hits + 1e-8).
 
-    Every image has its own rank, and the last of equal scores comes first, as in the published code (Ben-Baruch et al.,
-    ICCV 2021, Zhang et al. 2021).
+    Every image has its own rank, and the last of equal scores comes first, as published (Ben-Baruch et al., ICCV 2021,
+    Zhang et al. 2021).
 
     Args:
         scores: (n,), nan last.
@@ -153,7 +153,7 @@ def wasserstein_distance(first: np.ndarray, second: np.ndarray) -> float:
 def count_honest_totals(
     probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10
 ) -> tuple[int, int]:
-    """Return the number of rare classes, and the number of them whose sum of probabilities is plausible.
+    """Return the number of rare classes, and of those whose sum of probabilities is plausible.
 
     Rare means marked on at least one and fewer than `marks` images, plausible within a factor 2 of the truth.
 

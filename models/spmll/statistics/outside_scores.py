@@ -1,7 +1,6 @@
 """Outside models' scores, as inputs of the stacker and as first guesses.
 
-Probabilities become centered logits, other scores are standardized per class. Clipping keeps extreme scores
-from dominating.
+Probabilities become centered logits, other scores are standardized per class and clipped.
 """
 
 from collections.abc import Sequence

@@ -125,7 +125,7 @@ class Verdict:
     """The result of testing thresholds for auto-acceptance.
 
     Attributes:
-        threshold: The lowest that passed, or None.
+        threshold: Lowest that passed, or None.
         audited: Sampled cells above it (or above the first failed or lowest).
         wrong: Wrong cells among them.
         at_most: Upper bound of wrong cells above.

@@ -87,8 +87,8 @@ def allocate(total: int, proportions: np.ndarray, upper_bounds: np.ndarray, lowe
 def find_usable_cells(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
     """Return which sampled cells of a stratum count while answers are missing, (n,) bool.
 
-    Either all, or those up to the last audit answer before the first gap, which are a random sample. Ordinary
-    work answers likely cells first, so other choices would bias the estimate.
+    Either all, or those up to the last audit answer before the first gap, a random sample. Ordinary work answers likely
+    cells first, which would bias the estimate.
 
     Args:
         places: (n,), random order.

@@ -22,7 +22,7 @@ def get_trainer_class(reads: str) -> type[Trainer]:
     """Return the trainer class for an input.
 
     Args:
-        reads: A value of `Method.reads`.
+        reads: Value of `Method.reads`.
 
     Returns:
         The class.

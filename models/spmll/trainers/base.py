@@ -42,7 +42,7 @@ class MapSource(Protocol):
 
     @property
     def weak(self) -> int:
-        """Return the number of weak views per image."""
+        """Count the weak views per image."""
         ...
 
     @property
@@ -151,7 +151,7 @@ class TrainingOutcome:
     """The result of a training.
 
     Attributes:
-        head: A linear head for heat maps.
+        head: Linear head for heat maps.
         probabilities: (N, C) float32, nan without a model.
         calibrated: Whether probabilities were fitted to unbiased answers.
         outside_weights: (C, K), weights of K outside models, or None.
@@ -231,7 +231,7 @@ class Trainer(ABC):
 
         Args:
             rows: (n,) int64.
-            which: A name from `candidates`.
+            which: Name from `candidates`.
 
         Returns:
             (n, C) float32.

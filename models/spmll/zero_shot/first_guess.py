@@ -1,6 +1,6 @@
 """Scores by class names, standardized per class and converted to probabilities.
 
-Similarities have their own level and spread per text. Standardization discards class frequency.
+Level and spread of similarities depend on the text. Standardization discards class frequency.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Scores of texts for image patches, which find small objects.
 
-After TagCLIP (Lin et al., AAAI 2024, https://arxiv.org/abs/2312.12828): classes compete in each patch, and
-the best patch counts. Its attention smoothing is replaced by patch similarity (SCLIP, Wang et al., ECCV
-2024), and its crop step by the whole image's score.
+After TagCLIP (Lin et al., AAAI 2024, https://arxiv.org/abs/2312.12828): classes compete in each patch, and the best
+patch counts. Patch similarity (SCLIP, Wang et al., ECCV 2024) replaces its attention smoothing, the whole image's score
+its crop step.
 """
 
 import torch
@@ -18,7 +18,6 @@ def average_class_vectors(text_vectors: Tensor, counts: list[int]) -> Tensor:
 
     Args:
         text_vectors: (sum of counts, E), class after class.
-        counts: Texts per class.
     """
     return torch.stack([F.normalize(part.mean(0), dim=0) for part in text_vectors.split(counts)])
 

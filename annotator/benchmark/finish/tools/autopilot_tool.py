@@ -1,6 +1,6 @@
 """Our tool: questions from Autopilot, and the quality report as stopping rule.
 
-An audit is drawn when the model expects the target recall to be reached, and again when much less is unanswered.
+An audit is drawn when the model expects the target recall, and again when much less is unanswered.
 """
 
 import math

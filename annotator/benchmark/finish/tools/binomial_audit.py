@@ -1,8 +1,7 @@
 """The baselines' stopping rule: a random sample of unanswered cells, and an exact binomial bound.
 
-The bound is by Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the
-Binomial", Biometrika 1934. The j-th audit uses confidence 1 - (1 - c) / 2^j, so that all together err at
-most like one of confidence c.
+The bound is by Clopper and Pearson, Biometrika 1934. The j-th audit uses confidence 1 - (1 - c) / 2^j, so that all
+together err at most like one of confidence c.
 """
 
 import math

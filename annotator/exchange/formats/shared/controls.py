@@ -1,4 +1,4 @@
-"""Interpretation of an annotation tool's controls (questions with choices) as classes.
+"""An annotation tool's controls (questions with choices) as classes.
 
 The choices of a single control are the classes. With several controls, a class is control and choice, such
 as "size: large". A yes/no control is itself a class.
@@ -45,7 +45,7 @@ class Controls:
     Call `count_choices` for all images, `interpret_controls` once, then `interpret_choices` per image.
 
     Args:
-        own: Controls `present`, `absent`, `unsure` of own exports. Their choices are classes.
+        own: Controls `present`, `absent`, `unsure` of own exports, whose choices are classes.
     """
 
     def __init__(self, options: ReadingOptions, own: Sequence[str] = ()):

@@ -1,6 +1,6 @@
 """Class fields, such as description and synonyms, from the data card of an export.
 
-Unreadable cards and cards of other files are ignored, as labels do not depend on them.
+Unreadable cards and cards of other files are ignored.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Sidecar files: provenance, notes and fields in two CSV files, for formats that cannot hold them.
-
-Written during the format's first pass over the blocks, to avoid another read.
-"""
+"""Sidecar files: provenance, notes and fields in two CSV files, for formats that cannot hold them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -36,7 +36,6 @@ class RawTable:
     Attributes:
         rows: (place, cells) per row, readable once.
         image: Index of the image column, or None to find it.
-        class_names: Class names by number.
         card_classes: Columns that a data card lists as classes.
         place: Noun for a row's place, for messages.
         file_of: Function from (place, image name) to the image file, or None.

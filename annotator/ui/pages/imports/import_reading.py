@@ -49,7 +49,6 @@ def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, 
     """Draw a source's first rows and how they were interpreted, and return the person's choices.
 
     Args:
-        given: Choices so far.
         since: Start of the import, for widget keys.
     """
     if plan.samples:

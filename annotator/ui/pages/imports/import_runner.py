@@ -1,7 +1,6 @@
 """Imports from pages, in a thread that reads a source, waits for a decision, and stores it.
 
-Each project has one import, shown on all pages. All changes are stored in one step, so canceling or a kill
-changes nothing.
+Each project has one import, shown on all pages. Changes are stored in one step.
 """
 
 import logging

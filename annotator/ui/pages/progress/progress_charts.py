@@ -126,8 +126,7 @@ def build_suggestion_chart(table: pd.DataFrame, colors: Palette) -> alt.Chart:
 def build_reliability_table(bins: list[dict]) -> pd.DataFrame:
     """Count the answers per bin of the probability shown to annotators, of width BIN_WIDTH.
 
-    Bins without present or absent answers are omitted. Intervals are Wilson's (JASA 1927), within 0 and 1 even
-    for few answers.
+    Bins without present or absent answers are omitted. Intervals are Wilson's (JASA 1927).
 
     Args:
         bins: low, high, present, absent, unsure. Their widths divide BIN_WIDTH.

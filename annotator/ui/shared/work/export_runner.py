@@ -1,6 +1,6 @@
 """Exports from the Export page, written in a thread independent of it.
 
-A finished export is zipped or renamed into the exports folder, which never holds an incomplete one.
+A complete export is zipped or renamed into the exports folder.
 """
 
 import logging

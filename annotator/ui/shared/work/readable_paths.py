@@ -1,7 +1,7 @@
-"""The server files that pages may read, because visitors need not own the machine.
+"""The server files that pages may read.
 
-Image folders and data set files are allowed. Hidden and other files are refused, because reader errors may
-quote their contents. URLs must not lead into the local network.
+Image folders and data set files are allowed. Other and hidden files are refused, because reader errors may quote them.
+URLs must not lead into the local network.
 """
 
 from pathlib import Path

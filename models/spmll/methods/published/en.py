@@ -1,6 +1,6 @@
 """Expected negative: per class, the least likely images are negatives, in the expected number.
 
-A running average of predictions decides. Other unseen cells cost nothing. The paper's consistency terms need maps.
+A running average of predictions decides. The paper's consistency terms need maps.
 """
 
 import torch

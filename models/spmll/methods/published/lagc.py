@@ -1,7 +1,7 @@
 """Label-aware global consistency: agreement of views, and similar embeddings per class.
 
-Stage 1: confident predictions of the weak view teach the strong one. Stage 2: embeddings of cells assumed
-present are attracted within and repelled between classes.
+Stage 1: confident predictions of the weak view teach the strong one. Stage 2: embeddings of assumed positives are
+attracted within and repelled between classes.
 """
 
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ class LargeLoss(Method):
         self.epoch = epoch
 
     def count_rejected(self, cells: int) -> int:
-        """Return the number of cells rejected in this epoch."""
+        """Count the cells rejected in this epoch."""
         return count_rejections(self.epoch, cells, self.delta)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def make_published_recipes(voc: float, coco: float, nus: float, cub: float) -> d
 
 
 def count_rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> int:
-    """Return the number of cells rejected in an epoch (Kim et al. 2022, sec. 4).
+    """Count the cells rejected in an epoch (Kim et al. 2022, sec. 4).
 
     Delta is subtracted from 1 once per epoch, as in published code, where rounding may decide a cell.
 
@@ -169,7 +169,7 @@ class LLCp(LargeLoss):
         self.released = released
 
     def count_rejected(self, cells: int) -> int:
-        """Return the number of cells rejected in this epoch, a constant share unless `released`."""
+        """Count the cells rejected in this epoch, a constant share unless `released`."""
         return count_rejections(self.epoch, cells, self.delta, constant=not self.released)
 
     def correct_labels(self, rows: Tensor, above: Tensor) -> None:
