@@ -57,6 +57,7 @@ def test_interface_benchmark_times_the_first_page_from_the_server_start(monkeypa
     assert 0 < values["floor_first_page_p50_seconds"] < values["annotate_first_page_p50_seconds"]
 
 
+@pytest.mark.slow
 def test_heat_map_counts_as_a_hit_when_its_peak_is_in_a_box(folder, tmp_path):
     images, truth = folder
     boxes = tmp_path / "boxes.csv"
@@ -343,6 +344,7 @@ def test_next_benchmark_deletes_only_the_folder_of_a_killed_benchmark(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["annotator-bench-of-somebody-else"]
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_export_import_benchmark_reports_labels_changed_in_the_round_trip(tmp_path, monkeypatch):
     facts = tmp_path / "site" / "wrong-1.0.dist-info"

@@ -92,6 +92,7 @@ def test_exported_onnx_classifier_matches_the_torch_and_project_probabilities(bi
     assert classifier.classes == ["red", "blue"]  # nobody has labeled the third
 
 
+@pytest.mark.slow
 def test_classifier_accepts_paths_file_objects_pil_images_and_arrays(birds):
     classifier, path = load_classifier(birds / "birds.onnx"), birds / "photos" / "4.png"
     picture = Image.open(path)
@@ -304,4 +305,4 @@ def test_canceled_classifier_build_leaves_no_file_and_invalid_input_is_refused(b
 
 def test_export_page_without_a_model_states_how_to_train_one(db):
     said = words(fine(shown(db, "export")))
-    assert "There is no model yet" in said
+    assert "No model yet" in said

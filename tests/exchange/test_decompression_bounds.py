@@ -134,6 +134,7 @@ def in_a_child(call: Callable[[], None]) -> tuple[str, int]:
     return tuple(json.loads(text))
 
 
+@pytest.mark.slow
 @over(name=BOMBS)
 def test_table_that_unpacks_to_gigabytes_is_refused_in_little_memory(tmp_path_factory, name):
     folder, project = tmp_path_factory.mktemp("bomb"), tmp_path_factory.mktemp("project")

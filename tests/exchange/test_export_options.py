@@ -228,7 +228,7 @@ def test_export_page_widget_test_is_parametrized_with_every_option():
         for mark in test_export_page_shows_the_command_with_the_flags_set_by_its_widgets.pytestmark
         if mark.name == "parametrize"
     ]
-    assert set().union(*(names for _, names in mark.args[1])) == {option.field for option in VALUES}
+    assert set().union(*(one.values[1] for one in mark.args[1])) == {option.field for option in VALUES}
 
 
 @pytest.mark.slow
@@ -349,6 +349,7 @@ def run(folder: Path, *words: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_export_option_declared_by_a_format_works_in_command_python_and_page(extended):
     export = ("-m", "annotator", "export", "birds")

@@ -204,6 +204,7 @@ def test_refused_decision_is_shown_and_does_not_block_the_next(browser, project,
     wait_until_saved(page, 1)
 
 
+@pytest.mark.slow
 def test_browser_workflow_labels_trains_reviews_with_heat_maps_and_exports(browser, project, processes, tmp_path):
     served = Served(project, processes)
     db = Database(project)

@@ -197,6 +197,7 @@ def state(project: Path) -> list[object]:
     return [*counts, sorted(path.name for path in project.glob("uploads/*"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["this computer", pytest.param("members", marks=pytest.mark.slow)])
 def test_page_of_another_origin_cannot_read_or_change_the_project(browser: Contexts, tmp_path, attacker, how):
     python = PAGES_ALONE if how == "this computer" else TEAM_PAGES

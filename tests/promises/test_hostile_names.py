@@ -142,6 +142,7 @@ def fetches(page: Page, source: str) -> None:
     page.evaluate("(source) => { new Image().src = source; }", source)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("to", ["local", "members"])
 def test_hostile_names_on_pages_cause_no_requests_links_or_missing_text(browser: Contexts, db, to):

@@ -142,6 +142,7 @@ def of_events(project) -> dict[str, list]:
     return found
 
 
+@pytest.mark.slow
 def test_killed_event_search_or_change_leaves_the_events_unchanged(project, steps_of):
     db = Database(project)
     with db.writing() as sql:  # a photo each 10 seconds
@@ -176,6 +177,7 @@ def of_relations(project) -> dict[str, list]:
     return found
 
 
+@pytest.mark.slow
 def test_killed_relation_change_keeps_relations_and_implied_labels_all_or_nothing(project, steps_of):
     db = Database(project)
     for image in range(1, 9):

@@ -97,6 +97,7 @@ def test_decisions_that_cannot_be_stored_are_shown_exported_and_dismissed(browse
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_refused_request_is_split_until_only_the_invalid_decision_is_unsaved(browser: Contexts, served):
     """As an older server would answer that reads a request as a whole."""
     page = open_page(browser, served, "Eve")

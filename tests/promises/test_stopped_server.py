@@ -33,6 +33,7 @@ def many(tmp_path_factory) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.slow
 def test_keys_pressed_while_the_server_is_stopped_are_stored_once_after_its_restart(browser, many):
     page = open_page(browser, many, "Night")
     given = press_class_keys(page, "1", "2")

@@ -181,6 +181,7 @@ def test_login_keys_expire_and_are_valid_for_one_server_run(tmp_path, monkeypatc
     assert not tokens.is_valid_cookie(Tokens(tmp_path / "secret").create_cookie(1)[:-1], 1)
 
 
+@pytest.mark.slow
 def test_cookies_stay_valid_after_a_server_restart_and_login_keys_do_not(project, annotator, processes):
     served = Served(project, processes)
     used, unused = printed(served), annotator("link", project).stdout.strip().removeprefix(served.address)

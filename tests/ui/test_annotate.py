@@ -104,6 +104,7 @@ def test_annotate_keys_for_skip_unsure_undo_and_done_store_the_expected_labels(b
         return {one.class_id: one.state for one in decisions.load_labels(db, [image_id])}
 
     wait_for_picture(page)
+    looked(page)
     first = on_screen(page)
     page.keyboard.press(" ")
     expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(0)
@@ -123,6 +124,7 @@ def test_annotate_keys_for_skip_unsure_undo_and_done_store_the_expected_labels(b
     assert now(first) == {1: 1, 2: 0, 3: -1, 4: -1, 5: -1}
     page.reload()
     wait_for_picture(page)
+    looked(page)
     page.keyboard.press("Backspace")
     expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(1)
     wait_until_saved(page, 1)

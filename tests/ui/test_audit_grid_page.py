@@ -33,6 +33,7 @@ def drawn(tmp_path) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.slow
 def test_audit_grid_page_hides_predictions_and_stores_audit_answers(browser, drawn):
     page = open_grid(browser, drawn, "Blind", "/grid?audit=1")
     book, asked = [], audit_sampling.load_open_cells(Database(drawn.project))

@@ -64,6 +64,7 @@ def strip_of(page: Page) -> dict[int, str]:
     return {int(one.get_attribute("data-image") or 0): one.get_attribute("data-mark") or "" for one in buttons}
 
 
+@pytest.mark.slow
 def test_annotate_answers_an_event_with_exceptions_and_undo_restores_it(browser: Contexts, served):
     page = open_page(browser, served, "Ann")
     wait_for_picture(page)

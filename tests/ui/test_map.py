@@ -204,6 +204,7 @@ def _made(db: Database, cache: FeatureCache) -> image_map.ImageMap:
     return image_map.get_current_map(db)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_worker_creates_the_map(db, processes):
     _features(db, IMAGES)

@@ -44,6 +44,7 @@ def menus(page: Page) -> list[str]:
     return [text.split()[0] for text in page.get_by_test_id("stTopNavSection").all_inner_texts()]
 
 
+@pytest.mark.slow
 def test_look_and_check_menus_are_hidden_until_the_first_decision(browser: Contexts, unanswered):
     page = open_page(browser, unanswered, "Ann")
     wait_for_picture(page)

@@ -343,6 +343,7 @@ def test_annotator_without_arguments_opens_the_last_used_projects_folder(annotat
     assert "--roots" in annotator("home", "--roots", "nowhere", code=1).stderr
 
 
+@pytest.mark.slow
 def test_only_owners_can_create_projects_on_a_server_with_members(tmp_path):
     draw(tmp_path / "photos" / "a.jpg", (), seed=1)
     (tmp_path / "classes.txt").write_text("fox\n")

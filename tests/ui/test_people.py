@@ -33,6 +33,7 @@ def served(tmp_path_factory):
         yield served
 
 
+@pytest.mark.slow
 def test_daily_figures_in_the_page_header_follow_decisions_and_undo_on_all_pages(browser, served):
     page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})
     figures, measure = page.locator(".figures"), page.locator(".measure")

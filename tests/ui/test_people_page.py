@@ -55,6 +55,7 @@ def test_people_page_shows_annotators_only_themselves(browser, team):
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_people_page_shows_reviewers_all_annotators_and_a_csv_download(browser, team):
     page = look(browser, team, "Rita")
     table = page.get_by_role("region", name="Everybody")

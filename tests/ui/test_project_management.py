@@ -35,6 +35,7 @@ def opened(browser: Contexts, home) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_archived_project_stops_and_is_hidden_until_it_is_restored(folder, browser: Contexts):
     port = free_port()
     birds, _ = prepare_projects([folder], port)
@@ -78,6 +79,7 @@ def test_backup_of_a_running_project_can_be_restored(folder, tmp_path, browser: 
     assert set_up_project(tmp_path / "again", images_folder=None).labels_added == 0
 
 
+@pytest.mark.slow
 def test_only_project_owners_can_archive_back_up_rename_or_delete_it(folder):
     port = free_port()
     birds, mammals = prepare_projects([folder], port)

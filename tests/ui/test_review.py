@@ -48,6 +48,7 @@ def go_to_an_image_with(page: Page, count: int) -> None:
         wait_for_another(page, image_id)
 
 
+@pytest.mark.slow
 def test_keyboard_answers_to_a_hundred_suggestions_are_stored_as_pressed(browser, many):
     page = open_review(browser, many, "Keys")
     book: dict[int, dict[int, int]] = {}

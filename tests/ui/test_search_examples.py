@@ -213,6 +213,7 @@ def refused(served: Served, path: str, content: bytes) -> str:
     return json.loads(error.value.read())["error"]
 
 
+@pytest.mark.slow
 def test_invalid_search_example_is_refused_with_the_reason(db: Database, analyzed: Path, tmp_path: Path):
     bomb = io.BytesIO()
     Image.new("1", (30_000, 30_000)).save(bomb, "PNG")
@@ -246,6 +247,7 @@ def names_of_images(db: Database, ids: list[int]) -> list[str]:
     return [names[image_id].rpartition("/")[2] for image_id in ids]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.process
 def test_class_without_examples_is_found_by_name_and_opened_in_a_grid(browser: Contexts, analyzed: Path):

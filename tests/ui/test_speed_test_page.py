@@ -54,6 +54,7 @@ def times(served: Served, count: int) -> list[tuple]:
     return until(kept)
 
 
+@pytest.mark.slow
 def test_speed_test_by_keyboard_stores_only_the_time_of_each_task(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/speed_test")
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)

@@ -41,6 +41,7 @@ def test_settings_page_of_a_team_offers_no_tagger_unless_one_is_listed(browser: 
         expect(page.get_by_role("button", name="Ask about all images")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_team_asks_a_listed_tagger_with_the_key_that_belongs_to_it(browser: Contexts, tmp_path, monkeypatch):
     monkeypatch.setenv("SEER_KEY", "sk-7")
     with served_model() as (url, seer), served_to_roles(tmp_path, (*TEAM, f"--tagger-url=SEER_KEY={url}")) as served:

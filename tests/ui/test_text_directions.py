@@ -23,6 +23,7 @@ DIRECTIONS = """(name) => {
 }"""
 
 
+@pytest.mark.slow
 def test_right_to_left_class_names_are_written_from_the_right_on_every_page(browser: Contexts, tmp_path):
     with served_photos(tmp_path, 30, NAMES) as served:
         publish_run(Database(served.project), np.tile([0.9, 0.1, 0.2], (30, 1)))
