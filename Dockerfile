@@ -23,7 +23,7 @@ RUN uv pip install --no-cache --python /opt/annotator/bin/python --constraints c
 # Compiled programs that test torch are 86 MB. The import leaves the bytecode of what the app and its worker load, and
 # fails the build where a package does not load.
 RUN rm -rf /opt/annotator/lib/python3.12/site-packages/torch/test && cd / && /opt/annotator/bin/python -c \
-      "import annotator.cli, annotator.ui.server, annotator.worker.process, annotator.worker.features.embed, annotator.worker.training.train, annotator.worker.duties.explain, spmll.methods, timm"
+      "import annotator.cli, annotator.ui.page_app, annotator.worker.process, annotator.worker.features.embed, annotator.worker.training.train, annotator.worker.duties.explain, spmll.methods, timm"
 
 FROM python:3.12-slim
 
