@@ -104,6 +104,7 @@ def test_classifier_accepts_paths_file_objects_pil_images_and_arrays(birds):
         classifier([np.zeros((3, 8, 8), np.float32)])
 
 
+@pytest.mark.slow
 def test_classify_command_writes_whole_files_with_names_that_are_not_utf_8(birds, tmp_path, annotator):
     folder = tmp_path / "new"
     folder.mkdir()
@@ -121,6 +122,7 @@ def test_classify_command_writes_whole_files_with_names_that_are_not_utf_8(birds
     assert sorted(path.name for path in tmp_path.iterdir()) == ["found.csv", "found.json", "new"]
 
 
+@pytest.mark.slow
 def test_classifier_export_removes_what_a_killed_one_has_left(birds, tmp_path):
     target = tmp_path / "birds.safetensors"
     write_classifier(birds / "birds", target, Limits(0.05))
@@ -135,6 +137,7 @@ def test_classifier_export_removes_what_a_killed_one_has_left(birds, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_classify_command_runs_without_torch_and_reports_unreadable_images(birds, tmp_path, annotator):
     folder = tmp_path / "new"
@@ -288,6 +291,7 @@ def test_export_page_builds_a_classifier_and_offers_it_for_download(birds):
     assert load_classifier(birds / "downloaded.onnx").classes == ["red", "blue"]
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_canceled_classifier_build_leaves_no_file_and_invalid_input_is_refused(birds):
     db = Database(birds / "birds")

@@ -231,6 +231,7 @@ def test_killed_tagger_resumes_without_losing_or_repeating_predictions(colored, 
     assert all(after[name] == found for name, found in before.items()) and not np.isnan(list(after.values())).any()
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_ctrl_c_keeps_the_received_predictions_and_prints_how_to_resume(colored, model):
     url, seer = model
@@ -547,6 +548,7 @@ def test_worker_of_a_team_asks_no_tagger_that_is_not_listed(colored, model, may_
     assert seer.asked == [] and tagging_state.get_running(colored) is None
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_settings_page_requests_tagging_and_the_worker_starts_it(colored, model):
     url, _ = model

@@ -108,6 +108,7 @@ def test_upload_confines_hostile_file_names_and_cancel_removes_the_files(person,
     assert all_below(Path(path)) == ["a.jpg"] and asking.ask("look", path=path)["images"] == 1
 
 
+@pytest.mark.slow
 def test_uploads_of_two_tabs_are_never_mixed_and_do_not_delete_each_other(person, images, link):
     asking, (first, second, *_) = Asking(link), [image.read_bytes() for image in images]
     older = asking.ask("images_begin")["batch"]
@@ -133,6 +134,7 @@ def test_leaving_the_page_during_an_upload_deletes_the_images(person, images, li
     until(lambda: all_below(person) == [] and not (person / "annotator-photos").exists())
 
 
+@pytest.mark.slow
 def test_stopped_start_page_deletes_unfinished_uploads(person, images):
     with at_home("--port", free_port(), HOME=person) as home:
         asking = Asking(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())

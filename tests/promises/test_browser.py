@@ -91,6 +91,7 @@ def test_name_typed_in_one_project_is_a_proposal_in_others_on_this_host_and_chan
     assert len(decided(many, "Lena")) == 1 and decided(many, "root") == []
 
 
+@pytest.mark.slow
 def test_pages_send_no_request_to_other_hosts(browser, many):
     page = open_page(browser, many, "Hermit")
     asked = []

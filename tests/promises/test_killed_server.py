@@ -127,6 +127,7 @@ def test_invalid_decision_does_not_block_valid_ones(shared):
     assert len(answer["refused"]) == 2
 
 
+@pytest.mark.slow
 def test_unsupported_image_formats_are_served_as_jpeg_and_large_images_reduced(tmp_path, processes, class_file):
     folder = tmp_path / "odd"
     folder.mkdir()
@@ -304,6 +305,7 @@ def test_worker_ends_with_a_killed_app_and_restarts_with_the_next_start(served):
     until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid != first)
 
 
+@pytest.mark.slow
 def test_killed_worker_is_restarted_and_the_signal_is_reported(served):
     db = Database(served.project)
     first = until(lambda: heartbeat.load_worker_state(db).alive and heartbeat.load_worker_state(db).pid)
@@ -342,6 +344,7 @@ def test_copied_project_db_contains_all_decisions_after_an_orderly_shutdown(proj
     assert kept_by_the_file_alone(project, tmp_path / "after") == 20
 
 
+@pytest.mark.slow
 def test_copied_project_db_contains_all_decisions_after_a_decide_command(project, annotator_process, tmp_path):
     reader = Database(project)  # stays open: otherwise SQLite does it itself when the last connection is closed
     assert reader.value("SELECT count(*) FROM decision") == 0

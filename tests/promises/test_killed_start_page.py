@@ -97,6 +97,7 @@ making._thread.join()
 """
 
 
+@pytest.mark.slow
 def test_killed_project_creation_is_listed_and_can_be_finished_or_removed(person):
     folder, photos = person / "annotator-projects", person / "birds"
     for name in ("birds", "other", "cancelled"):

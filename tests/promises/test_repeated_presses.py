@@ -161,6 +161,7 @@ def test_double_press_protection_starts_when_a_slowly_rendered_image_appears(bro
     wait_until_saved(page, 2)
 
 
+@pytest.mark.slow
 def test_rapid_label_keys_each_label_one_image_including_repeated_classes(browser, many):
     page = open_page(browser, many, "Quick")
     wait_for_picture(page)

@@ -126,6 +126,7 @@ def test_role_table_covers_every_route():
     assert {route.path for route in load_routes()} - beside == {path for path in known if "/api/" in path}
 
 
+@pytest.mark.slow
 def test_complete_project_offers_export_and_audit_to_reviewers_and_not_to_annotators(tmp_path):
     with served_to_roles(tmp_path) as served:
         db = Database(served.project)
@@ -152,6 +153,7 @@ def test_request_with_the_page_token_of_a_member_other_than_signed_in_is_refused
     assert decisions.load_undoable(Database(shared.project), "owner", 10, 10) == []
 
 
+@pytest.mark.slow
 def test_queued_decision_of_another_member_is_saved_while_that_member_has_a_role(shared):
     db = Database(shared.project)
     members.add(db, "Cleo", "annotator", "test")
@@ -507,6 +509,7 @@ def test_members_page_shows_invitation_links_until_dismissed_and_updates_renamed
     assert {"Una", "Victoria"} <= {member.name for member in members.load_members(db)}
 
 
+@pytest.mark.slow
 def test_members_link_command_prints_a_link_to_the_served_project(shared, tmp_path, annotator):
     assert Database(shared.project).get_setting(SERVED_TO_TEAM_SETTING) is True
     link = annotator("members", "link", str(shared.project), "guest").stdout

@@ -11,6 +11,7 @@ import threading
 import pytest
 from filelock import FileLock
 from harness.served import Served, until
+from harness.short_forms import mark_slow_after
 from harness.stalled import stalled
 
 from annotator.exchange.project_setup import set_up_project
@@ -38,7 +39,7 @@ with ending.handle_signals():
 """
 
 
-@pytest.mark.parametrize("hangs", ["thread", "main", "step"])
+@pytest.mark.parametrize("hangs", mark_slow_after(1, ["thread", "main", "step"]))
 def test_hanging_process_still_runs_its_shutdown_steps_once_and_ends_after_sigterm(hangs, processes):
     words = [sys.executable, "-P", "-c", HANGS, hangs]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -43,6 +43,7 @@ def rerun(page: str) -> bytes:
     return message.SerializeToString()
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_server_answers_other_requests_while_one_page_floods_its_websocket(served):
     is_over, sent = threading.Event(), []

@@ -91,6 +91,7 @@ def environment(tmp_path_factory) -> dict[str, str]:
     return build_environment_without((*TRAINING_MODULES, *BROUGHT_MODULES), tmp_path_factory.mktemp("hidden"))
 
 
+@pytest.mark.slow
 def test_commands_and_pages_work_without_training_and_training_names_the_install_command(
     environment, photos, class_file, tmp_path
 ):

@@ -54,6 +54,7 @@ def renewed(page, answers) -> bool:
     return any(answer["fresh"] == "1.1" and answer["items"] for answer in answers)
 
 
+@pytest.mark.slow
 def test_open_review_page_applies_new_predictions_after_its_preloaded_images(browser, falling):
     page = open_review(browser, falling, "Ann")
     first, answers = on_screen(page), asks(page)

@@ -39,6 +39,7 @@ def test_dockerfile_copies_existing_files_and_installs_existing_extras():
     assert text.index("USER annotator") < text.index('CMD ["sh", "-c", "[ -e'), "it runs without rights"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_container_command_creates_and_serves_a_project_that_passes_its_health_check(tmp_path, photos):
     text = (TOP / "Dockerfile").read_text()

@@ -44,6 +44,7 @@ def test_failed_test_that_passes_alone_is_reported_as_flaky(tmp_path):
     assert again.stdout.endswith("2 of 2 failed tests passed alone; 3 flaky tests are allowed, 0 were before.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("tests", "says"),

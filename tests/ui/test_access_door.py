@@ -224,6 +224,7 @@ def test_browser_storage_name_survives_a_secret_renewal_and_differs_for_a_copy(p
     assert copied != first and name(tmp_path / "copy") == copied and name(project) == first
 
 
+@pytest.mark.slow
 def test_copied_project_refuses_cookies_and_tokens_of_the_original(shared, tmp_path, processes):
     shutil.copytree(shared.project, tmp_path / "copy")
     copy = Served(tmp_path / "copy", processes)
@@ -263,6 +264,7 @@ def rights(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.slow
 def test_project_files_are_readable_by_their_owner_only(photos, project, annotator, processes):
     usual = os.umask(0o022)
     try:
@@ -298,6 +300,7 @@ def exchange(port: int, *pieces: bytes) -> bytes:
         return answer
 
 
+@pytest.mark.slow
 def test_server_drops_an_unfinished_http_request_after_a_timeout(monkeypatch):
     monkeypatch.setattr(sockets, "REQUEST_TIMEOUT_SECONDS", 0.2)
 
@@ -326,6 +329,7 @@ def test_server_drops_an_unfinished_http_request_after_a_timeout(monkeypatch):
         thread.join()
 
 
+@pytest.mark.slow
 def test_app_server_uses_the_request_timeout_protocol():
     set_up_connections()
     assert starlette_server._get_uvicorn_config_kwargs()["http"] is TimeoutProtocol

@@ -167,6 +167,7 @@ def test_class_key_on_the_autopilot_page_answers_one_class_and_shows_the_next_ac
         assert on_screen(page) == image
 
 
+@pytest.mark.slow
 def test_autopilot_undo_restores_an_action_with_its_marks_and_redo_saves_it_again(browser, grids):
     page = fly(browser, grids, "Undo")
     go_to(page, "grid")

@@ -21,6 +21,7 @@ def app(tmp_path) -> Served:
         yield served
 
 
+@pytest.mark.slow
 def test_two_annotators_answer_one_image_without_seeing_each_others_labels(browser: Contexts, app: Served):
     db = Database(app.project)
     image_overlap.set_overlap(db, 2, 1.0)

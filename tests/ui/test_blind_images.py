@@ -71,6 +71,7 @@ def label_event(db: Database, image: int) -> None:
         sql.execute("INSERT INTO event_label VALUES (?, 'burst', 1, 1, '', '', NULL)", [import_id])
 
 
+@pytest.mark.slow
 def test_answers_are_hidden_from_an_annotator_who_has_yet_to_answer_an_image_blind(shared):
     db, image, cells = Database(shared.project), 3, [(3, 1, 1, None), (3, 2, -1, None)]
     image_map.save_map(db.paths.map(configuration.get_backbone(db)), np.arange(1, 7), np.full((6, 2), 0.5))

@@ -180,6 +180,7 @@ def test_class_split_asks_whether_a_name_with_commas_means_several_classes(page,
     assert "Fox, red" in names(db)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_unsaved_class_edits_survive_a_page_change_until_saved_or_discarded(browser, tmp_path):
     with served_photos(tmp_path, 6, ["fox", "heron", "deer"]) as served:

@@ -99,6 +99,7 @@ def test_skipped_check_of_likely_mistakes_returns_to_the_complete_page_and_stays
         assert decided(served, "Skip") == []
 
 
+@pytest.mark.slow
 def test_complete_page_appears_after_the_last_answer_and_leads_to_newly_unanswered_labels(browser, tmp_path):
     with flown(tmp_path, CLASSES, None, complete=59) as served:
         page = open_page(browser, served, "Last", "/autopilot")

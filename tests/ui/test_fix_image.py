@@ -198,6 +198,7 @@ def find_image(page: Page, name: str) -> None:
     page.keyboard.press("Enter")  # also before the list is there
 
 
+@pytest.mark.slow
 def test_ctrl_p_finds_an_image_by_name_on_any_page_and_escape_returns(browser, served):
     db = Database(served.project)
     names = dict(db.tuples("SELECT id, name FROM image"))

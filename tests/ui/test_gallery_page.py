@@ -125,6 +125,7 @@ def images_with(served: Served, class_id: int, state: int) -> set[int]:
     return {row["image_id"] for row in rows}
 
 
+@pytest.mark.slow
 def test_gallery_filter_is_kept_in_the_url_across_reload_back_and_copied_links(browser, many):
     page = open_gallery(browser, many, "Filter")
     count(page, "700 images")

@@ -117,6 +117,7 @@ def test_enter_key_held_down_saves_only_one_grid(browser, many):
     assert len(saved(many, "Held")) == 1
 
 
+@pytest.mark.slow
 def test_undo_restores_a_whole_grid_with_its_marks_and_redo_saves_it_again(browser, many):
     page = open_grid(browser, many, "Undo")
     first = shown(page)
@@ -254,6 +255,7 @@ def test_long_mouse_press_marks_a_grid_tile_unsure_and_a_slow_drag_does_not(brow
     wait_until_saved(page, 2)
 
 
+@pytest.mark.slow
 def test_tap_marks_a_grid_tile_and_touch_hold_and_drag_marks_several(browser, many):
     page = open_grid(browser, many, "Thumb", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     if shown(page)["start"] == "yes":

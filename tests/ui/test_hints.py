@@ -28,6 +28,7 @@ def overlap(one: FloatRect, other: FloatRect) -> bool:
     return not any(apart)
 
 
+@pytest.mark.slow
 def test_key_hint_disappears_after_use_or_dismissal_and_never_returns_for_the_annotator(browser, tmp_path):
     with served_photos(tmp_path, 12, ["fox", "heron"]) as served:
         page = open_page(browser, served, "Ann")

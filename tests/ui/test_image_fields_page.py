@@ -177,6 +177,7 @@ def bars(page: Page) -> list[str | None]:
     return page.locator(".bars .bar").evaluate_all("(all) => all.map((one) => one.getAttribute('aria-label'))")
 
 
+@pytest.mark.slow
 def test_clicking_a_chart_bar_toggles_its_filter(browser, traps):
     page = open_gallery(browser, traps)
     page.keyboard.press("b")

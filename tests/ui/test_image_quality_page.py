@@ -98,6 +98,7 @@ def test_keeping_one_near_duplicate_excludes_the_others_in_one_step(browser, loo
     assert excluded_images.count(Database(looked_at.project)) == 0
 
 
+@pytest.mark.slow
 def test_gallery_excludes_an_image_with_a_reason_filters_and_restores_it(browser, looked_at):
     page = open_gallery(browser, looked_at, "Sorter")
     page.get_by_role("option", name="dark.png").click()

@@ -215,6 +215,7 @@ def test_import_page_requires_a_choice_for_archived_and_invalid_class_names(serv
     assert [one.name for one in classes.load_ordered_classes(served)] == ["fox", "heron", "a or b"]
 
 
+@pytest.mark.slow
 def test_import_page_allows_one_import_preview_at_a_time_and_restores_it_after_a_reload(served, tmp_path, photos):
     path = coco(tmp_path / "instances.json")
     previewed(page("Ann"), path)
@@ -414,6 +415,7 @@ def test_import_page_disables_import_until_the_separator_is_chosen(served, tmp_p
     assert {names[class_id] for _, class_id in states(served)} == {"clear", "primary"} and len(states(served)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_import_page_choice_between_answers_and_predictions_works_by_mouse_and_keyboard(
     browser: Contexts, project, tmp_path

@@ -64,6 +64,7 @@ def distance_to_outline(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
     return nearest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", mark_slow_after(3, [1.0, 0.3, 0.01]))
 @pytest.mark.parametrize("shape", ["star", "lasso", "crossing itself"])
 def test_map_selection_contains_the_images_inside_the_polygon_up_to_the_grid_resolution(db, shape, size):

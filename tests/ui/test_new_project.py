@@ -230,6 +230,7 @@ def test_project_creation_refuses_requests_without_a_token_or_from_another_site(
     assert not (person / "annotator-projects" / "x").exists()
 
 
+@pytest.mark.slow
 def test_project_creation_imports_the_labels_found_in_the_image_folder(person, link):
     asking = Asking(link)
     photos = person / "photos" / "summer"

@@ -146,6 +146,7 @@ def test_counts_include_a_stored_decision_once_before_its_acknowledgment_arrives
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_counts_do_not_go_back_when_older_ones_arrive_after_a_decision_is_saved(browser, served):
     page = open_page(browser, served, "Flo")
     wait_for_picture(page)

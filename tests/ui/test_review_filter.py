@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from harness.person import on_screen, wait_for_another, wait_for_picture, wait_until_saved
+from harness.person import looked, on_screen, wait_for_another, wait_for_picture, wait_until_saved
 from harness.review_page import answers, open_review, reviewed, selected, three_each
 from harness.served import Served
 from playwright.sync_api import Page, expect
@@ -38,6 +38,7 @@ def of_class(page: Page, class_id: int) -> None:
           return shown.length === 1 && shown[0] === "{class_id}";
         }}"""
     )
+    looked(page)
     wait_for_picture(page)
 
 
@@ -58,6 +59,7 @@ def by_the_list(page: Page) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", [by_slash, by_the_list])
 def test_key_press_after_choosing_a_review_class_filter_answers_the_image(opened, some, choose):
     name = choose.__name__

@@ -56,6 +56,7 @@ def go_on_to_search(page: Page) -> None:
     raise AssertionError(page.locator(".line").text_content())
 
 
+@pytest.mark.slow
 def test_class_is_marked_absent_everywhere_with_two_clicks_and_undone_with_one(browser, deerless):
     db = Database(deerless.project)
     page = searching(browser, deerless, "Rea")

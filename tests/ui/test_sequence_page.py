@@ -41,6 +41,7 @@ def press(page: Page, key: str, image_id: int) -> None:
     wait_for_image(page, image_id)
 
 
+@pytest.mark.slow
 def test_annotate_shows_neighboring_images_and_copies_their_labels_in_one_undoable_step(browser, served):
     order = ids(served)
     page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})

@@ -74,6 +74,7 @@ def test_two_concurrent_creations_of_one_project_yield_one_complete_project(tmp_
     assert consistency.find_problems(db) == [] and not list(project.glob("*unfinished*"))
 
 
+@pytest.mark.slow
 def test_full_disk_is_reported_on_the_start_page_and_leaves_no_partial_files(person):
     content = (person / "birds" / "00.jpg").read_bytes()
     with at_home("--port", free_port(), HOME=person) as home:
