@@ -13,9 +13,9 @@ from harness.start_page import Asking, all_below, at_home, made, send, wait_for_
 from playwright.sync_api import expect
 
 from annotator.errors import AnnotatorError, DiskFull
+from annotator.exchange.sources import fetch_folder
 from annotator.ui.home import image_uploads
 from annotator.ui.home.image_uploads import ImageUploads
-from annotator.ui.pages.imports import uploaded_files
 
 pytestmark = pytest.mark.process
 
@@ -158,7 +158,7 @@ def test_oversized_uploads_are_refused_and_a_full_disk_is_reported(tmp_path, mon
     first.write(b"abc")
     first.discard()
     monkeypatch.setattr(image_uploads, "MAX_FILES_PER_BATCH", 9)
-    monkeypatch.setattr(uploaded_files, "RESERVED_DISK_BYTES", 1 << 60)
+    monkeypatch.setattr(fetch_folder, "RESERVED_DISK_BYTES", 1 << 60)
     with pytest.raises(DiskFull, match="does not fit on the disk"):
         batches.receive_image("ann", batch, "c.jpg", 3).write(b"abc")
     batches.remove_unfinished()
