@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from _pytest.mark.structures import ParameterSet
+
+ParameterSet = type(pytest.param(None))  # pytest has no public name for it
 
 
-def mark_slow_after(count: int, values: Iterable[Any], unpack: bool = True) -> list[ParameterSet]:
+def mark_slow_after(count: int, values: Iterable[Any], unpack: bool = True) -> list[Any]:
     """Return the parameters of a test, of which those after the first `count` are marked slow.
 
     Args:
@@ -20,7 +21,7 @@ def mark_slow_after(count: int, values: Iterable[Any], unpack: bool = True) -> l
     ]
 
 
-def _make_set(value: Any, unpack: bool) -> ParameterSet:
+def _make_set(value: Any, unpack: bool) -> Any:
     if isinstance(value, ParameterSet):
         return value
     return pytest.param(*value) if unpack and isinstance(value, tuple) else pytest.param(value)

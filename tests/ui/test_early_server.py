@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from harness.served import until
 
 from annotator.ui.serving.early_server import EarlyServer
 from annotator.ui.serving.streamlit_static import get_static_folder, list_static_files
@@ -52,20 +53,33 @@ def test_link_with_a_key_shows_a_page_that_uses_no_key_up(early):
         ("/annotate", "GET", COOKIE | {"origin": "http://evil.example"}),
         ("/annotate?image=3", "GET", COOKIE),
         ("/?key=once", "GET", {}),
-        ("/api/work", "POST", COOKIE),
         ("/static/../../../pyproject.toml", "GET", COOKIE),
-        ("/nothing", "DELETE", {}),
+        ("/nothing", "HEAD", {}),
     ],
 )
 def test_all_other_requests_wait_for_the_app_and_are_redirected_to_the_same_address(early, path, method, headers):
     answers: list[tuple[int, str, bytes]] = []
     asking = threading.Thread(target=lambda: answers.append(ask(early, path, method, **headers)))
     asking.start()
-    assert ask(early, "/", **COOKIE)[0] == 200  # accepted after the other one, which is still waiting
+    until(lambda: early.connection_count)  # else the app would accept it
+    assert ask(early, "/", **COOKIE)[0] == 200
     assert not answers
     early.hand_over()
     asking.join(30)
     assert answers == [(307, path, b"")]
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+@pytest.mark.parametrize(("sender", "status"), [(COOKIE, 503), (COOKIE | {"sec-fetch-site": "same-origin"}, 307)])
+def test_request_that_writes_is_refused_at_once_until_the_app_is_ready(early, method, sender, status):
+    """Afterwards that of a browser is redirected, on a connection from before; a program tries again."""
+    kept = http.client.HTTPConnection(*early.socket.getsockname(), timeout=30)
+    kept.request("GET", "/", headers=COOKIE)
+    kept.getresponse().read()
+    assert ask(early, "/api/work", method, **sender)[0] == 503
+    early.hand_over()
+    kept.request(method, "/api/work", b"{}", sender)
+    assert kept.getresponse().status == status
 
 
 def test_app_accepts_connections_on_the_socket_of_the_early_server(early):

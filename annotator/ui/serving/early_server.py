@@ -2,8 +2,8 @@
 
 Imports take most of the time to the first page, and a browser takes as long to load Streamlit's scripts. Here both
 happen at once: threads accept connections on the socket that the app gets later. They send Streamlit's HTML page to
-browsers with access, and its static files. Everything else waits for the app and is then redirected to it, with the
-same address, so that access and data are decided on by the app alone.
+browsers with access, and its static files. Everything else that reads waits for the app and is then redirected to it,
+with the same address, so that access and data are decided on by the app alone. What writes is to be sent again.
 
 Only for one person on this computer: with members, every answer needs a session.
 """
@@ -34,6 +34,7 @@ MAX_CONNECTIONS = 64  # a browser opens six
 MAX_BODY_BYTES = 10_000_000  # of a request that waits for the app
 REQUEST_SECONDS = 20  # for the head of a request, and for each piece of its body
 ACCEPT_POLL_SECONDS = 0.01
+READING_METHODS = ("GET", "HEAD")
 HTML_TYPE = "text/html; charset=utf-8"
 # Shown for a link with a key, which only the app can accept: the browser loads the scripts meanwhile.
 OPENING_PAGE = """<!doctype html>
@@ -68,7 +69,8 @@ class EarlyServer(ThreadingMixIn, _TCPServer):
         self.socket.close()  # the one that TCPServer made
         self.socket, self.pages = listening, pages
         self._has_access, self._cookie_name = has_access, cookie_name
-        self._free_connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self.connection_count = 0
+        self._counting = threading.Lock()
         self._handed_over = threading.Event()
         threading.Thread(
             target=self.serve_forever, args=[ACCEPT_POLL_SECONDS], name="early server", daemon=True
@@ -103,7 +105,10 @@ class EarlyServer(ThreadingMixIn, _TCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread of its own, unless there are too many."""
-        if self._free_connections.acquire(blocking=False):
+        with self._counting:
+            is_free = self.connection_count < MAX_CONNECTIONS
+            self.connection_count += is_free
+        if is_free:
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -113,7 +118,8 @@ class EarlyServer(ThreadingMixIn, _TCPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free_connections.release()
+            with self._counting:
+                self.connection_count -= 1
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a broken connection: the browser asks again, and then the app answers."""
@@ -146,15 +152,25 @@ class _Handler(BaseHTTPRequestHandler):
         return self.headers.get("sec-fetch-dest") == "document"  # a program would take the page for the answer
 
     def _redirect_to_app(self) -> None:
-        """Wait for the app, and redirect to the same address on a new connection, which the app accepts."""
+        """Wait for the app, and redirect to the same address on a new connection, which the app accepts.
+
+        What writes waits for nothing. Programs, which do not follow such a redirect, get status 503 and try again, as
+        does a page before the app is ready.
+        """
         self.close_connection = True
         length = self.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY_BYTES or "transfer-encoding" in self.headers:
             return
         self.rfile.read(int(length))  # an answer that overtakes the body may be lost
-        self.server.wait_for_app()
-        self.send_response_only(307)
-        self.send_header("location", self.path if self.path.startswith("/") and self.path[1:2] != "/" else "/")
+        is_reading = self.command in READING_METHODS
+        if is_reading:
+            self.server.wait_for_app()
+        if is_reading or (self.server.is_handed_over and "sec-fetch-site" in self.headers):
+            self.send_response_only(307)
+            self.send_header("location", self.path if self.path.startswith("/") and self.path[1:2] != "/" else "/")
+        else:
+            self.send_response_only(503)
+            self.send_header("retry-after", "1")
         self.send_header("content-length", "0")
         self.send_header("connection", "close")
         self.end_headers()
