@@ -22,8 +22,10 @@ TESTS_FOLDER = Path(__file__).resolve().parents[1]
 # Below the ports that the system gives to connections. Each process that runs tests has its own, and each run of the
 # tests on this machine begins elsewhere.
 _PROCESS_NUMBER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
-FIRST_PORT = 10_000 + 2000 * _PROCESS_NUMBER + random.randrange(500)
-_PORTS = itertools.chain.from_iterable(itertools.repeat(range(FIRST_PORT + 500, FIRST_PORT + 1500)))
+_BASE_PORT = 20_000 + 1200 * _PROCESS_NUMBER  # Ray has the ports from 10,002 to 19,999 for itself
+FIRST_PORT = _BASE_PORT + random.randrange(100)
+# Not one after the other: a start page gives the next ports to its projects.
+_PORTS = itertools.chain.from_iterable(itertools.repeat(range(_BASE_PORT + 600, _BASE_PORT + 1200, 10)))
 GRACE_SECONDS = 10.0  # between asking a process to end and killing it
 
 
