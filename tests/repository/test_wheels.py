@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from harness.served import free_port, until
-from test_without_training import COMMANDS_AND_PAGES, REFUSED_COMMANDS
+from harness.without_training import COMMANDS_AND_PAGES, REFUSED_COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
