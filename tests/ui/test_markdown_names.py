@@ -40,6 +40,7 @@ NUMBERS, CALLERS, PROGRAM = (
 ELSEWHERE = "its callers are looked at: draw_download_button and draw_page_link are in PLACES"
 # (file, expression): why it holds no name as it is.
 KNOWN = {
+    ("serving/early_server.py", "content"): "the bytes of a response, which no Streamlit page shows",
     (
         "shared/data_card_section.py",
         "_HEADING_PATTERN.sub('###', data_card.format_markdown(facts, _escape_one_line))",
