@@ -36,6 +36,7 @@ def trained(features, labels, name="gr", *, mask=None, seed=0, **settings):
     return head
 
 
+@pytest.mark.slow
 @pytest.mark.training
 @over(name=ON_FEATURES)
 def test_one_positive_per_image_ranks_hidden_positives_above_chance(name):

@@ -61,6 +61,7 @@ def test_every_help_text_prints_and_every_command_has_examples(annotator):
             assert f"annotator {' '.join(words)}" in text, words
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_commands_of_readme_tutorial_and_command_line_pages_run_in_order(annotator, tmp_path, processes):
     ran = set()
@@ -135,6 +136,7 @@ def test_other_readme_commands_match_the_makefile():
             subprocess.run([make, "-n", target], cwd=ROOT, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_demo_starts_and_reuses_its_project_on_the_second_start(tmp_path, processes):
     """`annotator demo` twice: the second time there is nothing to set up."""

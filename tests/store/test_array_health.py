@@ -98,6 +98,7 @@ def looked(project: Path) -> dict[str, int]:
         return answers
 
 
+@pytest.mark.slow
 def test_doctor_names_every_damaged_array_file_and_no_page_returns_a_server_error(whole, annotator, tmp_path):
     project = tmp_path / "project"
     shutil.copytree(whole, project)

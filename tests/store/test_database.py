@@ -9,6 +9,7 @@ from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_four_processes_can_open_a_new_project_simultaneously(tmp_path):
     script = (

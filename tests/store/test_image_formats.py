@@ -196,6 +196,7 @@ def without_extras(tmp_path, *words: object, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_import_counts_files_that_need_an_optional_package_and_names_its_install_command(tmp_path):
     photos = tmp_path / "photos"

@@ -57,6 +57,7 @@ def unopened(project, tmp_path) -> Path:
     return shutil.copytree(project, tmp_path / "unopened")
 
 
+@pytest.mark.slow
 def test_doctor_reports_how_many_stored_decisions_were_lost_with_the_log(unopened, annotator):
     save_without_checkpoint(unopened, 5)
     assert find_losses(unopened) == []
@@ -69,6 +70,7 @@ def test_doctor_reports_how_many_stored_decisions_were_lost_with_the_log(unopene
     assert "annotator restore" in said
 
 
+@pytest.mark.slow
 def test_lost_decisions_are_reported_after_newer_ones_until_a_repair(unopened, annotator):
     save_without_checkpoint(unopened, 5)
     remove_log(unopened)

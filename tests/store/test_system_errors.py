@@ -103,6 +103,7 @@ def test_every_writing_command_reports_a_full_disk_and_changes_nothing(db, proje
     assert not list(project.glob("import-*"))
 
 
+@pytest.mark.slow
 def test_commands_report_unusual_paths_without_a_traceback(project, tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "labels.csv").write_text("image,class,state\n00.jpg,fox,present\n")

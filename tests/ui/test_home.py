@@ -97,6 +97,7 @@ def closed_to_other_sites(port: int, path: str, cookies: Browser) -> bool:
     return all(status == 403 and "birds" not in text for status, text in answers)
 
 
+@pytest.mark.slow
 def test_start_page_rate_limits_each_visitor_separately(team):
     _, (birds, _) = team
     connection = http.client.HTTPConnection("127.0.0.1", birds.port - 1, timeout=120)
@@ -111,6 +112,7 @@ def test_start_page_rate_limits_each_visitor_separately(team):
     assert count > 1000 and status("10.0.0.2") == 200
 
 
+@pytest.mark.slow
 def test_start_page_server_restarts_a_killed_project_server_and_stops_all_when_it_ends(folder, tmp_path):
     port = free_port()
     places = prepare_projects([folder], port)

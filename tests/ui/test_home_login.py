@@ -44,6 +44,7 @@ def home(tmp_path) -> Iterator[tuple[str, list[hosted_projects.HostedProject]]]:
             yield address, places
 
 
+@pytest.mark.slow
 def test_one_provider_login_opens_every_project_in_which_the_member_has_a_role(home):
     address, (birds, mammals) = home
     client = httpx.Client(verify=False, follow_redirects=True, timeout=120)
@@ -68,6 +69,7 @@ def test_one_provider_login_opens_every_project_in_which_the_member_has_a_role(h
     assert {path for name, path, _ in cookies if name.startswith("_streamlit_user")} == {"/birds", "/mammals"}
 
 
+@pytest.mark.slow
 def test_owner_of_a_new_project_is_the_subject_that_created_it_not_a_namesake(home, tmp_path):
     address, (birds, mammals) = home
     client = httpx.Client(verify=False, follow_redirects=True, timeout=120)

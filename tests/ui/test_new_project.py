@@ -173,6 +173,7 @@ def test_allowed_image_root_inside_a_hidden_folder_is_accepted(tmp_path):
     assert roots.paths == (tmp_path,)
 
 
+@pytest.mark.slow
 def test_project_creation_refuses_invalid_folders_names_and_classes_with_a_reason(person, link):
     asking = Asking(link)
     photos, outside = person / "photos" / "summer", person.parent / "secret"

@@ -145,6 +145,7 @@ def test_streamlit_config_files_and_environment_variables_change_no_streamlit_op
     assert effective(hostile(tmp_path / "broken", "this is [[ no TOML")) == clean
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_serve_and_benchmark_servers_run_no_code_from_the_working_folder(project, tmp_path, processes):
     """`serve` with its worker, and a server of a measurement, as the benchmarks start them."""
@@ -219,6 +220,7 @@ print("\\n" + " ".join(sorted(left)), sorted({"", "."} & set(sys.path)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_commands_other_than_servers_run_no_code_from_the_working_folder(photos, tmp_path):
     folder = hostile(tmp_path / "dataset")

@@ -37,6 +37,7 @@ def block_start(db: Database, monkeypatch: pytest.MonkeyPatch) -> Callable[[], o
     return lambda: monkeypatch.setattr(sys, "executable", python)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("block", [block_log, block_start])
 def test_worker_that_cannot_be_started_is_started_once_the_cause_is_gone(db, watch, monkeypatch, block):
@@ -72,6 +73,7 @@ def test_reason_for_a_missing_worker_is_shown_when_the_database_cannot_store_it(
     assert "worker.log" in line and not Database(db.paths.project).value("SELECT last_error FROM worker")
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_worker_starts_once_a_moved_project_is_back(db, watch, tmp_path, caplog):
     db.paths.project.rename(tmp_path / "elsewhere")
@@ -81,6 +83,7 @@ def test_worker_starts_once_a_moved_project_is_back(db, watch, tmp_path, caplog)
     until(lambda: heartbeat.load_worker_state(db).alive, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_page_shows_the_exception_that_ended_the_worker_and_what_to_do(db, watch):
     db.paths.features("").write_text("a file in place of the folder")

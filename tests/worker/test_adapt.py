@@ -114,6 +114,7 @@ def test_killed_adaptation_resumes_and_yields_the_same_weights(db, processes):
     assert again.ap_after == whole.ap_after
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_paused_adaptation_keeps_its_checkpoint_and_a_concurrent_second_one_is_refused(db, processes):
     process = adapt(db, "--epochs", "400")
@@ -220,6 +221,7 @@ def test_adaptation_estimate_trains_no_backbone(db):
     assert not db.paths.unfinished_adaptation.exists() and adaptation.get_result(db)["kind"] == "estimate"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_worker_starts_an_adaptation_requested_by_the_page(db):
     from annotator.worker.adapting.backbone_switching import AdaptationStarter
@@ -238,6 +240,7 @@ def test_worker_starts_an_adaptation_requested_by_the_page(db):
     starter.stop_process()
 
 
+@pytest.mark.slow
 def test_adaptation_ignores_leftover_inputs_and_checkpoint_without_a_plan(db):
     plan = make_plan(db, configuration.get_backbone(db), 1)
     first = adapt_now(db.paths.project, epochs=1).network

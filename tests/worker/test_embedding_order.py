@@ -46,6 +46,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_images_of_an_unreachable_url_cause_few_retries_and_are_embedded_after_it_returns(tmp_path, monkeypatch):
     pytest.importorskip("aiohttp")
     monkeypatch.setattr(remote_files, "_files_by_address", {})

@@ -167,6 +167,7 @@ def test_predictions_are_equal_with_and_without_stored_compressed_embeddings(tra
 FEWER = "from annotator.worker.features import image_codes; image_codes.BASIS_SAMPLE_IMAGES = 20"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize("files", [1, 2])
 def test_next_worker_recomputes_compressed_embeddings_after_a_kill_while_writing(trained, files):
