@@ -51,9 +51,7 @@ def render_index_page(base: str) -> str:
     page = (get_static_folder() / "index.html").read_text(encoding="utf-8")
     page = page.replace(STREAMLIT_TITLE, TITLE_WITH_BACKEND_URL % base)
     links = (
-        f'<link rel="modulepreload" crossorigin href="./static/js/{name}">\n'
-        for name in _find_first_scripts()
-        if name not in page
+        f'<link rel="modulepreload" crossorigin href="./static/js/{name}">\n' for name in _find_first_scripts(page)
     )
     return page.replace("</head>", f"{''.join(links)}</head>")
 
@@ -65,14 +63,14 @@ def list_preloads() -> list[str]:
     return [*([f'<link rel="modulepreload" crossorigin href="{entry[1]}">'] if entry else []), *tags]
 
 
-def _find_first_scripts() -> list[str]:
-    """Return the names of the first elements' scripts with all that they import."""
+def _find_first_scripts(page: str) -> list[str]:
+    """Return the names of the first elements' scripts and of what they import, but for those that the page names."""
     folder = get_static_folder() / "static" / "js"
     waiting = [path.name for name in FIRST_ELEMENT_SCRIPTS for path in folder.glob(f"{name}.*.js")]
     found: dict[str, None] = {}
     while waiting:
         name = waiting.pop()
-        if name not in found and (folder / name).is_file():
+        if name not in found and name not in page and (folder / name).is_file():
             found[name] = None
             waiting += _IMPORT_PATTERN.findall((folder / name).read_text(encoding="utf-8"))
     return list(found)
