@@ -115,6 +115,7 @@ def test_review_accept_all_above_the_threshold_stores_one_batch_that_one_undo_re
         page = open_review(browser, served, "Ann")
         image_id = on_screen(page)
         expect(page.get_by_role("button", name="Accept all above 90 % (2)")).to_be_visible()
+        looked_around(page)
         page.keyboard.press("a")
         expect(page.locator(".suggestion[data-given=present]")).to_have_count(2)
         assert selected(page) == (image_id, 3)
@@ -126,6 +127,7 @@ def test_review_accept_all_above_the_threshold_stores_one_batch_that_one_undo_re
         wait_until_saved(page, 2)
         assert labels_of(served, image_id) == {}
         page.get_by_label("Threshold:").fill("80")
+        looked_around(page)
         page.keyboard.press("a")
         page.keyboard.press("n")
         wait_for_another(page, image_id)
