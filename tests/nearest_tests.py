@@ -30,7 +30,7 @@ def find_nearest_tests(changed: Iterable[str], texts: dict[Path, str]) -> list[P
     Args:
         texts: Text of each test file.
     """
-    modules = [_name_module(path) for path in changed if path.endswith(".py") and not path.startswith("tests/")]
+    modules = [name_module(path) for path in changed if path.endswith(".py") and not path.startswith("tests/")]
     ranked = {}
     for file, text in texts.items():
         names = {name.rpartition(".")[2] for name in modules}
@@ -38,7 +38,7 @@ def find_nearest_tests(changed: Iterable[str], texts: dict[Path, str]) -> list[P
             ranked[file] = 0
         elif file.stem.removeprefix("test_") in names:
             ranked[file] = 1
-        elif any(_imports(text, name) for name in modules):
+        elif any(imports_module(text, name) for name in modules):
             ranked[file] = 2
     return sorted(ranked, key=lambda file: (ranked[file], file))
 
@@ -56,12 +56,13 @@ def main() -> int:
     return subprocess.run([*words, "--deselect", "tests/repository/test_script_types.py"], check=False).returncode
 
 
-def _name_module(path: str) -> str:
+def name_module(path: str) -> str:
     """Return the name by which tests import a file, such as annotator.store.labels.decide."""
     return path.removesuffix(".py").removeprefix("models/").removesuffix("/__init__").replace("/", ".")
 
 
-def _imports(text: str, module: str) -> bool:
+def imports_module(text: str, module: str) -> bool:
+    """Return whether the text of a file imports a module."""
     package, _, name = module.rpartition(".")
     direct = rf"\bfrom {re.escape(package)} import (?:\([^)]*\b{name}\b|[^\n(]*\b{name}\b)"
     return re.search(rf"\b(?:from|import) {re.escape(module)}\b|{direct}", text) is not None
