@@ -12,6 +12,7 @@ import typer
 
 from annotator.cli.options import (
     AbsentWords,
+    AcceptNames,
     AnnotatorOption,
     AsJson,
     ClassColumns,
@@ -20,6 +21,7 @@ from annotator.cli.options import (
     EventColumn,
     FolderColumn,
     ImageColumn,
+    KeptRows,
     LabelColumn,
     LabelsOption,
     Match,
@@ -58,7 +60,7 @@ imports = typer.Typer(
 )
 OPTIONS_OF_LABELS = (
     "labels image_column folder_column label_column class_columns separator present absent unsure unknown empty_label "
-    "numbers score_column event_column match reading save_reading"
+    "accept_names numbers score_column rows event_column match reading save_reading"
 )
 """The parameters of `import` that say how labels are read."""
 MAX_CLASSES_SHOWN = 12  # classes that are not named alike
@@ -112,8 +114,10 @@ def import_(
     unsure: UnsureWords = None,
     unknown: UnknownWords = None,
     empty_label: EmptyLabel = None,
+    accept_names: AcceptNames = None,
     numbers: Numbers = None,
     score_column: ScoreColumn = None,
+    rows: KeptRows = None,
     event_column: EventColumn = None,
     match: Match = None,
     reading: ReadingFile = None,

@@ -119,6 +119,9 @@ PresentWords = Annotated[str | None, _build_option("Further words for present, w
 AbsentWords = Annotated[str | None, _build_option("Further words for absent.", "WORDS")]
 UnsureWords = Annotated[str | None, _build_option("Further words for unsure.", "WORDS")]
 UnknownWords = Annotated[str | None, _build_option("Further words for an unknown answer.", "WORDS")]
+AcceptNames = Annotated[
+    str | None, _build_option("Class names that look like numbers, dates, paths or decisions; all: every one.", "NAMES")
+]
 EmptyLabel = Annotated[
     str | None, _build_option("Labels that mean that no class is there; none: they are classes.", "WORDS")
 ]
@@ -127,10 +130,17 @@ Numbers = Annotated[
     _build_option("Whole numbers are: counts, present-counts (0 is unknown), ids of classes, or facts.", "KIND"),
 ]
 ScoreColumn = Annotated[str | None, _build_option("Column with a model's score; none: its rows are answers of people.")]
+KeptRows = Annotated[
+    str | None, _build_option("Rows that are answers, as COLUMN=WORD,WORD; none: all of them.", "COLUMN=WORDS")
+]
 EventColumn = Annotated[str | None, _build_option("Column that names the event of which a row speaks.")]
 Match = Annotated[str | None, _build_option("How far names of images may differ: name, tail, stem, case, url, file.")]
 ReadingFile = Annotated[Path | None, _build_option("Take these options from a file that --save-reading wrote.", "FILE")]
 SaveReading = Annotated[Path | None, _build_option("Write how the source is read, for the next of its kind.", "FILE")]
+
+
+_PARAMETER_BY_FIELD = {"label_columns": "label_column", "accepted_names": "accept_names", "kept_rows": "rows"}
+"""Fields whose parameter has another name than theirs."""
 
 
 def build_reading(options: Mapping[str, Any]) -> "ReadingOptions":
@@ -145,7 +155,7 @@ def build_reading(options: Mapping[str, Any]) -> "ReadingOptions":
     given = {
         field.name: parse_option(field.name, value)
         for field in fields(ReadingOptions)
-        if (value := options.get("label_column" if field.name == "label_columns" else field.name)) is not None
+        if (value := options.get(_PARAMETER_BY_FIELD.get(field.name, field.name))) is not None
     }
     return check_reading(replace(start, **given))
 

@@ -35,6 +35,7 @@ from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.supervisely import SUPERVISELY
 from annotator.exchange.formats.timelapse import TIMELAPSE
+from annotator.exchange.formats.vector_list import VECTOR_LIST
 from annotator.exchange.formats.via import VIA
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.vott import VOTT
@@ -62,6 +63,7 @@ FORMATS: dict[str, Format] = {
         TIMELAPSE,
         WILDLIFE_INSIGHTS,
         OPENIMAGES,
+        VECTOR_LIST,
         VOC,
         SPML,
         YOLO,

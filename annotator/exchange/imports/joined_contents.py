@@ -14,23 +14,30 @@ def join_contents(files: Sequence[Path], each: Sequence[Contents], folder: Path 
     """Return the contents of all files as one. An image name is looked up next to its label file, then in `folder`."""
     classes = {name: about for contents in reversed(each) for name, about in contents.classes}
     ordered = dict.fromkeys(name for contents in each for name, _ in contents.classes)
+    interpretations = _join_interpretations(files, each)
+    return Contents(
+        [(name, classes[name]) for name in ordered],
+        _iter_items(files, each, folder, interpretations),
+        folder=each[0].folder,
+        place=each[0].place,
+        sentences=list(dict.fromkeys(sentence for contents in each for sentence in contents.sentences)),
+        interpretations=interpretations,
+    )
+
+
+def _join_interpretations(files: Sequence[Path], each: Sequence[Contents]) -> list[Interpretation]:
     decided: dict[tuple[str, str], Interpretation] = {}
     for file, contents in zip(files, each, strict=True):
         for one in contents.interpretations:
             twin = decided.setdefault((one.field, one.value), one)
             if not one.is_sure and twin.is_sure:
                 decided[one.field, one.value] = one._replace(why=f"{file.parent.name}/{file.name}: {one.why}")
-    return Contents(
-        [(name, classes[name]) for name in ordered],
-        _iter_items(files, each, folder),
-        folder=each[0].folder,
-        place=each[0].place,
-        sentences=list(dict.fromkeys(sentence for contents in each for sentence in contents.sentences)),
-        interpretations=list(decided.values()),
-    )
+    return list(decided.values())
 
 
-def _iter_items(files: Sequence[Path], each: Sequence[Contents], folder: Path | None) -> Iterator[Item]:
+def _iter_items(
+    files: Sequence[Path], each: Sequence[Contents], folder: Path | None, interpretations: list[Interpretation]
+) -> Iterator[Item]:
     are_all = len({frozenset(name for name, _ in contents.classes) for contents in each}) == 1
     for file, contents in zip(files, each, strict=True):
         beside = file.parent.relative_to(folder).as_posix() if folder and file.is_relative_to(folder) else ""
@@ -47,3 +54,4 @@ def _iter_items(files: Sequence[Path], each: Sequence[Contents], folder: Path | 
                 if file.parent.name.lower() in SPLIT_FOLDER_NAMES and "split" not in item.attributes:
                     item.attributes = {**item.attributes, "split": file.parent.name}
             yield item
+    interpretations[:] = _join_interpretations(files, each)  # some are known only after the last row

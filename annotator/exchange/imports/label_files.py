@@ -22,6 +22,7 @@ from annotator.exchange.formats.shared.camtrap_tables import PACKAGE_FILE
 from annotator.exchange.formats.shared.data_card_reader import find_card
 from annotator.exchange.formats.shared.sidecars import find_sidecars
 from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
+from annotator.exchange.formats.vector_list import VECTOR_LIST
 from annotator.exchange.imports.image_folders import check_no_unread_pictures
 from annotator.exchange.reading.reading_options import LABELS_FROM_FOLDERS, NONE_VALUE, Interpretation, ReadingOptions
 from annotator.humanize import format_count
@@ -54,6 +55,15 @@ PER_IMAGE_SUFFIXES = (".xml", ".json", ".txt", ".csv", ".npy")
 """Endings of files with the labels of the image of the same name."""
 _FOREIGN_FILES = frozenset(("package.json", "dataset_infos.json", "croissant.json", "config.json", "desktop.json"))
 _CLASS_LIKE_NAME = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that can be a class
+_JOINING_SIGNS = re.compile(r"[+&,;|_、，]| and ")
+"""Signs between the names of two classes in the name of a folder."""
+_BINARY_LABEL_SUFFIXES = frozenset(
+    ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .ods .arrow .feather .rds .rdata .mdb".split()
+)
+"""Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
+_TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list", ".manifest"))
+"""Endings of text files that hold labels where a name of an image is among their first letters."""
+_TEXT_START_BYTES = 8192
 _PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
     "originals selected selection unsorted sorted processed other temp tmp archive data dataset files phone "
@@ -157,7 +167,7 @@ def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> Foun
 
 def _find_inside_folder(folder: Path) -> FoundLabelFiles:
     """Return the label files in a folder that fits no format, else the folder as images."""
-    files = _list_label_files(folder)
+    files = [*_list_label_files(folder), *filter(VECTOR_LIST.recognize, _iter_unread_files(folder))]
     beside = {path for file in files for path in find_sidecars(file)}
     inside = [(file, found) for file in files if file not in beside and (found := match_formats(file))]
     used = {file for file, _ in inside} | beside
@@ -245,15 +255,35 @@ def _check_class_folders(chosen: FoundLabelFiles) -> FoundLabelFiles:
         return replace(
             chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
         )
-    strange = [
-        name for name in classes if not _CLASS_LIKE_NAME.fullmatch(name.strip()) or name.strip().lower() in _PLACE_NAMES
-    ]
+    joined = _find_joined_names(classes)
+    if joined:
+        why = f"folders are classes, but {', '.join(map(repr, joined[:5]))} may be a combination of other classes"
+        return replace(
+            chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
+        )
+    strange = [name for name in classes if not _is_class_like(name)]
     if strange:
-        why = f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place or a card"
+        why = f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place, a card or a split"
         return replace(
             chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
         )
     return chosen
+
+
+def _is_class_like(name: str) -> bool:
+    word = name.strip()
+    return bool(_CLASS_LIKE_NAME.fullmatch(word)) and word.lower() not in _PLACE_NAMES | SPLIT_FOLDER_NAMES
+
+
+def _find_joined_names(classes: Sequence[str]) -> list[str]:
+    """Return the names of folders that join several names, of which another folder has one."""
+    known = {name.casefold().strip() for name in classes}
+    joined = []
+    for name in classes:
+        parts = [part.strip() for part in _JOINING_SIGNS.split(name.casefold()) if part.strip()]
+        if len(parts) > 1 and not known.isdisjoint(parts):
+            joined.append(name)
+    return joined
 
 
 def _explain_plain_folders(folder: Path) -> list[Interpretation]:
@@ -307,8 +337,8 @@ def _ask_about_unread_files(folder: Path, used: set[Path]) -> list[Interpretatio
         *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
     ]
     why = (
-        f"{', '.join(listed)} may hold labels, and no format that is known fits "
-        f"({', '.join(sorted(_list_readable_formats()))}): only the images are imported"
+        f"{', '.join(listed)} may hold labels, and nothing here reads them: only the images are imported. To import "
+        "the labels, convert them to a CSV with the columns image and labels, or to a format of docs/formats.md"
     )
     return [Interpretation("labels", NONE_VALUE, why, False, names)]
 
@@ -336,11 +366,22 @@ def _find_unused_files(folder: Path, used: set[Path]) -> tuple[list[str], Counte
         for file in _list_label_files(folder)
         if file not in used and file not in cards and file.name.lower() not in _FOREIGN_FILES
     ]
+    left += [file for file in _iter_unread_files(folder) if file not in used and file not in left]
     return _relative_names([file for file in left if file.with_suffix("") not in images], folder), kinds
 
 
-def _list_readable_formats() -> list[str]:
-    return [name for name, format_ in all_formats().items() if format_.read and name != IMAGES.name]
+def _iter_unread_files(folder: Path) -> Iterator[Path]:
+    """Yield the files that may hold labels in a form that no format here reads."""
+    found = (file for file in _iter_entries(folder) if file.is_file() and _may_hold_unread_labels(file))
+    return islice(found, MAX_LABEL_FILES)
+
+
+def _may_hold_unread_labels(file: Path) -> bool:
+    suffix = file.suffix.lower()
+    if suffix not in _TEXT_LIST_SUFFIXES:
+        return suffix in _BINARY_LABEL_SUFFIXES
+    words = read_start(file, _TEXT_START_BYTES).decode("utf-8", "replace").replace(",", " ").replace("\t", " ").split()
+    return any(looks_like_image(word.replace("\\", "/")) for word in words)
 
 
 def _relative_names(files: Sequence[Path], folder: Path) -> list[str]:

@@ -119,6 +119,14 @@ def parse_number(text: str) -> float | None:
         return None
 
 
+def parse_score(text: str) -> float | None:
+    """Return the score in a cell, a number or a percentage ("98 %" is 0.98), or None."""
+    if text.rstrip().endswith("%"):
+        number = parse_number(text.rstrip()[:-1].strip())
+        return None if number is None else number / 100
+    return parse_number(text)
+
+
 def quote_words(words: Iterable[str], shown: int = 5) -> str:
     """Return at most `shown` quoted words, and the number of others."""
     listed_words = list(words)

@@ -28,11 +28,16 @@ SCORE_COLUMN_NAMES = (
     "classificationscore classificationprobability cvconfidence detectionconf maxdetectionconf"
 ).split()
 LABEL_COLUMN_PATTERN = re.compile(
-    r"(image|img)?(label|labels|labelname|class|classes|classname|classnames|classlabel|category|categories|"
+    r"(image|img)?((label|class|category)ids?|label|labels|labelname|class|classes|classname|classnames|classlabel|category|categories|"
     r"categoryname|tag|tags|species|speciesname|commonname|scientificname|vernacularname|taxon|taxonname|finding|"
     r"findings|findinglabels|findinglabel|diagnosis|diagnoses|dx|object|objects|keyword|keywords|target|targets|animal|"
     r"animals|concept|concepts)(?P<number>\d*)"
 )
+RANK_COLUMN_NAMES = frozenset(
+    "kingdom phylum class order family subfamily tribe genus subgenus species specificepithet epithet "
+    "infraspecificepithet".split()
+)
+"""Names of columns that are ranks of a taxonomy. Which of them names the classes is always a question."""
 BOX_COLUMN_NAMES = frozenset("xmin ymin xmax ymax x1 y1 x2 y2 bbox bboxx bboxy bboxw bboxh bndbox segmentation".split())
 """Names of columns of boxes, which are not read."""
 FACT_COLUMN_NAMES = BOX_COLUMN_NAMES | frozenset(
@@ -67,6 +72,11 @@ def parse_label_column(name: str) -> tuple[str, int] | None:
     if not match:
         return None
     return normalize_word(name).removesuffix(match["number"]), int(match["number"] or 0)
+
+
+def is_score_column(name: str) -> bool:
+    """Return whether a column's name says that a model's scores are in it."""
+    return normalize_word(name) in SCORE_COLUMN_NAMES
 
 
 def compute_image_share(cells: Sequence[Cell]) -> float:

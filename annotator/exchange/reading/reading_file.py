@@ -9,16 +9,29 @@ import msgspec
 
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.exchange.files.text_output import open_text_output
-from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, parse_kept_rows
 from annotator.exchange.reading.table_sample import NUMBER_MEANINGS
 from annotator.store.disk.open_files import open_file
 from annotator.store.images.name_kinds import MATCH_KINDS
 
-LIST_FIELDS = ("label_columns", "class_columns", "present", "absent", "unsure", "unknown", "empty_label")
+LIST_FIELDS = (
+    "label_columns",
+    "class_columns",
+    "present",
+    "absent",
+    "unsure",
+    "unknown",
+    "empty_label",
+    "accepted_names",
+)
 STATE_WORD_FIELDS = ("present", "absent", "unsure", "unknown")
 SEPARATOR_WORDS: Mapping[str, str] = {"comma": ",", "semicolon": ";", "blank": " ", "tab": "\t", "line": "\n"}
 """Words for separators that are hard to type."""
-OPTION_NAMES: Mapping[str, str] = {"label_columns": "--label-column"}
+OPTION_NAMES: Mapping[str, str] = {
+    "label_columns": "--label-column",
+    "accepted_names": "--accept-names",
+    "kept_rows": "--rows",
+}
 """Fields whose option has another name than theirs."""
 _MAX_FILE_BYTES = 1 << 20
 
@@ -48,6 +61,10 @@ def check_reading(reading: ReadingOptions) -> ReadingOptions:
         problems.append(f"--match cannot be {reading.match!r}; it is one of {', '.join(MATCH_KINDS)}")
     if reading.separator == "":
         problems.append("--separator cannot be empty; a cell that is one label: none")
+    if reading.kept_rows not in (None, NONE_VALUE) and not parse_kept_rows(reading.kept_rows or "")[1]:
+        problems.append(
+            f"--rows cannot be {reading.kept_rows!r}; it is COLUMN=WORD,WORD such as status=validated, or none"
+        )
     if reading.label_columns and reading.class_columns:
         problems.append("--label-column and --class-columns cannot both be given: the labels are in one of them")
     if problems:

@@ -22,6 +22,8 @@ class ReadingOptions:
         separator: Text between a cell's labels, or NONE_VALUE.
         present, absent, unsure, unknown: Additional words.
         empty_label: Words for "no class is present".
+        accepted_names: Class names that look like something else, such as numbers, and are classes all the same.
+        kept_rows: Rows that hold people's answers, as COLUMN=WORD,WORD, or NONE_VALUE for all rows.
         event_column: Column of the event, whose images the row then describes.
         match: Loosest name match of "name" (exact), "tail", "stem", "case", "url", "file", in this order. None
             allows all, but "file" only if folder names do not help.
@@ -39,7 +41,9 @@ class ReadingOptions:
     unsure: tuple[str, ...] | None = None
     unknown: tuple[str, ...] | None = None
     empty_label: tuple[str, ...] | None = None
+    accepted_names: tuple[str, ...] | None = None
     score_column: str | None = None
+    kept_rows: str | None = None
     event_column: str | None = None
     match: str | None = None
     numbers: str | None = None
@@ -61,6 +65,12 @@ class Interpretation(NamedTuple):
     why: str
     is_sure: bool = True
     others: Sequence[str] = ()
+
+
+def parse_kept_rows(text: str) -> tuple[str, list[str]]:
+    """Return the column and the words of "COLUMN=WORD,WORD". The list is empty for a text of another form."""
+    column, _, words = text.partition("=")
+    return column.strip(), [word.strip() for word in words.split(",") if word.strip()]
 
 
 def has_facts_only(reading: ReadingOptions) -> bool:

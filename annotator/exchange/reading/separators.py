@@ -10,6 +10,10 @@ SEPARATOR_NAMES = {
     "|": "|",
     ";": "semicolons",
     ",": "commas",
+    "，": "full-width commas",
+    "、": "ideographic commas",
+    "；": "full-width semicolons",
+    "،": "Arabic commas",
     "/": "slashes",
     "+": "+",
     "&": "&",
@@ -17,6 +21,10 @@ SEPARATOR_NAMES = {
     " ": "blanks",
 }
 """Separator -> what it is called; in the order in which they are tried."""
+JOINING_SIGNS = ";,，、；،/+&"
+"""Separators that are asked about even where no part occurs in another cell."""
+LIST_SEPARATORS = ";,，、；،"
+"""Separators that stand in lists more often than in names."""
 _MIN_RECURRING_SHARE = 0.7  # share of the parts that other cells hold too, from which a separator is sure
 _PLURAL_COLUMN_NAMES = frozenset(
     "labels tags classes categories keywords findings findinglabels objects animals concepts targets diagnoses".split()
@@ -48,7 +56,7 @@ def detect_separator(cells: Sequence[Cell], column: str) -> Interpretation | Non
         if separator == "|":
             return Interpretation("separator", separator, why)
         if not recurring:
-            if separator in (",", ";") or (separator == " " and normalize_word(column) in _PLURAL_COLUMN_NAMES):
+            if separator in JOINING_SIGNS or (separator == " " and normalize_word(column) in _PLURAL_COLUMN_NAMES):
                 example = joined[0][:60]
                 return Interpretation(
                     "separator",
@@ -60,7 +68,11 @@ def detect_separator(cells: Sequence[Cell], column: str) -> Interpretation | Non
                 )
             continue
         is_taxa = _is_path_of_taxa(joined, separator)
-        is_sure = separator in ";,\n" and recurring >= _MIN_RECURRING_SHARE * len(parts) and not is_taxa
+        is_sure = (
+            (separator in LIST_SEPARATORS or separator == "\n")
+            and recurring >= _MIN_RECURRING_SHARE * len(parts)
+            and not is_taxa
+        )
         if is_taxa:
             why = f"`{column}` holds cells such as {joined[0][:60]!r}: several labels, or the path of one in a taxonomy"
         elif not is_sure:

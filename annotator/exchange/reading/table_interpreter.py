@@ -3,6 +3,8 @@
 The user's options override all rules, and ambiguous decisions are questions.
 """
 
+import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from annotator.errors import AnnotatorError
@@ -16,9 +18,11 @@ from annotator.exchange.reading.cell_words import (
     is_whole_number,
     normalize_word,
     parse_number,
+    parse_score,
     quote_words,
 )
-from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.exchange.reading.class_name_checks import ACCEPTING_WORDS, MACHINE_WORDS, REVIEW_WORDS, describe_odd_name
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, parse_kept_rows
 from annotator.exchange.reading.table_sample import (
     NUMBERS_AS_COUNTS,
     NUMBERS_AS_FACTS,
@@ -32,6 +36,23 @@ MIN_ANSWER_SHARE = 0.5  # share of answers in a column from which its other word
 MAX_DISTINCT_CODES = 6  # different numbers of a column of answers, codes for what is missing included
 CERTAIN_SHARE = 0.9  # share of cells that makes a rule about them certain
 MAX_COUNT = 1000  # of a count; larger numbers are something else
+
+_VOCABULARIES = {
+    "numbers": "1 0 1.0 0.0 +1 -1 -1.0",
+    "truth values": "true false",
+    "yes and no": "yes no y n",
+    "crosses": "x ✓ ✔",
+    "signs": "positive negative pos neg",
+    "letters": "t f",
+}
+"""Words that one column of answers uses together."""
+_ONE_SIDED_WORDS = ("letters",)
+"""Vocabularies that are asked about even alone: F is also a sex."""
+
+
+def _name_vocabulary(text: str) -> str:
+    word = text.strip().lower()
+    return next((name for name, words in _VOCABULARIES.items() if word in words.split()), "words")
 
 
 class TableInterpreter(TableSample):
@@ -67,6 +88,7 @@ class TableInterpreter(TableSample):
         found.sha256 = next((place for place, name in enumerate(self.names) if name.lower() == "sha256"), None)
         if self.reading.event_column not in (None, NONE_VALUE):
             found.event = column_names.lookup(self.reading.event_column or "", self.names, "--event-column")
+        self._find_kept_rows(found)
         taken = {found.image, found.folder, found.sha256, found.event}
         free = [place for place in range(len(self.names)) if place not in taken]
         found.score = self._find_score_column(free)
@@ -83,6 +105,8 @@ class TableInterpreter(TableSample):
             and normalize_word(self.names[place])
             not in {*column_names.BOX_COLUMN_NAMES, "width", "height", "missing", ""}
         ]
+        if found.review is None and (found.labels or found.classes):
+            self._ask_kept_rows(found)
         found.states |= dict.fromkeys(self.strange)
         decide_labels(self, found)
         decide_states(self, found)
@@ -154,6 +178,29 @@ class TableInterpreter(TableSample):
                 return place
         return None
 
+    def _find_kept_rows(self, found: ColumnMeanings) -> None:
+        if self.reading.kept_rows not in (None, NONE_VALUE):
+            name, words = parse_kept_rows(self.reading.kept_rows or "")
+            found.review = column_names.lookup(name, self.names, "--rows")
+            found.kept_words = frozenset(word.lower() for word in words)
+
+    def _ask_kept_rows(self, found: ColumnMeanings) -> None:
+        """Ask which rows hold answers where a column says that some of them were rejected or come from a model."""
+        for place in found.facts:
+            words = {normalize_word(text): text for text in self.list_answer_texts(place)}
+            is_review = bool(words) and words.keys() <= REVIEW_WORDS
+            if self._ours(self.names[place]) or not (is_review or words.keys() & MACHINE_WORDS):
+                continue
+            accepted = [text for word, text in words.items() if word in ACCEPTING_WORDS or word not in REVIEW_WORDS]
+            name = self.names[place]
+            value = f"{name}={','.join(accepted)}" if accepted and len(accepted) < len(words) else NONE_VALUE
+            why = (
+                f"`{name}` holds {quote_words(words.values(), 4)}: rows of a model and rejected rows are not "
+                "answers. Say which words mark answers, or that all rows are answers (none)"
+            )
+            self.add_interpretation("kept_rows", value, why, False, () if value == NONE_VALUE else (NONE_VALUE,))
+            return
+
     # Scores ----------------------------------------------------------------------------------------------------------
 
     def _find_score_column(self, free: Sequence[int]) -> int | None:
@@ -169,24 +216,22 @@ class TableInterpreter(TableSample):
         if place is not None:
             return place
         for place in free:
-            if normalize_word(self.names[place]) not in column_names.SCORE_COLUMN_NAMES or self._ours(
-                self.names[place]
-            ):
-                continue
-            numbers = [found for text in self.list_answer_texts(place) if (found := parse_number(text)) is not None]
-            if not numbers or len(numbers) < CERTAIN_SHARE * len(self.list_answer_texts(place)):
-                continue
             name = self.names[place]
-            self.add_interpretation(
-                "score_column",
-                name,
-                f"`{name}` holds numbers from {min(numbers):g} to {max(numbers):g}: what a model predicts, not "
-                "answers. They can be added as predictions; if people gave the labels all the same, it is "
-                f"{NONE_VALUE}",
-                False,
-                (NONE_VALUE,),
+            texts = self.list_answer_texts(place)
+            if not column_names.is_score_column(name) or self._ours(name) or not texts:
+                continue
+            numbers = [found for text in texts if (found := parse_score(text)) is not None]
+            is_number = len(numbers) == len(texts)
+            held = f"numbers from {min(numbers):g} to {max(numbers):g}" if is_number else quote_words(set(texts), 3)
+            why = (
+                f"`{name}` holds {held}: what a model predicts, not answers. They can be added as predictions; if "
+                f"people gave the labels all the same, it is {NONE_VALUE}"
             )
-            return place
+            if is_number:
+                self.add_interpretation("score_column", name, why, False, (NONE_VALUE,))
+            else:
+                self.add_interpretation("score_column", NONE_VALUE, why, False)
+            return place if is_number else None
         return None
 
     # Classes ---------------------------------------------------------------------------------------------------------
@@ -256,6 +301,9 @@ class TableInterpreter(TableSample):
             return [], every, [], every
         answers = sorted([*answers, *self._ask_partly(free, kinds)])
         self._ask_doubtful(answers)
+        self._ask_other_words(answers)
+        self._ask_scores_beside(free)
+        self._ask_unexplained(free, kinds, answers)
         if not answers:
             return self._guess_label_column(free, kinds), [], [], []
         return [], answers, [], []
@@ -304,6 +352,74 @@ class TableInterpreter(TableSample):
                 (NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_FACTS),
             )
 
+    def _are_whole_numbers(self, place: int) -> bool:
+        words = self.list_label_words(place)
+        return bool(words) and all(map(is_whole_number, words))
+
+    def _ask_ranks(self, labels: Sequence[int], free: Sequence[int]) -> None:
+        ranks = [place for place in free if normalize_word(self.names[place]) in column_names.RANK_COLUMN_NAMES]
+        others = [self.names[place] for place in ranks if place not in labels]
+        if not others or not set(ranks) & set(labels):
+            return
+        chosen = ",".join(self.names[place] for place in labels)
+        why = (
+            f"{quote_words([chosen, *others], 8)} are ranks of a taxonomy: any of them may name the classes. If a name "
+            "needs two of them, such as genus and epithet, join them into one column first"
+        )
+        self.add_interpretation("label_columns", chosen, why, False, others)
+
+    def _ask_scores_beside(self, free: Sequence[int]) -> None:
+        scores = [self.names[place] for place in free if column_names.is_score_column(self.names[place])]
+        if any(self.list_answer_texts(self.names.index(name)) for name in scores):
+            why = (
+                f"{quote_words(scores)} may be a model's scores of the answers beside them. If people gave these "
+                f"answers, it is {NONE_VALUE}"
+            )
+            self.add_interpretation("score_column", NONE_VALUE, why, False)
+
+    def _ask_other_words(self, answers: Sequence[int]) -> None:
+        """Ask about columns whose words for yes and no are others than in most columns of answers."""
+        kinds = {place: {_name_vocabulary(text) for text in self.list_answer_texts(place)} for place in answers}
+        counts = Counter(kind for found in kinds.values() for kind in found)
+        if not counts:
+            return
+        main = counts.most_common(1)[0][0]
+        other = [place for place, found in kinds.items() if found and main not in found]
+        if main in _ONE_SIDED_WORDS and len(counts) == 1:
+            other = [place for place, found in kinds.items() if found]
+        if not other:
+            return
+        words = quote_words(dict.fromkeys(text for place in other for text in self.list_answer_texts(place)), 3)
+        rest = ",".join(self.names[place] for place in answers if place not in other)
+        every = ",".join(self.names[place] for place in answers)
+        listed = quote_words(self.names[place] for place in other)
+        why = f"{listed} with {words}: answers for a class, or facts of the images"
+        self.add_interpretation("class_columns", every, why, False, (rest or NONE_VALUE,))
+
+    def _ask_unexplained(self, free: Sequence[int], kinds: Mapping[int, str], answers: Sequence[int]) -> None:
+        """Ask whether columns of answers are the classes where another column may hold the names of classes."""
+        texts = [
+            place
+            for place in free
+            if kinds[place] in ("text", "list")
+            and place not in answers
+            and not self._is_fact(place)
+            and normalize_word(self.names[place]) not in column_names.AMBIGUOUS_COLUMN_NAMES
+            and column_names.compute_image_share(self.cells[place]) < CERTAIN_SHARE
+            and any(not describe_odd_name(word) for word in self.list_label_words(place))
+        ]
+        if not texts or not any(self.list_answer_texts(place) for place in answers):
+            return
+        every = ",".join(self.names[place] for place in answers)
+        example = next(word for word in self.list_label_words(texts[0]) if not describe_odd_name(word))
+        why = (
+            f"{quote_words(self.names[place] for place in answers)} hold answers, and "
+            f"{quote_words(self.names[place] for place in texts)} hold texts such as {example[:40]!r}: the columns of "
+            "answers are the classes and the texts are facts, or one column of texts names the classes "
+            f"(--label-column {shlex.quote(self.names[texts[0]])})"
+        )
+        self.add_interpretation("class_columns", every, why, False, (NONE_VALUE,))
+
     def _ask_doubtful(self, answers: Sequence[int]) -> None:
         doubtful = [
             place for place in answers if normalize_word(self.names[place]) in column_names.AMBIGUOUS_COLUMN_NAMES
@@ -343,7 +459,11 @@ class TableInterpreter(TableSample):
                 del found[word]
         if not found:
             return []
-        textual = [word for word, places in found.items() if any(kinds[place] in ("text", "list") for place in places)]
+        textual = [
+            word
+            for word, places in found.items()
+            if any(kinds[place] in ("text", "list") and not self._are_whole_numbers(place) for place in places)
+        ]
         words = textual or list(found)
         if len(words) > 1:
             shown = quote_words(self.names[found[word][0]] for word in words)
@@ -351,13 +471,14 @@ class TableInterpreter(TableSample):
             others = [self.names[found[word][0]] for word in words[1:]]
             self.add_interpretation("label_columns", first, f"{shown} could each name the classes", False, others)
         places = found[words[0]]
+        self._ask_ranks(places, free)
         if not textual and self.reading.numbers != NUMBERS_AS_IDS:
             return self._interpret_numbered_labels(places, kinds)
         return places
 
     def _interpret_numbered_labels(self, places: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
         name = self.names[places[0]]
-        texts = [text for place in places for text in self.list_answer_texts(place)]
+        texts = [text for place in places for text in self.list_label_words(place)]
         if not texts:
             return list(places)
         if all(is_whole_number(text) for text in texts):
@@ -373,6 +494,8 @@ class TableInterpreter(TableSample):
                     f"`{name}` holds numbers: ids of classes, which no list beside the table names ({NUMBERS_AS_IDS}), "
                     "or facts"
                 )
+                if kinds[places[0]] in ("text", "list") and set(texts) <= {"0", "1"}:
+                    why += ". A list of 0 and 1 holds an answer for each class: write each into a column of its own"
             self.add_interpretation("numbers", NUMBERS_AS_IDS, why, known, () if known else (NUMBERS_AS_FACTS,))
             return list(places)
         if kinds[places[0]] == "answer":
@@ -393,11 +516,11 @@ class TableInterpreter(TableSample):
         ]
         if not answers:
             return labels, [], [], []
-        named = {normalize_word(text) for place in labels for text in self.list_answer_texts(place)}
+        named = {normalize_word(text) for place in labels for text in self.list_label_words(place)}
         if named <= {normalize_word(self.names[place]) for place in answers} | EMPTY_WORDS:
             return [], answers, [], []
         listed = quote_words(self.names[place] for place in answers)
-        why = f"`{self.names[labels[0]]}` names classes, but {listed} hold answers too; they are left out as facts"
+        why = f"`{self.names[labels[0]]}` names classes, but {listed} may be answers too (left out as facts)"
         self.add_interpretation("label_columns", self.names[labels[0]], why, False, (NONE_VALUE,))
         return labels, [], [], []
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotator.exchange.reading.cell_words import UNKNOWN_WORDS, Cell
+from annotator.exchange.reading.cell_words import UNKNOWN_WORDS, Cell, parse_list
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
 
 NUMBERS_AS_COUNTS, NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_IDS, NUMBERS_AS_FACTS = (
@@ -23,6 +23,7 @@ class ColumnMeanings:
     Attributes:
         labels: Columns of present class names.
         classes: Columns of answers per class.
+        review: Column that says which rows hold answers of people: those with one of `kept_words`, in lower case.
         counts: Columns in `classes` with counts.
         facts: Columns that become fields.
         separator: "" for none.
@@ -35,6 +36,8 @@ class ColumnMeanings:
     sha256: int | None = None
     score: int | None = None
     event: int | None = None
+    review: int | None = None
+    kept_words: frozenset[str] = frozenset()
     labels: list[int] = field(default_factory=list)
     classes: list[int] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)
@@ -75,6 +78,14 @@ class TableSample:
     def list_answer_texts(self, place: int) -> list[str]:
         """Return a column's texts, without words that mean unanswered."""
         return [text for text in self.list_texts(place) if text.lower() not in UNKNOWN_WORDS]
+
+    def list_label_words(self, place: int) -> list[str]:
+        """Return the texts in a column and in its lists, without words that mean unanswered."""
+        words = []
+        for cell in self.cells[place]:
+            parts = cell if not isinstance(cell, str) else [cell] if (found := parse_list(cell)) is None else found
+            words += [word for part in parts if (word := part.strip()) and word.lower() not in UNKNOWN_WORDS]
+        return words
 
     def add_interpretation(
         self, field_: str, value: str, why: str, is_sure: bool = True, others: Sequence[str] = ()

@@ -12,19 +12,27 @@ from annotator.exchange.reading.cell_words import (
     EMPTY_WORDS,
     UNKNOWN_WORDS,
     Cell,
+    is_whole_number,
     normalize_word,
     parse_number,
+    parse_score,
     split_labels,
 )
+from annotator.exchange.reading.class_name_checks import OddNameCollector
 from annotator.exchange.reading.column_names import BOX_COLUMN_NAMES, IMAGE_COLUMN_NAMES
-from annotator.exchange.reading.reading_options import ReadingOptions, has_facts_only
+from annotator.exchange.reading.late_columns import LateColumns
+from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions, has_facts_only
+from annotator.exchange.reading.separators import JOINING_SIGNS
 from annotator.exchange.reading.table_interpreter import TableInterpreter
-from annotator.exchange.reading.table_sample import NUMBERS_AS_PRESENT_COUNTS, ColumnMeanings
+from annotator.exchange.reading.table_sample import NUMBERS_AS_IDS, NUMBERS_AS_PRESENT_COUNTS, ColumnMeanings
+from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 SAMPLE_ROWS = 1000  # rows that decide what the columns mean
 MAX_CACHED_CELLS = 10_000  # different cells whose labels are kept
 MAX_FACT_CHARS = 2000  # letters
+MAX_QUESTION_CHARS = 200  # of the columns that a question names
+LIST_MARKS = f"|{JOINING_SIGNS}"  # each is asked about where the first rows have none
 
 TableRows = Iterator[tuple[int | str, Sequence[Cell]]]
 
@@ -81,10 +89,11 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
         )
     listed = [(table.names[place], "") for place in columns.classes]
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
-    items = _RowReader(table, columns, problems, options, seen)
+    items = _RowReader(table, columns, problems, options, seen, deciding.sentences)
+    late = LateColumns(table.names, deciding.cells, columns, options) if len(head) == SAMPLE_ROWS else None
     return Contents(
         listed,
-        items.read_items(chain(head, table.rows)),
+        items.read_items(chain(head, table.rows), deciding.interpretations, late),
         folder=table.folder,
         place=table.place,
         sentences=deciding.sentences,
@@ -100,10 +109,15 @@ class _RowReader:
         problems: Problems,
         options: ReadingOptions,
         seen: Collection[str],
+        sentences: list[str],
     ):
         self._table, self._columns, self._problems, self._options = table, columns, problems, options
         self._known: dict[str, tuple[dict[str, None], bool, str]] = {}  # cell -> what it says
-        self._seen = {mark for mark in "|;," for cell in seen if mark in cell}
+        self._sentences = sentences  # those of the source, of which some are known only after the last row
+        self._left_out: list[int | str] = []
+        self._has_ids = options.numbers == NUMBERS_AS_IDS
+        self._odd_names = OddNameCollector(options.accepted_names)
+        self._seen = {mark for mark in LIST_MARKS for cell in seen if mark in cell}
         self._zero = None if options.numbers == NUMBERS_AS_PRESENT_COUNTS else ABSENT
         names = table.names
         self._given = {state: [ImportedLabel(names[place], state) for place in columns.classes] for state in (1, -1, 0)}
@@ -114,9 +128,19 @@ class _RowReader:
         self._is_rest = columns.classes == list(range(columns.image + 1, len(names)))
         self._is_plain = not columns.counts and self._state_of.get("1") == PRESENT and self._state_of.get("0") == ABSENT
 
-    def read_items(self, rows: TableRows) -> Iterator[Item]:
+    def read_items(
+        self, rows: TableRows, interpretations: list[Interpretation], late: LateColumns | None
+    ) -> Iterator[Item]:
+        """Yield an item for each row. Questions that only later rows raise are added to `interpretations`."""
         columns, table = self._columns, self._table
+        self._has_ids |= any((one.field, one.value) == ("numbers", NUMBERS_AS_IDS) for one in interpretations)
+        self._check_column_names()
         for place, row in rows:
+            if columns.review is not None and not self._is_kept(row[columns.review]):
+                self._left_out.append(place)
+                continue
+            if late:
+                late.add_row(place, row)
             name = self._find_image_name(row)
             if not name:
                 self._problems.add(f"{self._format_place(place)}: the image has no name")
@@ -135,6 +159,24 @@ class _RowReader:
             if columns.event is not None:
                 self._move_labels_to_event(item, row[columns.event])
             yield item
+        if self._left_out:
+            self._sentences.append(
+                f"{format_count(len(self._left_out), 'row')} left out, which `{table.names[columns.review or 0]}` does "
+                f"not mark as answers: {self._format_place(self._left_out[0])}, ..."
+            )
+        interpretations += late.make_questions() if late else []
+        listed = ", ".join(f"`{table.names[place]}`" for place in columns.labels or columns.classes)
+        if question := self._odd_names.make_question(listed[:MAX_QUESTION_CHARS]):
+            interpretations.append(question)
+
+    def _is_kept(self, cell: Cell) -> bool:
+        return isinstance(cell, str) and cell.strip().lower() in self._columns.kept_words
+
+    def _check_column_names(self) -> None:
+        names = self._table.names
+        if not self._table.card_classes and self._options.class_columns is None:
+            for place in [*self._columns.classes, *self._columns.scores]:
+                self._odd_names.add(names[place])
 
     def _format_place(self, place: int | str) -> str:
         return f"{self._table.place} {place}" if isinstance(place, int) else place
@@ -214,7 +256,7 @@ class _RowReader:
                 )
             return
         cell = row[columns.score]
-        score = parse_number(cell.strip()) if isinstance(cell, str) else None
+        score = parse_score(cell.strip()) if isinstance(cell, str) else None
         if score is None:
             if not (isinstance(cell, str) and cell.strip().lower() in UNKNOWN_WORDS):
                 self._problems.add(f"{self._format_place(place)}: the score {str(cell)[:40]!r} is no number")
@@ -239,6 +281,9 @@ class _RowReader:
         nothing = [word for word in words if normalize_word(word) in columns.empty_words]
         for word in nothing:
             named.pop(word, None)
+        for word in named:
+            if not (self._has_ids and is_whole_number(word)):
+                self._odd_names.add(word)
         # The first rows decided what there is to ask about; what is new in later ones is no less unclear.
         problem = ""
         if any(word[0] in "{[" for word in named):
@@ -246,7 +291,7 @@ class _RowReader:
         elif options.empty_label is None and (late := [word for word in named if normalize_word(word) in EMPTY_WORDS]):
             problem = f"{late[0]!r} may say that no class is there: say --empty-label {late[0]!r}, or none"
         elif options.separator is None and not columns.separator and isinstance(cell, str):
-            marks = [mark for mark in "|;," if mark in cell and mark not in self._seen and len(words) == 1]
+            marks = [mark for mark in LIST_MARKS if mark in cell and mark not in self._seen and len(words) == 1]
             if marks:
                 problem = f"{cell.strip()[:60]!r} may be several labels, with {marks[0]!r} between: say --separator"
         return named, bool(nothing), problem
@@ -260,7 +305,7 @@ class _RowReader:
         for column in self._columns.scores:
             cell = row[column]
             text = cell.strip() if isinstance(cell, str) else ""
-            if (score := parse_number(text)) is not None:
+            if (score := parse_score(text)) is not None:
                 scores[self._table.names[column]] = score
             elif text.lower() not in UNKNOWN_WORDS:
                 self._problems.add(f"{self._format_place(place)}: the score {text[:40]!r} is no number")

@@ -1,0 +1,105 @@
+"""Class names that look like something else: a number, a list, a date, the word of a decision.
+
+A column of ids, of vectors or of reviews has the same form as a column of class names. Its values tell them apart, so
+that every name in every row is compared with the kinds below, and the user is asked about those that fit one.
+"""
+
+import re
+from collections.abc import Collection
+from datetime import date
+
+from annotator.exchange.reading.cell_words import normalize_word, quote_words
+from annotator.exchange.reading.reading_options import Interpretation
+from annotator.humanize import format_count
+from annotator.store.pictures.picture_kinds import looks_like_image
+
+ALL_NAMES = "all"
+"""Accepts every class name, whatever it looks like."""
+
+DECISION_WORDS = frozenset(
+    "accept accepted reject rejected ignore ignored approve approved predicted prediction validated unvalidated "
+    "confirmed unconfirmed robot dubious skip skipped submitted discarded draft pending yes no true "
+    "false maybe".split()
+)
+"""Words for what somebody decided about a label, in lower case without signs."""
+MACHINE_WORDS = frozenset("robot machine model auto automatic ai predicted prediction".split())
+"""Words for an answer that no person gave, in lower case without signs."""
+REVIEW_WORDS = DECISION_WORDS - {"yes", "no", "true", "false", "maybe"} | {"human", "machine"}
+"""Words that say whether an answer counts, in lower case without signs."""
+ACCEPTING_WORDS = frozenset("accept accepted approve approved validated confirmed human submitted".split())
+"""Those of them that say so."""
+_MAX_KEPT_NAMES = 1000  # names that are kept for the question
+
+_NUMBER = re.compile(r"[+-]?\d[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
+_PERCENTAGE = re.compile(r"[+-]?\d[\d.,]*\s?[%‰]")
+_NUMBERS = re.compile(r"[\[({]?\s*[+-]?\d[\d.]*(?:[\s,;]+[+-]?\d[\d.]*)+\s*[\])}]?")
+_LIST = re.compile(r"[\[({].*[\])}]|c\(.*\)", re.DOTALL)
+_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})([T ].*)?|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( .*)?")
+_UUID = re.compile(r"\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,9}://.*|[a-z]:\\.*|\.{0,2}/.*|.*\\.*", re.IGNORECASE | re.DOTALL)
+
+
+def describe_odd_name(name: str) -> str:
+    """Return what a class name looks like, such as "a number", or "" if it looks like a name."""
+    text = name.strip()
+    kinds = (
+        ("a percentage", _PERCENTAGE.fullmatch(text)),
+        ("a date", (found := _DATE.fullmatch(text)) and _is_date(found)),
+        ("a number", _NUMBER.fullmatch(text)),
+        ("a list of numbers", _NUMBERS.fullmatch(text)),
+        ("a UUID", _UUID.fullmatch(text)),
+        ("a list or JSON", _LIST.fullmatch(text)),
+        ("a path or an address", _ADDRESS.fullmatch(text) or looks_like_image(text)),
+        ("the word of a decision", normalize_word(text) in DECISION_WORDS),
+    )
+    return next((kind for kind, fits in kinds if fits), "")
+
+
+def _is_date(found: re.Match[str]) -> bool:
+    year, month, day = (int(part) for part in (found[1], found[2], found[3]) if part) if found[1] else (2000, 1, 1)
+    if not found[1]:
+        year, month, day = int(found[7]), int(found[6]), int(found[5])
+    for first, second in ((month, day), (day, month)):
+        try:
+            date(year, first, second)
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+class OddNameCollector:
+    """The class names of one source that look like something else.
+
+    Args:
+        accepted: Names that the user declares to be classes; ALL_NAMES for every name.
+    """
+
+    def __init__(self, accepted: Collection[str] | None):
+        self._accepted = {name.casefold() for name in accepted or ()}
+        self._kind_by_name: dict[str, str] = {}
+
+    def add(self, name: str) -> None:
+        """Note a class name of the source. Names that look like names are forgotten at once."""
+        if ALL_NAMES in self._accepted or name in self._kind_by_name or name.casefold() in self._accepted:
+            return
+        if len(self._kind_by_name) < _MAX_KEPT_NAMES and (kind := describe_odd_name(name)):
+            self._kind_by_name[name] = kind
+
+    def make_question(self, columns: str) -> Interpretation | None:
+        """Return the question about the names in these columns, or None if every name looks like one."""
+        if not self._kind_by_name:
+            return None
+        kinds = dict.fromkeys(self._kind_by_name.values())
+        shown = "; ".join(
+            f"{quote_words([name for name, kind in self._kind_by_name.items() if kind == one], 3)} ({one})"
+            for one in kinds
+        )
+        count = format_count(len(self._kind_by_name), "class name")
+        why = (
+            f"{columns} would give {count} that may be something else: {shown}. Name the column with the classes by "
+            "--label-column, rename or leave out single names by a class map (--class-map), or accept these as classes"
+        )
+        names = list(self._kind_by_name)
+        value = ",".join(names) if len(names) <= 5 and not any("," in name for name in names) else ALL_NAMES
+        return Interpretation("accepted_names", value, why, False)
