@@ -69,7 +69,7 @@ def birds(tmp_path, photos, class_file):
         shutil.copy(photos / "00.jpg", tmp_path / name / "00.jpg")
     (tmp_path / "labelme/00.json").write_text('{"flags": {"fox": true}, "shapes": [], "imagePath": "00.jpg"}')
     (tmp_path / "fiftyone-labels/labels.json").write_text('{"classes": ["fox"], "labels": {"00": 0}}')
-    (tmp_path / "list_attr.txt").write_text("2\nfox deer\n00.jpg 1 -1\n09.jpg -1 1\n")
+    (tmp_path / "list_attr.txt").write_text("2\nfox deer\n00.jpg 1 0\n09.jpg 0 1\n")
     (tmp_path / "createml.json").write_text('[{"image": "00.jpg", "annotations": [{"label": "fox"}]}]')
     regions = [{"shape_attributes": {}, "region_attributes": {"type": "fox"}}]
     via = {"00.jpg9": {"filename": "00.jpg", "size": 9, "regions": regions, "file_attributes": {}}}
