@@ -327,6 +327,7 @@ def undo(
 
 def _print_preview(plan: "ImportPlan", conflicts: str, reading: "ReadingOptions", is_last: bool) -> None:
     from annotator.exchange.imports import import_messages
+    from annotator.exchange.reading.field_roles import shorten_roles
     from annotator.exchange.reading.interpretation_messages import describe_interpretation, describe_question
 
     preview = plan.preview
@@ -336,6 +337,9 @@ def _print_preview(plan: "ImportPlan", conflicts: str, reading: "ReadingOptions"
     for one in plan.interpretations:
         if one.is_sure:
             print(f"  {escape_unprintable(describe_interpretation(one))}")
+    if plan.roles:
+        rows = [(one.field, one.role, ", ".join(one.examples), one.why) for one in shorten_roles(plan.roles)]
+        print_table(("field", "role", "examples", "because"), rows, left=4)
     if samples := plan.samples:
         print("Its first rows:")
         for sample in samples:
@@ -383,6 +387,7 @@ def _build_json(plan: "ImportPlan", done: "ImportOutcome | None") -> dict:
         "said": list(plan.sentences),
         "kept": list(map(str, plan.kept_folders)),
         "decided": [one._asdict() for one in plan.interpretations],
+        "roles": [one._asdict() for one in plan.roles],
         "samples": list(plan.samples),
         "preview": asdict(plan.preview),
         "imported": imported,

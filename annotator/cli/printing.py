@@ -84,8 +84,8 @@ def install_notice_printer() -> None:
     warnings.showwarning = show
 
 
-def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows of cells in columns, the first aligned left and the others right.
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> None:
+    """Print rows of cells in columns, the first `left` aligned left and the others right.
 
     Cells are wrapped on a narrow terminal. Empty titles are not printed.
     """
@@ -96,7 +96,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     escaped = sys.stdout.escape if isinstance(sys.stdout, EscapingStream) else escape_unprintable
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
     for number, title in enumerate(titles):
-        table.add_column(Text(title), justify="right" if number else "left", overflow="fold")
+        table.add_column(Text(title), justify="right" if number >= left else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(escaped(cell)) for cell in row))
     if sys.stdout.isatty():

@@ -10,6 +10,7 @@ from annotator.exchange.formats.csv_table import CSV
 from annotator.exchange.formats.vector_list import VECTOR_LIST
 from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.exchange.reading.class_name_checks import describe_odd_name
+from annotator.exchange.reading.field_roles import shorten_roles
 from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.exchange.reading.table_sample import NUMBERS_AS_IDS
 from annotator.records import ABSENT, PRESENT
@@ -111,6 +112,33 @@ def test_rows_are_left_out_by_the_declared_column_and_counted(tmp_path):
     contents = CSV.read(path, Problems(), ReadingOptions(kept_rows="status=validated"))
     assert [item.image for item in contents.items] == ["a.jpg"]
     assert "2 rows left out, which `status` does not mark as answers: line 3, ..." in contents.sentences
+
+
+def test_each_column_has_a_role_with_examples_and_a_reason(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("image,fox,deer,xmin,site,sha256,\na.jpg,1,0,4,north,,\nb.jpg,0,1,5,south,,\n")
+    roles = CSV.read(path, Problems(), ReadingOptions()).roles
+    assert [(one.field, one.role, list(one.examples)) for one in roles] == [
+        ("image", "image", ["a.jpg", "b.jpg"]),
+        ("fox", "class", ["1", "0"]),
+        ("deer", "class", ["0", "1"]),
+        ("xmin", "ignored", ["4", "5"]),
+        ("site", "field", ["north", "south"]),
+        ("sha256", "checksum", []),
+        ("", "ignored", []),
+    ]
+    assert [one.why for one in roles if one.role == "ignored"] == [
+        "boxes are not read: a class with a box is present",
+        "the column has no name",
+    ]
+
+
+def test_a_thousand_columns_of_classes_are_one_row_of_the_preview(tmp_path):
+    path = tmp_path / "labels.csv"
+    names = [f"class {number}" for number in range(1_000)]
+    path.write_text(f"image,{','.join(names)}\na.jpg{',1' * 1_000}\n")
+    roles = shorten_roles(CSV.read(path, Problems(), ReadingOptions()).roles)
+    assert [one.field for one in roles] == ["image", "class 0, class 1, class 2, ... (1,000 fields)"]
 
 
 def test_declared_ids_are_class_names(tmp_path):

@@ -1,10 +1,12 @@
 """The Import page: what a source would change is seen and chosen before, and nothing is left half done."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
 import zipfile
+from html import escape
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -393,6 +395,20 @@ def test_import_page_uploads_previews_and_imports_a_file_in_the_browser(browser:
         assert tab.locator("main img, main a[href*=evil]").count() == 0 and tab.troubles == []
     db = Database(project)
     assert len(states(db)) == 10 and not left(db), "the upload is gone"
+
+
+def test_import_page_shows_what_each_field_is_read_as_with_markup_as_text(served, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"image,label,{MARKUP[0]},xmin\n00.jpg,fox,north,3\n", encoding="utf-8")
+    shown = " ".join(one.proto.body for one in previewed(page(), path).get("html"))
+    assert "What each field is read as" in shown
+    for field, role in (
+        ("image", "image"),
+        ("label", "class names"),
+        (escape(MARKUP[0]), "field"),
+        ("xmin", "ignored"),
+    ):
+        assert re.search(rf'<th scope="row" dir="auto">{re.escape(field)}</th><td dir="auto">{role}</td>', shown), field
 
 
 def test_import_page_disables_import_until_the_separator_is_chosen(served, tmp_path):

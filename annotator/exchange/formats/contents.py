@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from annotator.exchange.reading.field_roles import FieldRole
 from annotator.exchange.reading.reading_options import Interpretation
 
 EMPTY_EVENT_CLASS = ""
@@ -142,6 +143,7 @@ class Contents:
         folder: Base of item files. None if the source has no images.
         place: Noun for the place of an item in messages, such as "line".
         sentences: Remarks on the interpretation.
+        roles: What each field of a table is read as.
         interpretations: Decisions about meaning, to confirm or change.
         dispensable: Classes to omit if the project lacks them ("empty" and unused ones), complete after all
             items.
@@ -153,4 +155,5 @@ class Contents:
     place: str = "line"
     sentences: Sequence[str] = ()
     interpretations: Sequence[Interpretation] = ()
+    roles: Sequence[FieldRole] = ()
     dispensable: Collection[str] = ()

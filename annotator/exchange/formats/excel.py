@@ -54,14 +54,12 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
             if number > header and any(row):
                 yield number, [*row[: len(names)], *[""] * (len(names) - len(row))]
 
-    found = interpret_table(RawTable(path, names, rows(), None, find_class_names(path), place="row"), problems, options)
+    remarks = []
     if len(sheets) > 1:
         others = ", ".join(map(repr, sheets[1:6]))
-        found.sentences = [
-            *found.sentences,
-            f"the sheet {sheets[0]!r} is read; not read: {others}. Save each as a file of its own",
-        ]
-    return found
+        remarks.append(f"the sheet {sheets[0]!r} is read; not read: {others}. Save each as a file of its own")
+    table = RawTable(path, names, rows(), None, find_class_names(path), place="row", remarks=remarks)
+    return interpret_table(table, problems, options)
 
 
 def _check_unpacked_size(path: Path) -> None:

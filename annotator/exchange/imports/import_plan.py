@@ -33,6 +33,7 @@ from annotator.exchange.imports.import_checks import check_no_open_questions, ex
 from annotator.exchange.imports.joined_contents import join_contents
 from annotator.exchange.imports.label_files import read_label_file
 from annotator.exchange.imports.located_source import LocatedSource, locate_source, relocate_source
+from annotator.exchange.reading.field_roles import FieldRole
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.sources.fetch_folder import apply_changed_images
 from annotator.exchange.sources.source import FolderPaths
@@ -91,6 +92,7 @@ class ImportPlan:
 
     Attributes:
         interpretations: Decisions about meaning. Unsure ones must be resolved before `apply`.
+        roles: What each field of a table is read as.
         samples: First items as labels, such as "a.jpg: fox present".
         interpretation_by_field: All decisions, including the user's.
         is_stored: Also true if interrupted after storing.
@@ -109,6 +111,7 @@ class ImportPlan:
         self.format, self.why = origin.format, origin.why
         self.sentences: Sequence[str] = ()
         self.interpretations: Sequence[Interpretation] = ()
+        self.roles: Sequence[FieldRole] = ()
         self.samples: Sequence[str] = ()
         self.interpretation_by_field: dict[str, Interpretation] = {}
         self._rules = replace(rules or NameRules(_load_class_map(choices)), match=choices.reading.match)
@@ -189,6 +192,7 @@ class ImportPlan:
         self._staging.add(self._iter_items(contents, problems), shown)
         # again: a reader may decide when it has read all
         self.interpretations = [*self._origin.interpretations, *contents.interpretations]
+        self.roles = contents.roles
         self.samples = self._staging.format_samples()
         self.update_preview(coming, problems, progress)
         also = [f"also read: {path.name}" for path in find_sidecars(self._origin.path)]

@@ -22,6 +22,7 @@ def join_contents(files: Sequence[Path], each: Sequence[Contents], folder: Path 
         place=each[0].place,
         sentences=list(dict.fromkeys(sentence for contents in each for sentence in contents.sentences)),
         interpretations=interpretations,
+        roles=list({one.field: one for contents in reversed(each) for one in contents.roles}.values()),
     )
 
 

@@ -110,7 +110,6 @@ class TableInterpreter(TableSample):
         found.states |= dict.fromkeys(self.strange)
         decide_labels(self, found)
         decide_states(self, found)
-        self._describe_facts(found)
         return found
 
     # Images ----------------------------------------------------------------------------------------------------------
@@ -551,10 +550,3 @@ class TableInterpreter(TableSample):
             others,
         )
         return likely[:1]
-
-    def _describe_facts(self, found: ColumnMeanings) -> None:
-        if kept := [self.names[place] for place in found.facts if self.names[place]]:
-            self.sentences.append(f"columns that are facts of images, not classes: {', '.join(kept[:20])}")
-        boxes = [name for name in self.names if normalize_word(name) in column_names.BOX_COLUMN_NAMES]
-        if boxes:
-            self.sentences.append(f"boxes are not read ({', '.join(boxes[:6])}): a class with a box is present")

@@ -21,7 +21,7 @@ from annotator.store.database.database import Database
 from annotator.store.database.statement_progress import watch_statements
 from annotator.store.labels.refusals import MAX_NOTE_CHARACTERS, is_text
 
-SAMPLE_ITEMS, MAX_SHOWN_ANSWERS = 3, 8  # items that are shown to a person, and answers of each
+SAMPLE_ITEMS, MAX_SHOWN_ANSWERS = 10, 8  # items that are shown to a person, and answers of each
 ITEMS_PER_TRANSACTION = 2000  # items in one transaction
 STAGING_CACHE_KB = 64_000
 MAX_NAME_CHARACTERS = 4096  # letters of an image's name

@@ -20,6 +20,7 @@ from annotator.exchange.reading.cell_words import (
 )
 from annotator.exchange.reading.class_name_checks import OddNameCollector
 from annotator.exchange.reading.column_names import BOX_COLUMN_NAMES, IMAGE_COLUMN_NAMES
+from annotator.exchange.reading.field_roles import list_field_roles
 from annotator.exchange.reading.late_columns import LateColumns
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.reading.separators import JOINING_SIGNS
@@ -46,6 +47,7 @@ class RawTable:
         image: Index of the image column, or None to find it.
         card_classes: Columns that a data card lists as classes.
         place: Noun for a row's place, for messages.
+        remarks: Sentences about the source, for the preview.
         file_of: Function from (place, image name) to the image file, or None.
     """
 
@@ -59,6 +61,7 @@ class RawTable:
     file_of: Callable[[int | str, str], str] | None = None
     folder: Path | None = None
     unescape: Callable[[str], str] = str
+    remarks: Sequence[str] = ()
 
 
 def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions) -> Contents:
@@ -90,6 +93,7 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
     listed = [(table.names[place], "") for place in columns.classes]
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
     items = _RowReader(table, columns, problems, options, seen, deciding.sentences)
+    deciding.sentences += table.remarks
     late = LateColumns(table.names, deciding.cells, columns, options) if len(head) == SAMPLE_ROWS else None
     return Contents(
         listed,
@@ -98,6 +102,7 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
         place=table.place,
         sentences=deciding.sentences,
         interpretations=deciding.interpretations,
+        roles=list_field_roles(deciding, columns),
     )
 
 

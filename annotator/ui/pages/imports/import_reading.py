@@ -6,9 +6,11 @@ from dataclasses import replace
 import streamlit as st
 
 from annotator.exchange.imports.import_plan import ImportPlan
+from annotator.exchange.reading.field_roles import FieldRole, shorten_roles
 from annotator.exchange.reading.reading_file import LIST_FIELDS, SEPARATOR_WORDS, parse_option
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 from annotator.ui.pages.imports.import_runner import ImportRequest, clean_for_page
+from annotator.ui.shared import html_tables
 from annotator.ui.shared.markdown_text import escape_markdown
 
 FIELD_TITLES = {
@@ -55,6 +57,9 @@ def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, 
     Args:
         since: Start of the import, for widget keys.
     """
+    if plan.roles:
+        st.markdown("**What each field is read as**")
+        html_tables.show([_format_role(one) for one in shorten_roles(plan.roles)], "What each field is read as")
     if plan.samples:
         rows = "\n".join(f"- {escape_markdown(sample)}" for sample in plan.samples)
         st.markdown(f"**Its first rows**\n{rows}")
@@ -69,6 +74,10 @@ def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, 
             for one in sure:
                 given = _draw_field(order, one, given, since)
     return given
+
+
+def _format_role(one: FieldRole) -> dict[str, str]:
+    return {"Field": one.field, "Role": one.role, "Examples": ", ".join(one.examples), "Because": one.why}
 
 
 def _draw_field(order: ImportRequest, one: Interpretation, given: ReadingOptions, since: float) -> ReadingOptions:
