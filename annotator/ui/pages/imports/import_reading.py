@@ -57,23 +57,30 @@ def draw_reading(order: ImportRequest, plan: ImportPlan, given: ReadingOptions, 
     Args:
         since: Start of the import, for widget keys.
     """
-    if plan.roles:
-        st.markdown("**What each field is read as**")
-        html_tables.show([_format_role(one) for one in shorten_roles(plan.roles)], "What each field is read as")
-    if plan.samples:
-        rows = "\n".join(f"- {escape_markdown(sample)}" for sample in plan.samples)
-        st.markdown(f"**Its first rows**\n{rows}")
     questions = [one for one in plan.interpretation_by_field.values() if not one.is_sure]
     if any(getattr(given, one.field) is None for one in questions):
         st.markdown("**Choose what it means**")
     for one in questions:
         given = _draw_field(order, one, given, since)
+    _draw_fields_and_rows(plan)
     sure = [one for one in plan.interpretation_by_field.values() if one.is_sure]
     if sure:
         with st.expander(f"How it is read ({len(sure)})"):
             for one in sure:
                 given = _draw_field(order, one, given, since)
     return given
+
+
+def _draw_fields_and_rows(plan: ImportPlan) -> None:
+    fields, rows = st.columns([2, 1], gap="medium") if plan.roles else (st.container(), st.container())
+    if plan.roles:
+        with fields:
+            st.markdown("**What each field is read as**")
+            html_tables.show([_format_role(one) for one in shorten_roles(plan.roles)], "What each field is read as")
+    if plan.samples:
+        with rows:
+            lines = "\n".join(f"- {escape_markdown(sample)}" for sample in plan.samples)
+            st.markdown(f"**Its first rows**\n{lines}")
 
 
 def _format_role(one: FieldRole) -> dict[str, str]:
