@@ -131,7 +131,7 @@ Numbers = Annotated[
 ]
 ScoreColumn = Annotated[str | None, _build_option("Column with a model's score; none: its rows are answers of people.")]
 KeptRows = Annotated[
-    str | None, _build_option("Rows that are answers, as COLUMN=WORD,WORD; none: all of them.", "COLUMN=WORDS")
+    str | None, _build_option("Rows that are answers, as COLUMN=WORDS or COLUMN!=WORDS; none: all of them.", "RULE")
 ]
 EventColumn = Annotated[str | None, _build_option("Column that names the event of which a row speaks.")]
 Match = Annotated[str | None, _build_option("How far names of images may differ: name, tail, stem, case, url, file.")]

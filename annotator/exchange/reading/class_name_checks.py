@@ -30,7 +30,7 @@ ACCEPTING_WORDS = frozenset("accept accepted approve approved validated confirme
 """Those of them that say so."""
 _MAX_KEPT_NAMES = 1000  # names that are kept for the question
 
-_NUMBER = re.compile(r"[+-]?\d[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[$€£¥]?\s?[+-]?\d[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
 _PERCENTAGE = re.compile(r"[+-]?\d[\d.,]*\s?[%‰]")
 _NUMBERS = re.compile(r"[\[({]?\s*[+-]?\d[\d.]*(?:[\s,;]+[+-]?\d[\d.]*)+\s*[\])}]?")
 _LIST = re.compile(r"[\[({].*[\])}]|c\(.*\)", re.DOTALL)

@@ -32,13 +32,14 @@ class FieldRole(NamedTuple):
 
 def list_field_roles(sample: TableSample, columns: ColumnMeanings) -> list[FieldRole]:
     """Return the role of each column of a table, in the order of the columns."""
+    sign = "without" if columns.is_excluding else "with"
     special = {
         columns.image: (IMAGE_ROLE, "names the image"),
         columns.folder: ("folder", "folder of the image, before its name"),
         columns.sha256: ("checksum", "SHA-256 of the image file"),
         columns.score: ("score", "a model's score of the class: no answer"),
         columns.event: ("event", "event that the labels are about"),
-        columns.review: ("kept rows", f"rows with {', '.join(sorted(columns.kept_words))} are read"),
+        columns.review: ("kept rows", f"rows {sign} {', '.join(sorted(columns.kept_words))} are read"),
     }
     roles: dict[int | None, tuple[str, str]] = {}
     roles |= dict.fromkeys(columns.facts, ("field", "kept as a field of the image"))

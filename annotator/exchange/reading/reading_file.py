@@ -61,9 +61,9 @@ def check_reading(reading: ReadingOptions) -> ReadingOptions:
         problems.append(f"--match cannot be {reading.match!r}; it is one of {', '.join(MATCH_KINDS)}")
     if reading.separator == "":
         problems.append("--separator cannot be empty; a cell that is one label: none")
-    if reading.kept_rows not in (None, NONE_VALUE) and not parse_kept_rows(reading.kept_rows or "")[1]:
+    if reading.kept_rows not in (None, NONE_VALUE) and not parse_kept_rows(reading.kept_rows or "").words:
         problems.append(
-            f"--rows cannot be {reading.kept_rows!r}; it is COLUMN=WORD,WORD such as status=validated, or none"
+            f"--rows cannot be {reading.kept_rows!r}; write COLUMN=WORDS (status=validated), COLUMN!=WORDS, or none"
         )
     if reading.label_columns and reading.class_columns:
         problems.append("--label-column and --class-columns cannot both be given: the labels are in one of them")

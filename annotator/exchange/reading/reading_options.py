@@ -23,7 +23,8 @@ class ReadingOptions:
         present, absent, unsure, unknown: Additional words.
         empty_label: Words for "no class is present".
         accepted_names: Class names that look like something else, such as numbers, and are classes all the same.
-        kept_rows: Rows that hold people's answers, as COLUMN=WORD,WORD, or NONE_VALUE for all rows.
+        kept_rows: Rows that hold people's answers, as COLUMN=WORD,WORD or COLUMN!=WORD,
+            or NONE_VALUE for all rows.
         event_column: Column of the event, whose images the row then describes.
         match: Loosest name match of "name" (exact), "tail", "stem", "case", "url", "file", in this order. None
             allows all, but "file" only if folder names do not help.
@@ -67,10 +68,20 @@ class Interpretation(NamedTuple):
     others: Sequence[str] = ()
 
 
-def parse_kept_rows(text: str) -> tuple[str, list[str]]:
-    """Return the column and the words of "COLUMN=WORD,WORD". The list is empty for a text of another form."""
+class KeptRows(NamedTuple):
+    """A rule of --rows: the rows whose cell in a column is one of some words, or none of them."""
+
+    column: str
+    words: Sequence[str]
+    is_excluding: bool
+
+
+def parse_kept_rows(text: str) -> KeptRows:
+    """Return the rule in "COLUMN=WORD,WORD" or "COLUMN!=WORD,WORD". It has no words in a text of another form."""
     column, _, words = text.partition("=")
-    return column.strip(), [word.strip() for word in words.split(",") if word.strip()]
+    is_excluding = column.endswith("!")
+    column = column.removesuffix("!").strip()
+    return KeptRows(column, [word.strip().lower() for word in words.split(",") if word.strip()], is_excluding)
 
 
 def has_facts_only(reading: ReadingOptions) -> bool:

@@ -53,6 +53,10 @@ def detect_separator(cells: Sequence[Cell], column: str) -> Interpretation | Non
         alone = sum(part in distinct for part in parts)
         evidence = f"{recurring:,} of {len(parts):,} parts are in other cells too, {alone:,} of them alone"
         why = f"`{column}` holds several labels separated by {name}: {evidence}"
+        others = [mark for mark in LIST_SEPARATORS if any(mark in text for text in joined)]
+        if separator == "|" and others:
+            why = f"`{column}` holds | and {SEPARATOR_NAMES[others[0]]} such as {joined[0][:60]!r}: lists, or paths"
+            return Interpretation("separator", others[0], why, False, (separator, NONE_VALUE))
         if separator == "|":
             return Interpretation("separator", separator, why)
         if not recurring:

@@ -5,7 +5,7 @@ The user's options override all rules, and ambiguous decisions are questions.
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.reading import column_names
@@ -61,6 +61,7 @@ class TableInterpreter(TableSample):
     Args:
         rows: First rows, as `to_cell` returns cells.
         source_name: For messages.
+        fields: Columns that never name classes, in lower case.
         is_our_class: Returns whether a data card lists a column name as class.
     """
 
@@ -72,9 +73,10 @@ class TableInterpreter(TableSample):
         source_name: str,
         class_names: Sequence[str] = (),
         is_our_class: Callable[[str], bool] = lambda name: False,
+        fields: Collection[str] = (),
     ):
         super().__init__(names, rows, reading, class_names)
-        self.what, self._ours = source_name, is_our_class
+        self.what, self._ours, self._fields = source_name, is_our_class, fields
         self.strange: set[str] = set()  # words of cells that have to be asked about
 
     def interpret_columns(self, image: int | None = None) -> ColumnMeanings:
@@ -179,9 +181,9 @@ class TableInterpreter(TableSample):
 
     def _find_kept_rows(self, found: ColumnMeanings) -> None:
         if self.reading.kept_rows not in (None, NONE_VALUE):
-            name, words = parse_kept_rows(self.reading.kept_rows or "")
-            found.review = column_names.lookup(name, self.names, "--rows")
-            found.kept_words = frozenset(word.lower() for word in words)
+            rule = parse_kept_rows(self.reading.kept_rows or "")
+            found.review = column_names.lookup(rule.column, self.names, "--rows")
+            found.kept_words, found.is_excluding = frozenset(rule.words), rule.is_excluding
 
     def _ask_kept_rows(self, found: ColumnMeanings) -> None:
         """Ask which rows hold answers where a column says that some of them were rejected or come from a model."""
@@ -190,9 +192,11 @@ class TableInterpreter(TableSample):
             is_review = bool(words) and words.keys() <= REVIEW_WORDS
             if self._ours(self.names[place]) or not (is_review or words.keys() & MACHINE_WORDS):
                 continue
-            accepted = [text for word, text in words.items() if word in ACCEPTING_WORDS or word not in REVIEW_WORDS]
+            accepted = [text for word, text in words.items() if word in ACCEPTING_WORDS]
+            machines = [text for word, text in words.items() if word in MACHINE_WORDS]
             name = self.names[place]
-            value = f"{name}={','.join(accepted)}" if accepted and len(accepted) < len(words) else NONE_VALUE
+            value = f"{name}={','.join(accepted)}" if is_review else f"{name}!={','.join(machines)}"
+            value = value if accepted or not is_review else NONE_VALUE
             why = (
                 f"`{name}` holds {quote_words(words.values(), 4)}: rows of a model and rejected rows are not "
                 "answers. Say which words mark answers, or that all rows are answers (none)"
@@ -309,8 +313,10 @@ class TableInterpreter(TableSample):
 
     def _is_fact(self, place: int) -> bool:
         name = self.names[place]
-        return column_names.is_fact_column(name) or (
-            self.reading.score_column == NONE_VALUE and normalize_word(name) in column_names.SCORE_COLUMN_NAMES
+        return (
+            column_names.is_fact_column(name)
+            or name.strip().lower() in self._fields
+            or (self.reading.score_column == NONE_VALUE and normalize_word(name) in column_names.SCORE_COLUMN_NAMES)
         )
 
     def _classify_cells(self, place: int) -> str:

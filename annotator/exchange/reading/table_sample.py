@@ -23,7 +23,8 @@ class ColumnMeanings:
     Attributes:
         labels: Columns of present class names.
         classes: Columns of answers per class.
-        review: Column that says which rows hold answers of people: those with one of `kept_words`, in lower case.
+        review: Column that says which rows hold answers of people: those with one of `kept_words`, in lower case,
+            or with none of them if `is_excluding`.
         counts: Columns in `classes` with counts.
         facts: Columns that become fields.
         separator: "" for none.
@@ -38,6 +39,7 @@ class ColumnMeanings:
     event: int | None = None
     review: int | None = None
     kept_words: frozenset[str] = frozenset()
+    is_excluding: bool = False
     labels: list[int] = field(default_factory=list)
     classes: list[int] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)

@@ -25,6 +25,11 @@ from annotator.exchange.reading.late_columns import LateColumns
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.reading.separators import JOINING_SIGNS
 from annotator.exchange.reading.table_interpreter import TableInterpreter
+from annotator.exchange.reading.table_profiles import (
+    apply_table_profile,
+    describe_table_profile,
+    find_table_profile,
+)
 from annotator.exchange.reading.table_sample import NUMBERS_AS_IDS, NUMBERS_AS_PRESENT_COUNTS, ColumnMeanings
 from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT, UNSURE
@@ -69,6 +74,9 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
 
     Raises AnnotatorError without image or label columns, or if a named column is missing.
     """
+    profile = None if table.card_classes else find_table_profile(table.names)
+    if profile:
+        options = apply_table_profile(profile, table.names, options)
     head = list(islice(table.rows, SAMPLE_ROWS))
     deciding = TableInterpreter(
         table.names,
@@ -77,6 +85,7 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
         table.path.name,
         table.class_names,
         table.card_classes.__contains__,
+        profile.fields if profile else (),
     )
     columns = deciding.interpret_columns(table.image)
     if len(table.names) == 1 and (
@@ -93,7 +102,7 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
     listed = [(table.names[place], "") for place in columns.classes]
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
     items = _RowReader(table, columns, problems, options, seen, deciding.sentences)
-    deciding.sentences += table.remarks
+    deciding.sentences += [*([describe_table_profile(profile)] if profile else []), *table.remarks]
     late = LateColumns(table.names, deciding.cells, columns, options) if len(head) == SAMPLE_ROWS else None
     return Contents(
         listed,
@@ -175,7 +184,8 @@ class _RowReader:
             interpretations.append(question)
 
     def _is_kept(self, cell: Cell) -> bool:
-        return isinstance(cell, str) and cell.strip().lower() in self._columns.kept_words
+        is_named = isinstance(cell, str) and cell.strip().lower() in self._columns.kept_words
+        return is_named != self._columns.is_excluding
 
     def _check_column_names(self) -> None:
         names = self._table.names
