@@ -1,10 +1,12 @@
 """Excel and LibreOffice workbooks (.xlsx, ECMA-376), read as tables with stored formula results."""
 
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.arrow_tables import ALWAYS_ALLOWED_BYTES, MAX_UNPACK_RATIO, check_column_count
@@ -17,6 +19,9 @@ from annotator.exchange.reading.cell_words import Cell, to_cell
 from annotator.exchange.reading.reading_options import ReadingOptions
 
 _WORKBOOK_PART = "xl/workbook.xml"
+_MERGED_CELL = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]+\d+:[A-Z]+\d+)"')
+_PIECE_BYTES = 1 << 20
+_MERGED_BYTES = 200  # of the element of one merged range, which may be cut by the end of a piece
 
 
 def recognize(path: Path) -> str | None:
@@ -40,8 +45,8 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     if not sheets:
         raise AnnotatorError(f"{path} has no sheet with a header and rows. The first row names the columns.")
     # a title stands above some tables
-    filled = (one for one in _read_rows(path, sheets[0]) if sum(map(bool, one[1])) > 1)
-    header, first = next(filled, None) or next(_read_rows(path, sheets[0]))
+    filled = (one for one in _read_rows(path, sheets[0].name) if sum(map(bool, one[1])) > 1)
+    header, first = next(filled, None) or next(_read_rows(path, sheets[0].name))
     names = [cell.strip() if isinstance(cell, str) else "" for cell in first]
     check_column_count(path, len(names))
     while names and not names[-1]:
@@ -50,14 +55,22 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
         raise AnnotatorError(f"{path} has two columns called {', '.join(map(repr, twice))}.")
 
     def rows() -> Iterator[tuple[int | str, Sequence[Cell]]]:
-        for number, row in _read_rows(path, sheets[0]):
+        is_after_gap = False
+        for number, row in _read_rows(path, sheets[0].name):
+            if number > header and is_after_gap and _has_names(row, names):
+                problems.add(f"row {number}: a second table begins here. Move it to a workbook of its own")
+                return
+            is_after_gap = not any(row)
             if number > header and any(row):
                 yield number, [*row[: len(names)], *[""] * (len(names) - len(row))]
 
+    _report_merged_cells(path, sheets[0].name, header, len(names), problems)
     remarks = []
-    if len(sheets) > 1:
-        others = ", ".join(map(repr, sheets[1:6]))
-        remarks.append(f"the sheet {sheets[0]!r} is read; not read: {others}. Save each as a file of its own")
+    if len(sheets) > 1 or sheets[0].is_hidden:
+        read_sheet, *others = (f"{one.name!r}{' (hidden)' if one.is_hidden else ''}" for one in sheets[:6])
+        remarks.append(f"the sheet {read_sheet} is read")
+        if others:
+            remarks.append(f"sheets that are not read: {', '.join(others)}. Save each as a file of its own")
     table = RawTable(path, names, rows(), None, find_class_names(path), place="row", remarks=remarks)
     return interpret_table(table, problems, options)
 
@@ -85,13 +98,53 @@ def _open_workbook(path: Path) -> Any:
         raise AnnotatorError(f"{path} cannot be read as a workbook: {type(error).__name__}: {error}.") from error
 
 
-def _list_filled_sheets(path: Path) -> list[str]:
+class _Sheet(NamedTuple):
+    name: str
+    is_hidden: bool
+
+
+def _list_filled_sheets(path: Path) -> list[_Sheet]:
+    """Return the sheets with a header and rows, the visible ones first."""
     book = _open_workbook(path)
     try:
-        names = [sheet.title for sheet in book.worksheets]
+        sheets = [_Sheet(sheet.title, sheet.sheet_state != "visible") for sheet in book.worksheets]
     finally:
         book.close()
-    return [name for name in names if len([row for _, row in zip(range(2), _read_rows(path, name), strict=False)]) == 2]
+    filled = (one for one in sheets if len(list(islice(_read_rows(path, one.name), 2))) == 2)
+    return sorted(filled, key=lambda sheet: sheet.is_hidden)
+
+
+def _has_names(row: Sequence[Cell], names: Sequence[str]) -> bool:
+    """Return whether a row repeats names of columns, as the header of another table does."""
+    cells = {cell.strip().casefold() for cell in row if isinstance(cell, str) and cell.strip()}
+    return len(cells & {name.casefold() for name in names if name}) > 1
+
+
+def _report_merged_cells(path: Path, sheet: str, header: int, width: int, problems: Problems) -> None:
+    """Report merged cells below the header, of which a file holds the value for the first cell only."""
+    from openpyxl.utils.cell import range_boundaries
+
+    for found in _iter_merged_ranges(path, sheet):
+        left, top, _, bottom = range_boundaries(found)
+        if None not in (left, top, bottom) and cast(int, bottom) > header and cast(int, left) <= width:
+            problems.add(
+                f"row {max(cast(int, top), header + 1)}: the cells {found} are merged, and only the first holds the "
+                "value. Split them (Unmerge), and write the value into each row that it is about"
+            )
+
+
+def _iter_merged_ranges(path: Path, sheet: str) -> Iterator[str]:
+    book = _open_workbook(path)
+    try:
+        part = getattr(book[sheet], "_worksheet_path", "")
+    finally:
+        book.close()
+    with zipfile.ZipFile(path) as archive, archive.open(part) as file:
+        rest = b""
+        while piece := file.read(_PIECE_BYTES):  # the ranges stand behind the rows, each in a short element
+            text = rest + piece
+            yield from (match[1].decode("ascii", "replace") for match in _MERGED_CELL.finditer(text))
+            rest = text[max((match.end() for match in _MERGED_CELL.finditer(text)), default=0) :][-_MERGED_BYTES:]
 
 
 def _read_rows(path: Path, sheet: str) -> Iterator[tuple[int, list[Cell]]]:
