@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from conftest import CLASSES, draw
 from harness.short_forms import mark_slow_after
+from harness.tool_files import TOOL_FILES
 from typer.main import get_command
 
 from annotator import open
@@ -82,6 +83,8 @@ def birds(tmp_path, photos, class_file):
     assets = {"1": {"asset": {"name": "00.jpg"}, "regions": [{"tags": ["fox"]}]}}
     vott = {"securityToken": "", "tags": [{"name": "fox"}], "assets": assets}
     (tmp_path / "vott.json").write_text(json.dumps(vott))
+    for file, text in TOOL_FILES.values():
+        (tmp_path / file).write_text(text)
     images = [{"id": 1, "file_name": "00.jpg"}, {"id": 2, "file_name": "01.jpg"}]
     labels = {"images": images, "categories": [{"id": 1, "name": "fox"}], "annotations": []}
     (tmp_path / "annotations.json").write_text(json.dumps(labels))

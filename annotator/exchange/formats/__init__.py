@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.formats.argilla import ARGILLA
 from annotator.exchange.formats.camtrap_dp import CAMTRAP_DP
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
@@ -26,11 +27,14 @@ from annotator.exchange.formats.images_only import IMAGES
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.json_records import RECORDS
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
+from annotator.exchange.formats.labelbox import LABELBOX
 from annotator.exchange.formats.labelme import LABELME
 from annotator.exchange.formats.megadetector import MEGADETECTOR
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
+from annotator.exchange.formats.prodigy import PRODIGY
+from annotator.exchange.formats.sagemaker import SAGEMAKER
 from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.supervisely import SUPERVISELY
@@ -80,6 +84,10 @@ FORMATS: dict[str, Format] = {
         VIA,
         SUPERVISELY,
         VOTT,
+        SAGEMAKER,
+        LABELBOX,
+        PRODIGY,
+        ARGILLA,
         HUGGINGFACE,
         WEBDATASET,
     )

@@ -1,0 +1,120 @@
+"""JSON exports of labeling tools: answers of people are read, all else is left out with a count."""
+
+import json
+
+import pytest
+from harness.formats_view import read
+from harness.tables import over
+from harness.tool_files import (
+    LABELBOX_LABEL,
+    TOOL_FILES,
+    argilla_record,
+    as_lines,
+    labelbox_row,
+    manifest_row,
+    prodigy_row,
+)
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats import FORMATS
+from annotator.exchange.imports.label_files import match_formats
+
+LEFT_OUT = {
+    "sagemaker": "Not read: 1 label is a model's (human-annotated: no) (first: s3://bucket/01.jpg).",
+    "labelbox": "Not read: 1 label was skipped (first: 01.jpg).",
+    "prodigy": "Not read: 1 record was rejected (first: images/01.jpg).",
+    "argilla": "Not read: 1 response was not submitted (first: https://example.org/01.jpg).",
+}
+
+
+def read_text(tmp_path, name: str, text: str):
+    """Return (image -> class -> state, sentences) of a file of a tool."""
+    path = tmp_path / TOOL_FILES[name][0]
+    path.write_text(text)
+    contents, problems = read(FORMATS[name], path)
+    labels: dict[str, dict[str, int]] = {}
+    for item in contents.items:
+        labels.setdefault(item.image, {}).update({given.class_name: given.state for given in item.labels})
+    assert not problems.sentences
+    return labels, contents.sentences
+
+
+@over(name=list(TOOL_FILES))
+def test_tool_export_is_recognized_by_one_format_with_only_peoples_answers(name, tmp_path):
+    labels, said = read_text(tmp_path, name, TOOL_FILES[name][1])
+    assert [format_.name for format_, _ in match_formats(tmp_path / TOOL_FILES[name][0])] == [name]
+    assert {image[-6:]: given for image, given in labels.items()} == {"00.jpg": {"fox": 1}, "01.jpg": {}}
+    assert LEFT_OUT[name] in said
+
+
+@over(name=list(TOOL_FILES))
+def test_tool_export_without_one_key_of_its_signature_is_of_another_format(name, tmp_path):
+    path = tmp_path / "file.json"
+    key = {"sagemaker": "human-annotated", "labelbox": "data_row", "prodigy": "answer", "argilla": "suggestions"}
+    path.write_text(TOOL_FILES[name][1].replace(f'"{key[name]}"', '"other"'))
+    assert name not in [format_.name for format_, _ in match_formats(path)]
+
+
+def test_manifest_of_multi_label_and_detection_jobs_names_classes_by_their_class_map(tmp_path):
+    row = manifest_row("a.jpg", "yes")
+    names = {"human-annotated": "yes", "class-map": {"0": "fox", "2": "deer"}}
+    row |= {
+        "animal": [0, 2],
+        "animal-metadata": {**names, "type": "groundtruth/image-classification-multilabel"},
+    }
+    assert read_text(tmp_path, "sagemaker", as_lines(row))[0] == {"a.jpg": {"fox": 1, "deer": 1}}
+    row |= {"animal": {"annotations": [{"class_id": 2}, {"class_id": 2}]}}
+    row |= {"animal-metadata": {**names, "type": "groundtruth/object-detection"}}
+    assert read_text(tmp_path, "sagemaker", as_lines(row))[0] == {"a.jpg": {"deer": 1}}
+
+
+def test_labelbox_choices_of_two_classifications_carry_the_names_of_both(tmp_path):
+    season = {"name": "season", "radio_answer": {"name": "summer"}}
+    notes = {"name": "notes", "text_answer": {"content": "by the river"}}
+    annotations = LABELBOX_LABEL["annotations"]
+    annotations = {**annotations, "classifications": [*annotations["classifications"], season, notes]}
+    label = {**LABELBOX_LABEL, "annotations": annotations}
+    labels, _ = read_text(tmp_path, "labelbox", as_lines(labelbox_row("a.jpg", label)))
+    assert labels == {"a.jpg": {"animals: fox": 1, "season: summer": 1}}
+
+
+def test_labelbox_names_of_objects_are_classes(tmp_path):
+    label = {**LABELBOX_LABEL, "annotations": {"objects": [{"name": "deer", "bounding_box": {}}]}}
+    assert read_text(tmp_path, "labelbox", as_lines(labelbox_row("a.jpg", label)))[0] == {"a.jpg": {"deer": 1}}
+
+
+def test_prodigy_label_of_an_accepted_binary_record_is_present(tmp_path):
+    record = {"image": "a.jpg", "label": "fox", "answer": "accept", "_task_hash": 1, "_input_hash": 2}
+    ignored = {**record, "image": "b.jpg", "answer": "ignore"}
+    labels, said = read_text(tmp_path, "prodigy", as_lines(record, ignored))
+    assert labels == {"a.jpg": {"fox": 1}, "b.jpg": {}}
+    assert "Not read: 1 record was ignored (first: b.jpg)." in said
+
+
+def test_prodigy_choice_that_is_no_option_is_a_problem(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(as_lines(prodigy_row("a.jpg", [7], "accept")))
+    contents, problems = read(FORMATS["prodigy"], path)
+    assert list(contents.items) == []
+    assert problems.sentences == ["line 1: `accept` has '7', which is none of its options: 1, 2"]
+
+
+def test_argilla_submitted_response_counts_in_a_pending_record(tmp_path):
+    submitted = [{"value": "fox", "user_id": "ann", "status": "submitted"}]
+    text = json.dumps([argilla_record("a.jpg", "pending", animals=submitted)])
+    assert read_text(tmp_path, "argilla", text)[0] == {"a.jpg": {"fox": 1}}
+
+
+@pytest.mark.slow
+@over(name=list(TOOL_FILES), value=["null", "1e999", '"\\ud800"', "[" * 300, "[[]]", "{}"])
+def test_tool_export_with_wrong_types_is_read_or_refused_without_a_crash(name, value, tmp_path):
+    file, text = TOOL_FILES[name]
+    path = tmp_path / file
+    for place in ('"fox"', '["fox"]', "0", '"00.jpg"', "[]", "{}", "[1]"):
+        path.write_text(text.replace(place, value))
+        FORMATS[name].recognize(path)
+        try:
+            contents, _ = read(FORMATS[name], path)
+            list(contents.items)
+        except AnnotatorError:
+            pass

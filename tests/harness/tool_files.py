@@ -1,0 +1,84 @@
+"""Tiny exports of labeling tools by format: file name and text. In each, a person says that a fox is on 00.jpg.
+
+01.jpg has no answer of a person: a model's, a rejected or an open one.
+"""
+
+import json
+
+MANIFEST_METADATA = {
+    "type": "groundtruth/image-classification",
+    "class-name": "fox",
+    "job-name": "labeling-job/animals",
+}
+CHECKLIST = {"name": "animals", "checklist_answers": [{"name": "fox", "classifications": []}]}
+LABELBOX_LABEL = {
+    "label_details": {"created_by": "ann@example.org", "created_at": "2026-05-01T10:00:00+00:00"},
+    "performance_details": {"skipped": False},
+    "annotations": {"objects": [], "classifications": [CHECKLIST]},
+}
+PRODIGY_OPTIONS = [{"id": 1, "text": "fox"}, {"id": 2, "text": "deer"}]
+
+
+def manifest_row(image: str, human: str) -> dict[str, object]:
+    """Return a row of SageMaker Ground Truth."""
+    return {
+        "source-ref": f"s3://bucket/{image}",
+        "animal": 0,
+        "animal-metadata": {**MANIFEST_METADATA, "human-annotated": human},
+    }
+
+
+def labelbox_row(image: str, *labels: object) -> dict[str, object]:
+    """Return a data row of Labelbox with labels of one project."""
+    return {"data_row": {"id": "c1", "external_id": image}, "projects": {"p1": {"name": "p", "labels": list(labels)}}}
+
+
+def prodigy_row(image: str, chosen: list[int], answer: str) -> dict[str, object]:
+    """Return a record of Prodigy's choice recipe."""
+    return {"image": f"images/{image}", "options": PRODIGY_OPTIONS, "accept": chosen, "answer": answer}
+
+
+def argilla_record(image: str, status: str, **responses: object) -> dict[str, object]:
+    """Return a record of Argilla with a suggestion."""
+    suggestions = {"animals": {"value": ["deer"], "score": [0.9], "agent": "model"}}
+    fields = {"image": f"https://example.org/{image}"}
+    return {
+        "id": image,
+        "fields": fields,
+        "metadata": {},
+        "suggestions": suggestions,
+        "responses": responses,
+        "status": status,
+    }
+
+
+def as_lines(*records: object) -> str:
+    """Return JSON lines."""
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+ONE_RESPONSE = [{"value": ["fox"], "user_id": "ann"}]
+TOOL_FILES = {
+    "sagemaker": ("output.manifest", as_lines(manifest_row("00.jpg", "yes"), manifest_row("01.jpg", "no"))),
+    "labelbox": (
+        "labelbox.ndjson",
+        as_lines(
+            labelbox_row("00.jpg", LABELBOX_LABEL),
+            labelbox_row("01.jpg", {**LABELBOX_LABEL, "performance_details": {"skipped": True}}),
+        ),
+    ),
+    "prodigy": (
+        "prodigy.jsonl",
+        as_lines(prodigy_row("00.jpg", [1], "accept"), prodigy_row("01.jpg", [2], "reject")),
+    ),
+    "argilla": (
+        "argilla.json",
+        json.dumps(
+            [
+                argilla_record("00.jpg", "completed", animals=ONE_RESPONSE),
+                argilla_record("01.jpg", "pending", animals=[{"value": ["deer"], "user_id": "ann", "status": "draft"}]),
+            ]
+        ),
+    ),
+}
+"""Format -> (file name, text)."""
