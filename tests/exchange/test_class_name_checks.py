@@ -97,6 +97,34 @@ def test_column_that_may_mean_something_else_is_asked_about(tmp_path, text, fiel
     assert list_questions(path)[0] == fields
 
 
+@over(
+    cells__expected=[
+        (['"[1, 0, 1]"', '"[0, 0, 0]"'], {"0.jpg": ["fox", "owl"], "1.jpg": []}),
+        (["[1 0 1]", "[0 1 0]"], {"0.jpg": ["fox", "owl"], "1.jpg": ["deer"]}),
+        (['"[2, 0]"', '"[1]"'], {"0.jpg": ["owl", "fox"], "1.jpg": ["deer"]}),
+    ]
+)
+def test_list_of_classes_beside_a_table_names_its_vectors_and_ids(tmp_path, cells, expected):
+    path = tmp_path / "labels.csv"
+    path.write_text("image,labels\n" + "".join(f"{number}.jpg,{cell}\n" for number, cell in enumerate(cells)))
+    (tmp_path / "classes.txt").write_text("fox\ndeer\nowl\n")
+    assert list_questions(path) == ([], expected)
+
+
+def test_vector_says_that_all_other_classes_are_absent_and_one_of_another_length_is_refused(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text('image,labels\na.jpg,"[1, 0, 1]"\n')
+    (tmp_path / "classes.txt").write_text("fox\ndeer\nowl\n")
+    contents = CSV.read(path, Problems(), ReadingOptions())
+    assert [name for name, _ in contents.classes] == ["fox", "deer", "owl"]
+    assert [item.exhaustive for item in contents.items] == [True]
+    rows = "".join(f'{number}.jpg,"[1, 0, 1]"\n' for number in range(1_100))
+    path.write_text(f'image,labels\n{rows}last.jpg,"[1, 0]"\n')
+    problems = Problems()
+    list(CSV.read(path, problems, ReadingOptions()).items)
+    assert problems.count == 1 and "is no list of 3 times 0 or 1" in next(iter(problems.sentences))
+
+
 def test_full_width_comma_separates_labels(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("image,labels\na.jpg,fox，deer\nb.jpg,deer\nc.jpg,fox，owl\nd.jpg,owl\n", encoding="utf-8")

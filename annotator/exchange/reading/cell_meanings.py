@@ -26,6 +26,13 @@ def decide_labels(sample: TableSample, found: ColumnMeanings) -> None:
     if not found.labels:
         return
     named = ", ".join(f"`{sample.names[place]}`" for place in found.labels)
+    if found.vector_names:
+        value = sample.names[found.labels[0]]
+        why = (
+            f"{named} holds a vector of answers for the {len(found.vector_names)} classes of the list beside the table"
+        )
+        sample.add_interpretation("label_columns", value, why)
+        return
     if sample.reading.label_columns is None and all(one.field != "label_columns" for one in sample.interpretations):
         value = ",".join(sample.names[place] for place in found.labels)
         sample.add_interpretation("label_columns", value, f"{named} names the present classes of the image")

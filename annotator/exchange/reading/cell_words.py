@@ -95,6 +95,13 @@ def parse_list(cell: str) -> list[str] | None:
     return [] if text in ("[]", "()", "{}") else None
 
 
+def parse_vector(cell: Cell) -> list[str]:
+    """Return the values of a list of 0 and 1, also as NumPy prints it ("[1 0 1]"), or [] for other cells."""
+    parts = (parse_list(cell) or []) if isinstance(cell, str) else cell
+    values = " ".join(parts).split()
+    return values if len(values) > 1 and set(values) <= {"0", "1"} else []
+
+
 def split_labels(cell: Cell, separator: str) -> list[str]:
     """Return the unique labels of a cell, from a list or between separators ("" or NONE for one label)."""
     if isinstance(cell, str):

@@ -97,6 +97,8 @@ class TableInterpreter(TableSample):
         free = [place for place in free if place != found.score]
         found.labels, found.classes, found.scores, counts = self._find_answer_columns(free)
         found.counts = frozenset(counts)
+        if self._are_named_vectors(found.labels):
+            found.vector_names = self.class_names
         if found.score is not None and not found.labels:
             found.score = None
         used = {*found.labels, *found.classes, *found.scores}
@@ -357,9 +359,15 @@ class TableInterpreter(TableSample):
                 (NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_FACTS),
             )
 
+    def _are_named_vectors(self, places: Sequence[int]) -> bool:
+        """Return whether a column holds a vector of answers for each image, whose classes are listed beside it."""
+        return (
+            len(places) == 1 and len(self.class_names) > 2 and self.measure_vectors(places[0]) == len(self.class_names)
+        )
+
     def _are_whole_numbers(self, place: int) -> bool:
         words = self.list_label_words(place)
-        return bool(words) and all(map(is_whole_number, words))
+        return bool(self.measure_vectors(place)) or (bool(words) and all(map(is_whole_number, words)))
 
     def _ask_ranks(self, labels: Sequence[int], free: Sequence[int]) -> None:
         ranks = [place for place in free if normalize_word(self.names[place]) in column_names.RANK_COLUMN_NAMES]
@@ -483,6 +491,8 @@ class TableInterpreter(TableSample):
 
     def _interpret_numbered_labels(self, places: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
         name = self.names[places[0]]
+        if self._are_named_vectors(places):
+            return list(places)
         texts = [text for place in places for text in self.list_label_words(place)]
         if not texts:
             return list(places)
@@ -499,8 +509,11 @@ class TableInterpreter(TableSample):
                     f"`{name}` holds numbers: ids of classes, which no list beside the table names ({NUMBERS_AS_IDS}), "
                     "or facts"
                 )
-                if kinds[places[0]] in ("text", "list") and set(texts) <= {"0", "1"}:
-                    why += ". A list of 0 and 1 holds an answer for each class: write each into a column of its own"
+                if length := self.measure_vectors(places[0]):
+                    why += (
+                        f". Lists of {length} times 0 or 1 hold an answer for each class: write the {length} names into "
+                        "classes.txt beside the table, one a line in their order"
+                    )
             self.add_interpretation("numbers", NUMBERS_AS_IDS, why, known, () if known else (NUMBERS_AS_FACTS,))
             return list(places)
         if kinds[places[0]] == "answer":

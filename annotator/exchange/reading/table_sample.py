@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotator.exchange.reading.cell_words import UNKNOWN_WORDS, Cell, parse_list
+from annotator.exchange.reading.cell_words import UNKNOWN_WORDS, Cell, parse_list, parse_vector
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
 
 NUMBERS_AS_COUNTS, NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_IDS, NUMBERS_AS_FACTS = (
@@ -28,6 +28,7 @@ class ColumnMeanings:
         counts: Columns in `classes` with counts.
         facts: Columns that become fields.
         separator: "" for none.
+        vector_names: Classes of the vectors of 0 and 1 in the label column, in their order. Empty without vectors.
         states: State by lower-case word, None for unanswered.
         empty_words: Normalized words for "no class".
     """
@@ -48,6 +49,7 @@ class ColumnMeanings:
     separator: str = ""
     states: dict[str, int | None] = field(default_factory=dict)
     empty_words: frozenset[str] = frozenset()
+    vector_names: Sequence[str] = ()
     class_of: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -88,6 +90,11 @@ class TableSample:
             parts = cell if not isinstance(cell, str) else [cell] if (found := parse_list(cell)) is None else found
             words += [word for part in parts if (word := part.strip()) and word.lower() not in UNKNOWN_WORDS]
         return words
+
+    def measure_vectors(self, place: int) -> int:
+        """Return the length of the vectors of 0 and 1 in a column, or 0 if a cell is none of the same length."""
+        lengths = {len(parse_vector(cell)) for cell in self.cells[place] if cell not in ("", [])}
+        return lengths.pop() if len(lengths) == 1 else 0
 
     def add_interpretation(
         self, field_: str, value: str, why: str, is_sure: bool = True, others: Sequence[str] = ()

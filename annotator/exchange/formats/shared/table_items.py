@@ -16,6 +16,7 @@ from annotator.exchange.reading.cell_words import (
     normalize_word,
     parse_number,
     parse_score,
+    parse_vector,
     split_labels,
 )
 from annotator.exchange.reading.class_name_checks import OddNameCollector
@@ -99,7 +100,7 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
             "yes, "
             "no, x or empty cells. Say which do: --label-column NAME, or --class-columns NAME,NAME (none: facts)."
         )
-    listed = [(table.names[place], "") for place in columns.classes]
+    listed = [(name, "") for name in columns.vector_names or [table.names[place] for place in columns.classes]]
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
     items = _RowReader(table, columns, problems, options, seen, deciding.sentences)
     deciding.sentences += [*([describe_table_profile(profile)] if profile else []), *table.remarks]
@@ -254,6 +255,9 @@ class _RowReader:
 
     def _set_labels(self, item: Item, place: int | str, row: Sequence[Cell]) -> None:
         columns = self._columns
+        if columns.vector_names:
+            self._set_vector(item, place, row[columns.labels[0]])
+            return
         words: dict[str, None] = {}
         is_nothing = False
         for column in columns.labels:
@@ -277,6 +281,18 @@ class _RowReader:
                 self._problems.add(f"{self._format_place(place)}: the score {str(cell)[:40]!r} is no number")
             return
         item.scores = dict.fromkeys(words, score)
+
+    def _set_vector(self, item: Item, place: int | str, cell: Cell) -> None:
+        names, values = self._columns.vector_names, parse_vector(cell)
+        if cell in ("", []):
+            return
+        if len(values) != len(names):
+            self._problems.add(
+                f"{self._format_place(place)}: {str(cell)[:60]!r} is no list of {len(names)} times 0 or 1"
+            )
+            return
+        item.labels = [ImportedLabel(name, PRESENT) for name, value in zip(names, values, strict=True) if value == "1"]
+        item.exhaustive = True
 
     def _get_cell_labels(self, cell: Cell) -> tuple[dict[str, None], bool, str]:
         key = cell if isinstance(cell, str) else "\0".join(cell)
