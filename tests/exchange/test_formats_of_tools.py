@@ -305,6 +305,54 @@ def test_vott_region_tags_are_imported_as_present_labels(cells, tmp_path):
     assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}, "b.jpg": {}}
 
 
+def test_via_options_are_read_by_the_descriptions_that_annotators_see(cells, tmp_path):
+    options = {"1": "fox", "2": "deer"}
+    project = {
+        "_via_settings": {},
+        "_via_img_metadata": {
+            "a.jpg9": {"filename": "a.jpg", "size": 9, "regions": [], "file_attributes": {"animals": {"1": True}}}
+        },
+        "_via_attributes": {"region": {}, "file": {"animals": {"type": "checkbox", "options": options}}},
+    }
+    root = put(tmp_path / "set", {"a.jpg": None, "via.json": project})
+    assert cells(root) == {"a.jpg": {"fox": "1"}}
+    assert "Options are read by their descriptions: 1 is 'fox', 2 is 'deer'." in cells.said
+
+
+def test_via_options_with_the_same_description_keep_their_ids(tmp_path):
+    options = {"1": "fox", "2": "fox"}
+    project = {
+        "_via_img_metadata": {"a": {"filename": "a.jpg", "regions": [], "file_attributes": {"animals": {"1": True}}}},
+        "_via_attributes": {"file": {"animals": {"options": options}}},
+    }
+    root = put(tmp_path / "set", {"via.json": project})
+    assert [given.class_name for item in items_of("via", root / "via.json") for given in item.labels] == ["1"]
+
+
+def test_coco_folder_is_read_from_its_instances_without_captions_and_keypoints(cells, tmp_path):
+    def instances(image: str, name: str) -> dict[str, object]:
+        return {
+            "images": [{"id": 1, "file_name": image}],
+            "annotations": [{"id": 1, "image_id": 1, "category_id": 1}],
+            "categories": [{"id": 1, "name": name}],
+        }
+
+    captions = {"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [{"image_id": 1, "caption": "A fox."}]}
+    files = {
+        "train2017/a.jpg": None,
+        "val2017/b.jpg": None,
+        "annotations/captions_train2017.json": captions,
+        "annotations/person_keypoints_train2017.json": instances("a.jpg", "person"),
+        "annotations/instances_train2017.json": instances("a.jpg", "fox"),
+        "annotations/instances_val2017.json": instances("b.jpg", "deer"),
+    }
+    root = put(tmp_path / "set", files)
+    assert cells(root) == {"train2017/a.jpg": {"fox": "1"}, "val2017/b.jpg": {"deer": "1"}}
+    said = " ".join(cells.said.split())
+    assert "not read: annotations/captions_train2017.json, annotations/person_keypoints_train2017.json" in said
+    assert "--labels annotations/instances_train2017.json,annotations/instances_val2017.json" in said
+
+
 def test_deleted_objects_of_mit_labelme_are_skipped(cells, tmp_path):
     deleted = (
         "<object><name>fox</name><deleted>1</deleted></object><object><name>deer</name><deleted>0</deleted></object>"

@@ -80,5 +80,15 @@ TOOL_FILES = {
             ]
         ),
     ),
+    "imaterialist": (
+        "imaterialist.json",
+        json.dumps(
+            {
+                "images": [{"url": f"https://example.org/{one}.jpg", "imageId": one} for one in ("00", "01")],
+                "annotations": [{"imageId": "00", "labelId": ["66"]}, {"imageId": "01", "labelId": []}],
+                "categories": [{"id": "66", "name": "fox"}, {"id": "95", "name": "deer"}],
+            }
+        ),
+    ),
 }
 """Format -> (file name, text)."""

@@ -24,6 +24,7 @@ from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.images_only import IMAGES
+from annotator.exchange.formats.imaterialist import IMATERIALIST
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.json_records import RECORDS
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
@@ -88,6 +89,7 @@ FORMATS: dict[str, Format] = {
         LABELBOX,
         PRODIGY,
         ARGILLA,
+        IMATERIALIST,
         HUGGINGFACE,
         WEBDATASET,
     )

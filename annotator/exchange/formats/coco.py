@@ -80,6 +80,8 @@ ANNOTATION_DECODER = msgspec.json.Decoder(list[Annotation])
 def recognize(path: Path) -> str | None:
     start = read_start(path) if path.is_file() else b""
     keys = {match[1].decode() for match in _ARRAY_KEY.finditer(start)}
+    if b'"imageId"' in start and b'"image_id"' not in start:  # iMaterialist has images and annotations, too
+        return None
     if "annotations" not in keys and b'"detections"' in start:  # results of MegaDetector have images and info, too
         return None
     if start[:1] != b"{" or not keys or (len(keys) < 2 and b'"info"' not in start and b'"licenses"' not in start):

@@ -27,11 +27,15 @@ from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
 
 PROJECT_KEY = "_via_img_metadata"
+OPTIONS_KEY = "_via_attributes"  # {"file" or "region": {attribute: {"options": {id: description}}}}
 TABLE_COLUMNS = ("filename", "file_attributes", "region_attributes")
 UNSET_VALUES = ("", "undefined")
+MAX_NAMES_SHOWN = 10
 
 AttributeChoices = dict[str, dict[str, None]]
 """Attribute -> its choices on one image."""
+OptionNames = Mapping[str, Mapping[str, str]]
+"""Attribute -> id of an option -> the description that annotators read."""
 
 
 def recognize(path: Path) -> str | None:
@@ -59,15 +63,24 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the project's files as items. The options select attributes in place of columns."""
     is_table = read_start(path, 1) != b"{"
     rows: Callable[[Problems], Iterator[tuple[str, str, AttributeChoices]]]
-    rows = (lambda noted: _read_table_rows(path, noted)) if is_table else (lambda noted: _read_json_rows(path, noted))
     if not is_table:
         check_json(path)  # refuses a file that is not JSON or is nested too deep
+    names = {} if is_table else _read_option_names(path)
+    rows = (
+        (lambda noted: _read_table_rows(path, noted))
+        if is_table
+        else (lambda noted: _read_json_rows(path, noted, names))
+    )
     controls = Controls(options)
     for _, _, choices in rows(Problems()):  # the second time, problems are noted
         for name, words in choices.items():
             controls.count_choices(name, words, is_certain=False)
     controls.interpret_controls("attribute", are_all=False)
     said = ["Attributes of files and regions are present; what is not chosen stays unknown.", *controls.sentences]
+    renamed = [f"{key} is {name!r}" for options in names.values() for key, name in options.items() if key != name]
+    if renamed:
+        more = f" and {len(renamed) - MAX_NAMES_SHOWN:,} more" if len(renamed) > MAX_NAMES_SHOWN else ""
+        said.append(f"Options are read by their descriptions: {', '.join(renamed[:MAX_NAMES_SHOWN])}{more}.")
     place = "line" if is_table else "entry"
     return Contents(
         (),
@@ -94,7 +107,26 @@ def _read_items(
         )
 
 
-def _read_json_rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, AttributeChoices]]:
+def _read_option_names(path: Path) -> dict[str, dict[str, str]]:
+    """Return the descriptions of a project's options. Those that are not unique keep their ids."""
+    try:
+        with open_file(path) as file:
+            kinds = next(ijson.items(file, OPTIONS_KEY), None)
+    except (ijson.JSONError, UnicodeDecodeError) as error:
+        raise AnnotatorError(f"{path} cannot be read: {error}.") from error
+    found: dict[str, dict[str, str]] = {}
+    for kind in ("region", "file"):
+        attributes = kinds.get(kind) if isinstance(kinds, Mapping) else None
+        for name, attribute in attributes.items() if isinstance(attributes, Mapping) else ():
+            options = attribute.get("options") if isinstance(attribute, Mapping) else None
+            if isinstance(options, Mapping):
+                texts = {key: text.strip() for key, text in options.items() if isinstance(text, str) and text.strip()}
+                names = {key: texts.get(key, key) for key in options}
+                found[name] = found.get(name, {}) | (names if len(set(names.values())) == len(names) else {})
+    return found
+
+
+def _read_json_rows(path: Path, problems: Problems, names: OptionNames) -> Iterator[tuple[str, str, AttributeChoices]]:
     try:
         prefix = PROJECT_KEY if _has_project_key(path) else ""
         with open_file(path) as file:
@@ -110,7 +142,7 @@ def _read_json_rows(path: Path, problems: Problems) -> Iterator[tuple[str, str, 
                     problems.add(f"{place}: its regions are {regions!r:.100}, not a list")
                     continue
                 of_regions = (region.get("region_attributes") for region in regions if isinstance(region, dict))
-                yield place, image, _collect_choices(chain([entry.get("file_attributes")], of_regions))
+                yield place, image, _collect_choices(chain([entry.get("file_attributes")], of_regions), names)
     except (ijson.JSONError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{path} cannot be read: {error}.") from error
 
@@ -137,17 +169,18 @@ def _read_table_rows(path: Path, problems: Problems) -> Iterator[tuple[str, str,
         except (ValueError, RecursionError) as error:
             problems.add(f"line {line}: an attribute is not JSON: {error}")
             continue
-        yield f"line {line}", image, _collect_choices(iter(parsed))
+        yield f"line {line}", image, _collect_choices(iter(parsed), {})
 
 
-def _collect_choices(attributes: Iterator[Any]) -> AttributeChoices:
+def _collect_choices(attributes: Iterator[Any], names: OptionNames) -> AttributeChoices:
     found: AttributeChoices = {}
     for each in attributes:
         for name, value in each.items() if isinstance(each, Mapping) else ():
             ticked = [key for key, is_ticked in value.items() if is_ticked] if isinstance(value, Mapping) else [value]
             words = [str(word).strip() for word in ticked if isinstance(word, str | int | float)]
             if words := [word for word in words if word not in UNSET_VALUES]:
-                found[name] = found.get(name, {}) | dict.fromkeys(words)
+                of_options = names.get(name, {})
+                found[name] = found.get(name, {}) | dict.fromkeys(of_options.get(word, word) for word in words)
     return found
 
 

@@ -14,6 +14,7 @@ from annotator.errors import AnnotatorError, combine_problems
 from annotator.exchange.files.json_stream import check_json, read_start
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import all_formats, find_format, match_formats
+from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.imagefolder import CLASSES_FILE, IMAGEFOLDER
@@ -24,6 +25,7 @@ from annotator.exchange.formats.shared.sidecars import find_sidecars
 from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
 from annotator.exchange.formats.vector_list import VECTOR_LIST
 from annotator.exchange.imports.image_folders import check_no_unread_pictures
+from annotator.exchange.imports.unknown_files import describe_unknown_source
 from annotator.exchange.reading.reading_options import LABELS_FROM_FOLDERS, NONE_VALUE, Interpretation, ReadingOptions
 from annotator.humanize import format_count
 from annotator.store.pictures.leftovers import find_leftover_part, is_leftover_folder
@@ -47,6 +49,8 @@ LABEL_FILE_SUFFIXES = (
     ".sqlite",
     ".yaml",
 )
+_COCO_FILE = re.compile(r"(instances|captions|person_keypoints)_([a-z]+\d*)\.json")
+"""Names of files in COCO's folder `annotations`."""
 LABELS_BESIDE_IMAGES = "beside"
 """The value of Reading.labels for labels in a file for each image, beside it."""
 PER_IMAGE_FORMATS = ("labelme", "voc", "yolo")
@@ -170,6 +174,7 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
     files = [*_list_label_files(folder), *filter(VECTOR_LIST.recognize, _iter_unread_files(folder))]
     beside = {path for file in files for path in find_sidecars(file)}
     inside = [(file, found) for file in files if file not in beside and (found := match_formats(file))]
+    inside = [(file, found) for file, found in inside if not _is_beside_coco_instances(file)]
     used = {file for file, _ in inside} | beside
     predicted = _describe_prediction_files(inside)
     if not predicted or contains_images(folder):  # a folder of nothing else is refused by what it is
@@ -194,7 +199,7 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
             why,
             [f"Labels are read from {shown}.", *predicted],
             rest,
-            _mention_unread_files(folder, used),
+            _mention_unread_files(folder, used, [file, *rest]),
         )
     if rest:
         names = _relative_names([file, *rest], folder)
@@ -202,7 +207,13 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
         return FoundLabelFiles(
             file, format_, why, said, (), [Interpretation("labels", names[0], why_, False, [*names[1:], NONE_VALUE])]
         )
-    return FoundLabelFiles(file, format_, why, said, (), _mention_unread_files(folder, used))
+    return FoundLabelFiles(file, format_, why, said, (), _mention_unread_files(folder, used, [file]))
+
+
+def _is_beside_coco_instances(file: Path) -> bool:
+    """Return whether COCO's instances file of the same split holds the classes, and this file other annotations."""
+    match = _COCO_FILE.fullmatch(file.name)
+    return match is not None and match[1] != "instances" and file.with_name(f"instances_{match[2]}.json").is_file()
 
 
 def _find_predictor(found: Sequence[tuple[Format, str]]) -> str:
@@ -219,6 +230,11 @@ def _describe_prediction_files(inside: Sequence[tuple[Path, list[tuple[Format, s
 
 def _are_split_files(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> bool:
     names = {file.name for file, _ in inside}
+    matches = [_COCO_FILE.fullmatch(file.name) for file, _ in inside]
+    if len({file.parent for file, _ in inside}) == 1 and all(
+        match and match[1] == "instances" and match[2].rstrip("0123456789") in SPLIT_FOLDER_NAMES for match in matches
+    ):
+        return all(COCO in [format_ for format_, _ in found] and len(found) == 1 for _, found in inside)
     formats = {tuple(format_.name for format_, _ in found) for _, found in inside}
     return len(names) == len(formats) == 1 and all(file.parent.name.lower() in SPLIT_FOLDER_NAMES for file, _ in inside)
 
@@ -343,14 +359,13 @@ def _ask_about_unread_files(folder: Path, used: set[Path]) -> list[Interpretatio
     return [Interpretation("labels", NONE_VALUE, why, False, names)]
 
 
-def _mention_unread_files(folder: Path, used: set[Path]) -> list[Interpretation]:
+def _mention_unread_files(folder: Path, used: set[Path], files: Sequence[Path]) -> list[Interpretation]:
     names, kinds = _find_unused_files(folder, used)
     listed = [
         *names[:10],
         *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
     ]
-    first = next(iter(sorted(used)))
-    value = first.relative_to(folder).as_posix()
+    value = ",".join(_relative_names(files, folder))
     return [Interpretation("labels", value, f"not read: {', '.join(listed)}")] if listed else []
 
 
@@ -408,16 +423,15 @@ def choose_format(path: Path, name: str | None) -> tuple[Format, str]:
     """Return the format and why it fits. Raises AnnotatorError unless exactly one does."""
     if name is not None:
         return find_format(name, "read"), "as you say"
-    readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
     found = match_formats(path)
     if not found and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        return readable[path.suffix.lower()[1:]], "by its name"  # its reader's error names the columns it needs
+        return find_format(
+            path.suffix.lower()[1:], "read"
+        ), "by its name"  # its reader's error names the columns it needs
     if not found:
         if path.suffix.lower() == ".json" and path.is_file():
             check_json(path)  # if the JSON is broken, this raises an error with the line
-        raise AnnotatorError(
-            f"{path} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
-        )
+        raise describe_unknown_source(path)
     return _require_one_format(path, found)
 
 

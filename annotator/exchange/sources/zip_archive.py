@@ -58,6 +58,11 @@ def fetch(path: Path, project: Path, progress: StepCallback | None) -> FetchedFi
                         place.report_progress("Unpacking", done, directory.members)
                 return build_fetched(place, [path])
         except _BROKEN_ZIP_ERRORS as error:
+            if (first := path.with_suffix(".z01")).exists():
+                raise AnnotatorError(
+                    f"{path} is the last part of a divided zip file ({first.name} is next to it), which is not "
+                    "supported. Unpack all parts first and import the folder, or make one .zip of it."
+                ) from error
             raise AnnotatorError(f"{path} is no whole zip: {error}. Was it copied or downloaded to its end?") from error
 
 
