@@ -511,7 +511,7 @@ class TableInterpreter(TableSample):
                 )
                 if length := self.measure_vectors(places[0]):
                     why += (
-                        f". Lists of {length} times 0 or 1 hold an answer for each class: write the {length} names into "
+                        f". Lists of {length} times 0 or 1 hold an answer for each class: write these names into "
                         "classes.txt beside the table, one a line in their order"
                     )
             self.add_interpretation("numbers", NUMBERS_AS_IDS, why, known, () if known else (NUMBERS_AS_FACTS,))
