@@ -1,7 +1,7 @@
 """Items from tables, whose columns are interpreted by their first rows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from annotator.exchange.reading.cell_words import (
     split_labels,
 )
 from annotator.exchange.reading.column_names import BOX_COLUMN_NAMES, IMAGE_COLUMN_NAMES
+from annotator.exchange.reading.known_tables import find_table_profile
 from annotator.exchange.reading.reading_options import ReadingOptions, has_facts_only
 from annotator.exchange.reading.table_interpreter import TableInterpreter
+from annotator.exchange.reading.table_profile import ProfiledTable
 from annotator.exchange.reading.table_sample import NUMBERS_AS_PRESENT_COUNTS, ColumnMeanings
 from annotator.records import ABSENT, PRESENT, UNSURE
 
@@ -58,6 +60,10 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
 
     Raises AnnotatorError without image or label columns, or if a named column is missing.
     """
+    profile = None if table.card_classes else find_table_profile(table.names)
+    known = ProfiledTable(profile, table.names, options, table.path.name) if profile else None
+    if known:
+        table, options = replace(table, names=known.names, rows=known.iter_rows(table.rows)), known.options
     head = list(islice(table.rows, SAMPLE_ROWS))
     deciding = TableInterpreter(
         table.names,
@@ -82,14 +88,23 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
     listed = [(table.names[place], "") for place in columns.classes]
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
     items = _RowReader(table, columns, problems, options, seen)
-    return Contents(
+    contents = Contents(
         listed,
         items.read_items(chain(head, table.rows)),
         folder=table.folder,
         place=table.place,
         sentences=deciding.sentences,
-        interpretations=deciding.interpretations,
+        interpretations=[*(known.interpretations if known else ()), *deciding.interpretations],
     )
+    if known:
+        contents.items = _report_left_out(contents, contents.items, known)
+    return contents
+
+
+def _report_left_out(contents: Contents, items: Iterator[Item], known: ProfiledTable) -> Iterator[Item]:
+    """Yield the items, then add the rows that were left out to the sentences of their source."""
+    yield from items
+    contents.sentences = [*contents.sentences, *known.format_left_out()]
 
 
 class _RowReader:
