@@ -81,6 +81,12 @@ def test_hierarchical_keywords_become_the_names_of_their_last_level(tmp_path: Pa
     assert read_labels(tmp_path / "x.csv", text)[2] == ["HierarchicalSubject"]
 
 
+def test_two_keyword_paths_with_one_last_level_are_reported(tmp_path: Path) -> None:
+    text = "SourceFile,Subject\na.jpg,Species|fox\nb.jpg,Toys|fox\n"
+    said = read_labels(tmp_path / "x.csv", text)[1]
+    assert "'Species|fox' and 'Toys|fox' are one class, 'fox'" in said
+
+
 def test_scientific_names_keep_genus_and_author(tmp_path: Path) -> None:
     text = 'occurrenceID,file,scientificName\n1,a.jpg,"Vulpes vulpes (Linnaeus, 1758)"\n'
     assert read_labels(tmp_path / "d.csv", text)[0] == [("a.jpg", ["Vulpes vulpes (Linnaeus, 1758)"])]

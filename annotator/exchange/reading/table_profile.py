@@ -12,6 +12,8 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.reading.cell_words import Cell
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 
+MAX_SHARED_LEAVES = 20  # sentences
+
 
 @dataclass(frozen=True)
 class RowRule:
@@ -123,6 +125,8 @@ class ProfiledTable:
         ]
         self._counts: Counter[str] = Counter()
         self._first: dict[str, str] = {}
+        self._path_of: dict[str, str] = {}
+        self._shared_leaves: dict[str, str] = {}  # last level of two different paths -> the second path
 
     def _add(self, field: str, value: str, why: str, is_sure: bool = True, others: Sequence[str] = ()) -> None:
         self.interpretations.append(
@@ -152,11 +156,21 @@ class ProfiledTable:
     def _list_leaf_names(self, cell: Cell) -> list[str]:
         separator = self.options.separator or NONE_VALUE
         parts = cell if not isinstance(cell, str) else [cell] if separator == NONE_VALUE else cell.split(separator)
-        return [leaf for part in parts if (leaf := part.rpartition(self.profile.path_mark)[2].strip())]
+        leaves: list[str] = []
+        for path in filter(None, map(str.strip, parts)):
+            leaf = path.rpartition(self.profile.path_mark)[2].strip()
+            if self._path_of.setdefault(leaf, path) != path:
+                self._shared_leaves.setdefault(leaf, path)
+            leaves.append(leaf)
+        return leaves
 
     def format_left_out(self) -> list[str]:
-        """Return a sentence per reason for the rows that were left out so far."""
-        return [
+        """Return a sentence per reason for the rows that were left out so far, and per class with two paths."""
+        shared = [
+            f"{self._path_of[leaf]!r} and {path!r} are one class, {leaf!r}"
+            for leaf, path in list(self._shared_leaves.items())[:MAX_SHARED_LEAVES]
+        ]
+        return shared + [
             f"rows left out, {reason}: {count:,}, the first for {self._first[reason][:80]!r}. To read them, remove "
             f"that column from the table"
             for reason, count in self._counts.items()
