@@ -24,6 +24,7 @@ from annotator.exchange.formats.shared.sidecars import ORIGIN_COLUMNS
 from annotator.exchange.formats.shared.table_items import RawTable, interpret_table
 from annotator.exchange.reading.cell_words import Cell, normalize_word, to_cell
 from annotator.exchange.reading.column_names import IMAGE_COLUMN_NAMES
+from annotator.exchange.reading.known_tables import find_table_profile
 from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT, STATES
@@ -91,7 +92,7 @@ def recognize(path: Path) -> str | None:
     if columns is None:
         words = {normalize_word(name) for name in schema.names}
         pictures = _find_picture_columns(schema)
-        if words.isdisjoint(IMAGE_COLUMN_NAMES) and not pictures:
+        if words.isdisjoint(IMAGE_COLUMN_NAMES) and not pictures and not find_table_profile(schema.names):
             return None
         return f"a Parquet table with the columns {', '.join(schema.names[:4])}" + (", ..." * (len(schema.names) > 4))
     if columns.class_:

@@ -20,7 +20,7 @@ UNKNOWN_WORDS = frozenset(
 )
 """Words for an empty cell, in small letters: R writes NA, pandas nan, spreadsheets #N/A."""
 EMPTY_WORDS = frozenset(
-    "empty blank none nothing nofinding nofindings noanimal noanimals background noobject noobjects nolabel nolabels "
+    "empty blank none nothing nothinghere nofinding nofindings noanimal noanimals background noobject noobjects nolabel nolabels "
     "false trigger falsetrigger misfire nil".split()
 )
 """Words that may say "looked at, and nothing is here", in small letters without blanks."""

@@ -5,7 +5,7 @@ The user's options override all rules, and ambiguous decisions are questions.
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.reading import column_names
@@ -61,7 +61,6 @@ class TableInterpreter(TableSample):
     Args:
         rows: First rows, as `to_cell` returns cells.
         source_name: For messages.
-        fields: Columns that never name classes, in lower case.
         is_our_class: Returns whether a data card lists a column name as class.
     """
 
@@ -73,10 +72,9 @@ class TableInterpreter(TableSample):
         source_name: str,
         class_names: Sequence[str] = (),
         is_our_class: Callable[[str], bool] = lambda name: False,
-        fields: Collection[str] = (),
     ):
         super().__init__(names, rows, reading, class_names)
-        self.what, self._ours, self._fields = source_name, is_our_class, fields
+        self.what, self._ours = source_name, is_our_class
         self.strange: set[str] = set()  # words of cells that have to be asked about
 
     def interpret_columns(self, image: int | None = None) -> ColumnMeanings:
@@ -315,10 +313,8 @@ class TableInterpreter(TableSample):
 
     def _is_fact(self, place: int) -> bool:
         name = self.names[place]
-        return (
-            column_names.is_fact_column(name)
-            or name.strip().lower() in self._fields
-            or (self.reading.score_column == NONE_VALUE and normalize_word(name) in column_names.SCORE_COLUMN_NAMES)
+        return column_names.is_fact_column(name) or (
+            self.reading.score_column == NONE_VALUE and normalize_word(name) in column_names.SCORE_COLUMN_NAMES
         )
 
     def _classify_cells(self, place: int) -> str:

@@ -25,6 +25,7 @@ from annotator.exchange.formats.shared.table_items import RawTable, interpret_ta
 from annotator.exchange.formats.shared.times import parse_seconds
 from annotator.exchange.reading.cell_words import normalize_word
 from annotator.exchange.reading.column_names import IMAGE_COLUMN_NAMES, parse_label_column
+from annotator.exchange.reading.known_tables import find_table_profile
 from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.records import ABSENT, PRESENT, STATES
 from annotator.store.pictures.picture_kinds import looks_like_image
@@ -71,7 +72,7 @@ def recognize_table(path: Path, delimiters: str) -> str | None:
         not words.isdisjoint(IMAGE_COLUMN_NAMES)
         and (path.suffix.lower() in TABLE_SUFFIXES or any(map(parse_label_column, header)))
     )
-    if not is_named:
+    if not is_named and not find_table_profile(header):
         return None
     named = ", ".join(header[:4]) + (", ..." if len(header) > 4 else "")
     return f"a table with the columns {named}"

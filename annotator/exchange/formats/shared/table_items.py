@@ -1,7 +1,7 @@
 """Items from tables, whose columns are interpreted by their first rows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -22,15 +22,12 @@ from annotator.exchange.reading.cell_words import (
 from annotator.exchange.reading.class_name_checks import OddNameCollector
 from annotator.exchange.reading.column_names import BOX_COLUMN_NAMES, IMAGE_COLUMN_NAMES
 from annotator.exchange.reading.field_roles import list_field_roles
+from annotator.exchange.reading.known_tables import find_table_profile
 from annotator.exchange.reading.late_columns import LateColumns
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.reading.separators import JOINING_SIGNS
 from annotator.exchange.reading.table_interpreter import TableInterpreter
-from annotator.exchange.reading.table_profiles import (
-    apply_table_profile,
-    describe_table_profile,
-    find_table_profile,
-)
+from annotator.exchange.reading.table_profile import ProfiledTable
 from annotator.exchange.reading.table_sample import NUMBERS_AS_IDS, NUMBERS_AS_PRESENT_COUNTS, ColumnMeanings
 from annotator.humanize import format_count
 from annotator.records import ABSENT, PRESENT, UNSURE
@@ -76,8 +73,9 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
     Raises AnnotatorError without image or label columns, or if a named column is missing.
     """
     profile = None if table.card_classes else find_table_profile(table.names)
-    if profile:
-        options = apply_table_profile(profile, table.names, options)
+    known = ProfiledTable(profile, table.names, options, table.path.name) if profile else None
+    if known:
+        table, options = replace(table, names=known.names, rows=known.iter_rows(table.rows)), known.options
     head = list(islice(table.rows, SAMPLE_ROWS))
     deciding = TableInterpreter(
         table.names,
@@ -86,7 +84,6 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
         table.path.name,
         table.class_names,
         table.card_classes.__contains__,
-        profile.fields if profile else (),
     )
     columns = deciding.interpret_columns(table.image)
     if len(table.names) == 1 and (
@@ -103,9 +100,10 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
     listed = [(name, "") for name in columns.vector_names or [table.names[place] for place in columns.classes]]
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
     items = _RowReader(table, columns, problems, options, seen, deciding.sentences)
-    deciding.sentences += [*([describe_table_profile(profile)] if profile else []), *table.remarks]
+    deciding.sentences += table.remarks
+    deciding.interpretations[:0] = known.interpretations if known else []
     late = LateColumns(table.names, deciding.cells, columns, options) if len(head) == SAMPLE_ROWS else None
-    return Contents(
+    contents = Contents(
         listed,
         items.read_items(chain(head, table.rows), deciding.interpretations, late),
         folder=table.folder,
@@ -114,6 +112,15 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
         interpretations=deciding.interpretations,
         roles=list_field_roles(deciding, columns),
     )
+    if known:
+        contents.items = _report_left_out(contents.items, known, deciding.sentences)
+    return contents
+
+
+def _report_left_out(items: Iterator[Item], known: ProfiledTable, sentences: list[str]) -> Iterator[Item]:
+    """Yield the items, then add the rows that were left out to the sentences of their source."""
+    yield from items
+    sentences += known.format_left_out()
 
 
 class _RowReader:
