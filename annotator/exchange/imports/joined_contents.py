@@ -20,14 +20,26 @@ def join_contents(files: Sequence[Path], each: Sequence[Contents], folder: Path 
             twin = decided.setdefault((one.field, one.value), one)
             if not one.is_sure and twin.is_sure:
                 decided[one.field, one.value] = one._replace(why=f"{file.parent.name}/{file.name}: {one.why}")
-    return Contents(
+    joined = Contents(
         [(name, classes[name]) for name in ordered],
         _iter_items(files, each, folder),
         folder=each[0].folder,
         place=each[0].place,
-        sentences=list(dict.fromkeys(sentence for contents in each for sentence in contents.sentences)),
+        sentences=_list_sentences(each),
         interpretations=list(decided.values()),
     )
+    joined.items = _collect_sentences(joined, joined.items, each)
+    return joined
+
+
+def _collect_sentences(joined: Contents, items: Iterator[Item], each: Sequence[Contents]) -> Iterator[Item]:
+    """Yield the items, then collect the sentences, some of which count rows and are complete only now."""
+    yield from items
+    joined.sentences = _list_sentences(each)
+
+
+def _list_sentences(each: Sequence[Contents]) -> list[str]:
+    return list(dict.fromkeys(sentence for contents in each for sentence in contents.sentences))
 
 
 def _iter_items(files: Sequence[Path], each: Sequence[Contents], folder: Path | None) -> Iterator[Item]:
