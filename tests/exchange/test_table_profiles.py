@@ -8,6 +8,7 @@ import pytest
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.shared.label_table import read_table, recognize_table
+from annotator.exchange.imports.joined_contents import join_contents
 from annotator.exchange.reading.known_tables import TABLE_PROFILES, find_table_profile
 from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.exchange.reading.table_profile import TableProfile
@@ -124,3 +125,12 @@ def test_raw_zooniverse_classifications_are_refused_with_the_way_to_flatten_them
     text = "classification_id,workflow_id,annotations,subject_data\n1,1,[],{}\n"
     with pytest.raises(AnnotatorError, match="Flatten it first"):
         read_labels(tmp_path / "z.csv", text)
+
+
+def test_rows_left_out_of_one_of_several_tables_are_reported(tmp_path: Path) -> None:
+    files = [tmp_path / "train.csv", tmp_path / "test.csv"]
+    for file, who in zip(files, ("u1", "robot"), strict=True):
+        file.write_text(f"Name,Row,Column,Label,Annotator\na.png,1,2,Porit,{who}\n", encoding="utf-8")
+    joined = join_contents(files, [read_table(file, Problems(), ReadingOptions()) for file in files], None)
+    assert len(list(joined.items)) == 1
+    assert any("Annotator is a model: 1" in one for one in joined.sentences)

@@ -14,13 +14,13 @@ def join_contents(files: Sequence[Path], each: Sequence[Contents], folder: Path 
     """Return the contents of all files as one. An image name is looked up next to its label file, then in `folder`."""
     classes = {name: about for contents in reversed(each) for name, about in contents.classes}
     ordered = dict.fromkeys(name for contents in each for name, _ in contents.classes)
-    interpretations = _join_interpretations(files, each)
+    sentences, interpretations = _join_sentences(each), _join_interpretations(files, each)
     return Contents(
         [(name, classes[name]) for name in ordered],
-        _iter_items(files, each, folder, interpretations),
+        _iter_items(files, each, folder, sentences, interpretations),
         folder=each[0].folder,
         place=each[0].place,
-        sentences=list(dict.fromkeys(sentence for contents in each for sentence in contents.sentences)),
+        sentences=sentences,
         interpretations=interpretations,
         roles=list({one.field: one for contents in reversed(each) for one in contents.roles}.values()),
     )
@@ -36,8 +36,16 @@ def _join_interpretations(files: Sequence[Path], each: Sequence[Contents]) -> li
     return list(decided.values())
 
 
+def _join_sentences(each: Sequence[Contents]) -> list[str]:
+    return list(dict.fromkeys(sentence for contents in each for sentence in contents.sentences))
+
+
 def _iter_items(
-    files: Sequence[Path], each: Sequence[Contents], folder: Path | None, interpretations: list[Interpretation]
+    files: Sequence[Path],
+    each: Sequence[Contents],
+    folder: Path | None,
+    sentences: list[str],
+    interpretations: list[Interpretation],
 ) -> Iterator[Item]:
     are_all = len({frozenset(name for name, _ in contents.classes) for contents in each}) == 1
     for file, contents in zip(files, each, strict=True):
@@ -55,4 +63,5 @@ def _iter_items(
                 if file.parent.name.lower() in SPLIT_FOLDER_NAMES and "split" not in item.attributes:
                     item.attributes = {**item.attributes, "split": file.parent.name}
             yield item
-    interpretations[:] = _join_interpretations(files, each)  # some are known only after the last row
+    # Some are known only after the last row.
+    sentences[:], interpretations[:] = _join_sentences(each), _join_interpretations(files, each)

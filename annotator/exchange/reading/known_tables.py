@@ -62,9 +62,10 @@ TABLE_PROFILES: tuple[TableProfile, ...] = (
     ),
     TableProfile(
         "a flattened Zooniverse survey",
-        "one row per volunteer and choice (https://github.com/zooniverse/Data-digging)",
+        "each choice of each volunteer would be present (https://github.com/zooniverse/Data-digging)",
         ("subject_id", "user_name", "created_at", "choice"),
         label_columns=("choice",),
+        is_question=True,
     ),
     TableProfile(
         "exiftool",
