@@ -288,7 +288,7 @@ def test_import_errors_name_the_line_and_store_nothing(project, tmp_path, kind, 
 
 
 def test_import_refuses_unrecognized_json_and_names_the_line_of_invalid_json(project, tmp_path):
-    for content, expected in (('{"images":\n [}', r"not JSON: b'}' in line 2"), ("{}", "of no format that is known")):
+    for content, expected in (('{"images":\n [}', r"not JSON: b'}' in line 2"), ("{}", "not in a known format")):
         (tmp_path / "odd.json").write_text(content)
         with pytest.raises(AnnotatorError, match=expected):
             bring(project, tmp_path / "odd.json")

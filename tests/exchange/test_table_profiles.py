@@ -100,6 +100,7 @@ def test_scientific_names_keep_genus_and_author(tmp_path: Path) -> None:
     ("text", "asked"),
     [
         ("file,genus,species\na.jpg,Thymus,vulgaris\n", "genus + species"),
+        ("subject_id,user_name,created_at,image,choice,young\n1,u,2024-05-01,a.jpg,fox,1\n", "choice"),
     ],
 )
 def test_columns_that_two_kinds_of_tables_share_are_a_question(tmp_path: Path, text: str, asked: str) -> None:
@@ -113,7 +114,6 @@ def test_columns_that_two_kinds_of_tables_share_are_a_question(tmp_path: Path, t
             "Media Filename,Species Scientific Name,Species Common Name,Sighting Quantity\na.jpg,Vulpes vulpes,Fox,1\n",
             ["Vulpes vulpes"],
         ),
-        ("subject_id,user_name,created_at,image,choice,young\n1,u,2024-05-01,a.jpg,fox,1\n", ["fox"]),
         ("patch_id,labels,split,country,cloud\na.jpg,\"['Pastures']\",train,Austria,true\n", ["Pastures"]),
     ],
 )

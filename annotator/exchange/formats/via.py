@@ -121,7 +121,7 @@ def _read_option_names(path: Path) -> dict[str, dict[str, str]]:
             options = attribute.get("options") if isinstance(attribute, Mapping) else None
             if isinstance(options, Mapping):
                 texts = {key: text.strip() for key, text in options.items() if isinstance(text, str) and text.strip()}
-                names = {key: texts.get(key, key) for key in options}
+                names: dict[str, str] = {str(key): texts.get(key) or str(key) for key in options}
                 found[name] = found.get(name, {}) | (names if len(set(names.values())) == len(names) else {})
     return found
 

@@ -38,6 +38,7 @@ LABEL_FILE_SUFFIXES = (
     ".json",
     ".jsonl",
     ".ndjson",
+    ".manifest",
     ".csv",
     ".tsv",
     ".xml",
@@ -65,7 +66,7 @@ _BINARY_LABEL_SUFFIXES = frozenset(
     ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .ods .arrow .feather .rds .rdata .mdb".split()
 )
 """Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
-_TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list", ".manifest"))
+_TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list"))
 """Endings of text files that hold labels where a name of an image is among their first letters."""
 _TEXT_START_BYTES = 8192
 _PLACE_NAMES = frozenset(

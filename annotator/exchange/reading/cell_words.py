@@ -20,8 +20,8 @@ UNKNOWN_WORDS = frozenset(
 )
 """Words for an empty cell, in small letters: R writes NA, pandas nan, spreadsheets #N/A."""
 EMPTY_WORDS = frozenset(
-    "empty blank none nothing nothinghere nofinding nofindings noanimal noanimals background noobject noobjects nolabel "
-    "nolabels false trigger falsetrigger misfire nil".split()
+    "empty blank none nothing nothinghere nofinding nofindings noanimal noanimals background noobject noobjects "
+    "nolabel nolabels false trigger falsetrigger misfire nil".split()
 )
 """Words that may say "looked at, and nothing is here", in small letters without blanks."""
 MINUS_ONE_WORDS = ("-1", "-1.0")
