@@ -49,16 +49,13 @@ MAX_ANSWER_MILLISECONDS = 600_000  # milliseconds; a longer time is ignored, as 
 
 @dataclass(frozen=True)
 class FillRule:
-    """The rule that fills in unanswered cells of an export.
+    """The rule that fills in unanswered cells of an export."""
 
-    Attributes:
-        how: "absent" fills all, MODEL applies the thresholds.
-        present_from: (C,) lowest probability of present.
-        absent_to: (C,) highest probability of absent.
-    """
-
+    # "absent" fills all, MODEL applies the thresholds
     how: str
+    # (C,) lowest probability of present
     present_from: np.ndarray | None = None
+    # (C,) highest probability of absent
     absent_to: np.ndarray | None = None
 
 

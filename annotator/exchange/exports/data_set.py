@@ -32,20 +32,17 @@ MAX_CELLS_PER_BLOCK = 1_000_000  # cells in a block, with about 40 bytes each
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """The labels and images that an export writes.
+    """The labels and images that an export writes."""
 
-    Attributes:
-        view: Data as formats receive it, with an empty data card.
-        splits: Per split: name, images, present (number of images per class).
-        sentences: Effects of the choices, for the user.
-        image_ids: (N,) int64.
-    """
-
+    # data as formats receive it, with an empty data card
     view: View
     tallies: Tallies
     fill: Fill | None
+    # effects of the choices, for the user
     sentences: list[str]
+    # per split: name, images, present (number of images per class)
     splits: list[dict[str, Any]]
+    # (N,) int64
     image_ids: np.ndarray
 
 

@@ -20,15 +20,12 @@ PREVIEW_ROWS = 10  # images in the preview, and answers of the long form
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Counts and first rows of an export, in constant memory.
-
-    Attributes:
-        head: View of the first PREVIEW_ROWS images.
-        tallies: Counts of labels, without the lists of present classes per image.
-    """
+    """Counts and first rows of an export, in constant memory."""
 
     images: int
+    # view of the first PREVIEW_ROWS images
     head: View
+    # counts of labels, without the lists of present classes per image
     tallies: Tallies
     fill: Fill | None
     sentences: list[str]

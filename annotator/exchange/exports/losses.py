@@ -11,12 +11,9 @@ from annotator.humanize import format_count
 
 @dataclass(frozen=True)
 class Loss:
-    """A kind of labels that a format cannot hold, with advice for command line and page.
+    """A kind of labels that a format cannot hold, with advice for command line and page."""
 
-    Attributes:
-        text: Without a period.
-    """
-
+    # without a period
     text: str
     options: str
     on_page: str

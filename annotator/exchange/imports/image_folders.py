@@ -23,21 +23,18 @@ MAX_NAMED_FILES = 3  # files that are named
 
 @dataclass(frozen=True)
 class ListedFolder:
-    """A listed image folder, with its differences from the registered files.
-
-    Attributes:
-        missing: Registered files that no longer exist.
-        changed: Registered files with another size, time or disk location.
-        returning: Files of images removed by an undo.
-        duplicates: New file -> id of the image with equal content, not added.
-    """
+    """A listed image folder, with its differences from the registered files."""
 
     path: Path
     listing: FolderListing
     new: Sequence[str]
+    # registered files that no longer exist
     missing: Sequence[str] = ()
+    # registered files with another size, time or disk location
     changed: Sequence[str] = ()
+    # files of images removed by an undo
     returning: int = 0
+    # new file -> id of the image with equal content, not added
     duplicates: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -17,25 +17,22 @@ from annotator.store.locations.addresses import Address
 
 @dataclass(frozen=True)
 class LocatedSource:
-    """The source of an import and its format.
+    """The source of an import and its format."""
 
-    Attributes:
-        name: Path, or URL without secrets.
-        path: File or folder with labels.
-        format, why: Format of `path` and its reason.
-        folder: Image folder, for label files without images.
-        paths: Possible places of labels.
-        other_paths: More label files of this format.
-    """
-
+    # path, or URL without secrets
     name: str
+    # file or folder with labels
     path: Path
+    # format, why: format of `path` and its reason
     format: Format
     why: str
     fetched: FetchedFiles | None = None
     sentences: Sequence[str] = ()
+    # image folder, for label files without images
     folder: Path | None = None
+    # possible places of labels
     paths: Sequence[Path] = ()
+    # more label files of this format
     other_paths: Sequence[Path] = ()
     interpretations: Sequence[Interpretation] = ()
 

@@ -15,16 +15,13 @@ MAX_WEIGHTS_SHOWN = 4  # weights that are named
 
 @dataclass(frozen=True)
 class KnownSource:
-    """A prediction source and how the current model uses it.
-
-    Attributes:
-        covered: Share of images with a prediction.
-        weights: Learned weight by class name, empty with too few answers.
-    """
+    """A prediction source and how the current model uses it."""
 
     source: PredictionSource
+    # share of images with a prediction
     covered: float
     used: bool
+    # learned weight by class name, empty with too few answers
     weights: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:

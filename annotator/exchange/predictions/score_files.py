@@ -51,38 +51,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ScoreBlock:
-    """The scores of several images.
+    """The scores of several images."""
 
-    Attributes:
-        images: Image name or file sha256 per row.
-        places: Place in the file per row.
-        scores: (n, C) float, NaN for none.
-        boxes: Detector boxes that gave the scores, if known.
-    """
-
+    # image name or file sha256 per row
     images: Sequence[str]
+    # place in the file per row
     places: Sequence[int | str]
     classes: Sequence[str]
+    # (n, C) float, NaN for none
     scores: np.ndarray
+    # detector boxes that gave the scores, if known
     boxes: CellBoxes | None = None
 
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A file of scores in a recognized format.
-
-    Attributes:
-        place: Noun for ScoreBlock.places, such as "row".
-        sentences: Remarks, complete after reading.
-        blocks: Readable once.
-        dispensable: Classes to omit if the project lacks them.
-    """
+    """A file of scores in a recognized format."""
 
     format: str
     why: str
+    # noun for ScoreBlock.places, such as "row"
     place: str
+    # remarks, complete after reading
     sentences: Sequence[str]
+    # readable once
     blocks: Iterator[ScoreBlock]
+    # classes to omit if the project lacks them
     dispensable: Collection[str] = ()
 
 

@@ -15,18 +15,15 @@ _MAX_SHOWN_ALONE = 12  # fields of one role that have a row each
 
 
 class FieldRole(NamedTuple):
-    """What a field of a source is read as.
+    """What a field of a source is read as."""
 
-    Attributes:
-        field: Its name, such as a column's.
-        role: One of a few words, such as "image" or "class names".
-        examples: Its first different values.
-        why: What the role does, or why the field is ignored.
-    """
-
+    # its name, such as a column's
     field: str
+    # one of a few words, such as "image" or "class names"
     role: str
+    # its first different values
     examples: Sequence[str]
+    # what the role does, or why the field is ignored
     why: str
 
 

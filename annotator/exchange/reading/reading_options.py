@@ -12,41 +12,37 @@ LABELS_FROM_FOLDERS = "folders"
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The user's decisions about the meaning of a source. None lets the reader decide and report.
+    """The user's decisions about the meaning of a source. None lets the reader decide and report."""
 
-    Attributes:
-        labels: Label file in a folder, LABELS_FROM_FOLDERS, or NONE_VALUE for only images.
-        folder_column: Column of the folder, put before the image name.
-        label_columns: Columns of present class names.
-        class_columns: Columns that are classes. Empty makes all others fields.
-        separator: Text between a cell's labels, or NONE_VALUE.
-        present, absent, unsure, unknown: Additional words.
-        empty_label: Words for "no class is present".
-        accepted_names: Class names that look like something else, such as numbers, and are classes all the same.
-        kept_rows: Rows that hold people's answers, as COLUMN=WORD,WORD or COLUMN!=WORD,
-            or NONE_VALUE for all rows.
-        event_column: Column of the event, whose images the row then describes.
-        match: Loosest name match of "name" (exact), "tail", "stem", "case", "url", "file", in this order. None
-            allows all, but "file" only if folder names do not help.
-        numbers: Whether integers are "ids" or "counts".
-    """
-
+    # label file in a folder, LABELS_FROM_FOLDERS, or NONE_VALUE for only images
     labels: str | None = None
     image_column: str | None = None
+    # column of the folder, put before the image name
     folder_column: str | None = None
+    # columns of present class names
     label_columns: tuple[str, ...] | None = None
+    # columns that are classes. Empty makes all others fields
     class_columns: tuple[str, ...] | None = None
+    # text between a cell's labels, or NONE_VALUE
     separator: str | None = None
+    # present, absent, unsure, unknown: additional words
     present: tuple[str, ...] | None = None
     absent: tuple[str, ...] | None = None
     unsure: tuple[str, ...] | None = None
     unknown: tuple[str, ...] | None = None
+    # words for "no class is present"
     empty_label: tuple[str, ...] | None = None
+    # class names that look like something else, such as numbers, and are classes all the same
     accepted_names: tuple[str, ...] | None = None
     score_column: str | None = None
+    # rows that hold people's answers, as COLUMN=WORD,WORD or COLUMN!=WORD, or NONE_VALUE for all rows
     kept_rows: str | None = None
+    # column of the event, whose images the row then describes
     event_column: str | None = None
+    # loosest name match of "name" (exact), "tail", "stem", "case", "url", "file", in this order. None allows all, but
+    # "file" only if folder names do not help
     match: str | None = None
+    # whether integers are "ids" or "counts"
     numbers: str | None = None
 
 

@@ -17,18 +17,15 @@ MAX_SHARED_LEAVES = 20  # sentences
 
 @dataclass(frozen=True)
 class RowRule:
-    """A rule that leaves rows out of a table.
+    """A rule that leaves rows out of a table."""
 
-    Attributes:
-        column: Column whose cell decides. The rule is unused in a table without it.
-        reason: Noun phrase for the report.
-        words: Cells of the rows to leave out, in lower case. Empty for all cells that are not empty.
-        kept: If given, the only cells of the rows to read, in lower case.
-    """
-
+    # column whose cell decides. The rule is unused in a table without it
     column: str
+    # noun phrase for the report
     reason: str
+    # cells of the rows to leave out, in lower case. Empty for all cells that are not empty
     words: frozenset[str] = frozenset()
+    # if given, the only cells of the rows to read, in lower case
     kept: frozenset[str] = frozenset()
 
     def is_left_out(self, cell: Cell) -> bool:
@@ -40,32 +37,29 @@ class RowRule:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """The column schema of a known tool.
+    """The column schema of a known tool."""
 
-    Attributes:
-        name: Tool, for messages.
-        about: Kind of table, and where its schema is documented.
-        required: The complete signature. A name that ends with "*" stands for one or more columns.
-        image_column: Column of image names, a name with "*" for the only such column, or "" to find it.
-        label_columns: Columns of present classes. Several, or a "*" that fits several, are a question.
-        joined_columns: Columns whose texts make one class name, with a space between.
-        separator: Separator in label cells.
-        path_mark: Mark between the levels of a label, of which only the last is the class.
-        is_question: The user must confirm the label column.
-        left_out: Rules for rows that are not answers.
-        refusal: Instruction for tables that cannot be read as they are.
-    """
-
+    # tool, for messages
     name: str
+    # kind of table, and where its schema is documented
     about: str
+    # the complete signature. A name that ends with "*" stands for one or more columns
     required: tuple[str, ...]
+    # column of image names, a name with "*" for the only such column, or "" to find it
     image_column: str = ""
+    # columns of present classes. Several, or a "*" that fits several, are a question
     label_columns: tuple[str, ...] = ()
+    # columns whose texts make one class name, with a space between
     joined_columns: tuple[str, ...] = ()
+    # separator in label cells
     separator: str = NONE_VALUE
+    # mark between the levels of a label, of which only the last is the class
     path_mark: str = ""
+    # the user must confirm the label column
     is_question: bool = False
+    # rules for rows that are not answers
     left_out: tuple[RowRule, ...] = ()
+    # instruction for tables that cannot be read as they are
     refusal: str = ""
 
     def fits(self, names: Sequence[str]) -> bool:

@@ -18,37 +18,34 @@ NUMBER_MEANINGS = (NUMBERS_AS_COUNTS, NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_IDS,
 
 @dataclass
 class ColumnMeanings:
-    """The meaning of a table's columns, by column index.
-
-    Attributes:
-        labels: Columns of present class names.
-        classes: Columns of answers per class.
-        review: Column that says which rows hold answers of people: those with one of `kept_words`, in lower case,
-            or with none of them if `is_excluding`.
-        counts: Columns in `classes` with counts.
-        facts: Columns that become fields.
-        separator: "" for none.
-        vector_names: Classes of the vectors of 0 and 1 in the label column, in their order. Empty without vectors.
-        states: State by lower-case word, None for unanswered.
-        empty_words: Normalized words for "no class".
-    """
+    """The meaning of a table's columns, by column index."""
 
     image: int
     folder: int | None = None
     sha256: int | None = None
     score: int | None = None
     event: int | None = None
+    # column that says which rows hold answers of people: those with one of `kept_words`, in lower case, or with none
+    # of them if `is_excluding`
     review: int | None = None
     kept_words: frozenset[str] = frozenset()
     is_excluding: bool = False
+    # columns of present class names
     labels: list[int] = field(default_factory=list)
+    # columns of answers per class
     classes: list[int] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)
+    # columns in `classes` with counts
     counts: frozenset[int] = frozenset()
+    # columns that become fields
     facts: list[int] = field(default_factory=list)
+    # "" for none
     separator: str = ""
+    # state by lower-case word, None for unanswered
     states: dict[str, int | None] = field(default_factory=dict)
+    # normalized words for "no class"
     empty_words: frozenset[str] = frozenset()
+    # classes of the vectors of 0 and 1 in the label column, in their order. Empty without vectors
     vector_names: Sequence[str] = ()
     class_of: Mapping[str, str] = field(default_factory=dict)
 

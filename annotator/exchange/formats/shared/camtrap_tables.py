@@ -68,20 +68,17 @@ def identify_table(path: Path) -> str:
 
 @dataclass
 class Package:
-    """The files and description of a Camtrap DP data set.
+    """The files and description of a Camtrap DP data set."""
 
-    Attributes:
-        folder: Base of paths.
-        names: Vernacular name by scientific name and language.
-        has_files: Whether it has media files, set by the reader.
-        has_beside: Whether it has an own export's provenance and notes files.
-    """
-
+    # base of paths
     folder: Path
     files: dict[str, list[Path]]
+    # vernacular name by scientific name and language
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     is_own: bool = False
+    # whether it has an own export's provenance and notes files
     has_beside: bool = False
+    # whether it has media files, set by the reader
     has_files: bool = True
     sentences: list[str] = field(default_factory=list)
 

@@ -26,16 +26,13 @@ GENERIC_NAMES = frozenset(
 
 @dataclass
 class InterpretedChoices:
-    """The meaning of the choices for one image.
+    """The meaning of the choices for one image."""
 
-    Attributes:
-        labels: Unique (class, state).
-        facts: Choices by control that is not a class.
-        is_nothing: A choice means "no class".
-    """
-
+    # unique (class, state)
     labels: list[tuple[str, int]] = field(default_factory=list)
+    # choices by control that is not a class
     facts: dict[str, str] = field(default_factory=dict)
+    # A choice means "no class"
     is_nothing: bool = False
 
 

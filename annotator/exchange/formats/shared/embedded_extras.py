@@ -19,16 +19,13 @@ Origins = dict[tuple[str, int], tuple[str, float | None, str]]
 
 
 class ImageLabels(NamedTuple):
-    """The labels of one image, as parallel lists in class order.
-
-    Attributes:
-        times: ISO 8601 in UTC, "" without a decision.
-    """
+    """The labels of one image, as parallel lists in class order."""
 
     columns: list[int]
     states: list[int]
     sources: list[int]
     annotators: list[int]
+    # ISO 8601 in UTC, "" without a decision
     times: list[str]
 
     def by_state(self, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -51,22 +48,19 @@ def iter_image_labels(block: Block) -> Iterator[ImageLabels]:
 
 
 class LabelGroup(msgspec.Struct, omit_defaults=True):
-    """JSON record: classes of one image with the same state and provenance.
-
-    Attributes:
-        state: Exported state. If another tool changed it since, the provenance does not apply.
-        origin_source, origin_annotator, origin_decided_at: Provenance before an import.
-        run, threshold, precision, confidence: Guarantee of auto-accepted cells.
-    """
+    """JSON record: classes of one image with the same state and provenance."""
 
     classes: list[str]
+    # exported state. If another tool changed it since, the provenance does not apply
     state: str
     source: str = ""
     annotator: str = ""
     decided_at: str = ""
+    # origin_source, origin_annotator, origin_decided_at: provenance before an import
     origin_source: str = ""
     origin_annotator: str = ""
     origin_decided_at: str = ""
+    # run, threshold, precision, confidence: guarantee of auto-accepted cells
     run: int | None = None
     threshold: float | None = None
     precision: float | None = None

@@ -21,17 +21,14 @@ ROWS_PER_BATCH = 1000  # rows
 
 @dataclass(frozen=True)
 class LabelArray:
-    """An array of labels with its images.
-
-    Attributes:
-        images: (n,) names.
-        labels: (n, C) numbers: 1 present, -1 absent, 0 unanswered.
-        is_truth: Every label is known: 1 present, 0 absent.
-    """
+    """An array of labels with its images."""
 
     file: str
+    # (n,) names
     images: np.ndarray
+    # (n, C) numbers: 1 present, -1 absent, 0 unanswered
     labels: np.ndarray
+    # every label is known: 1 present, 0 absent
     is_truth: bool = False
 
     def has_image_files(self, folder: Path) -> bool:

@@ -43,27 +43,24 @@ TableRows = Iterator[tuple[int | str, Sequence[Cell]]]
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table before its columns are interpreted.
-
-    Attributes:
-        rows: (place, cells) per row, readable once.
-        image: Index of the image column, or None to find it.
-        card_classes: Columns that a data card lists as classes.
-        place: Noun for a row's place, for messages.
-        remarks: Sentences about the source, for the preview.
-        file_of: Function from (place, image name) to the image file, or None.
-    """
+    """A table before its columns are interpreted."""
 
     path: Path
     names: Sequence[str]
+    # (place, cells) per row, readable once
     rows: TableRows
+    # index of the image column, or None to find it
     image: int | None = None
     class_names: Sequence[str] = ()
+    # columns that a data card lists as classes
     card_classes: frozenset[str] = frozenset()
+    # noun for a row's place, for messages
     place: str = "line"
+    # function from (place, image name) to the image file, or None
     file_of: Callable[[int | str, str], str] | None = None
     folder: Path | None = None
     unescape: Callable[[str], str] = str
+    # sentences about the source, for the preview
     remarks: Sequence[str] = ()
 
 

@@ -33,26 +33,23 @@ T = TypeVar("T")
 
 @dataclass
 class ToolAnswers:
-    """The answers of one annotator about one image.
+    """The answers of one annotator about one image."""
 
-    Attributes:
-        image: Name, path or URL in the source.
-        regions: Classes of the image, or of its boxes and regions.
-        choices: Choices by question.
-        certain: Questions whose choices cannot be free text.
-        attributes: Fields by name.
-        annotator: Annotator, or "".
-        decided_at: Unix seconds, or None.
-        answered: False if nobody answered.
-    """
-
+    # name, path or URL in the source
     image: str
+    # classes of the image, or of its boxes and regions
     regions: list[str] = field(default_factory=list)
+    # choices by question
     choices: dict[str, list[str]] = field(default_factory=dict)
+    # questions whose choices cannot be free text
     certain: set[str] = field(default_factory=set)
+    # fields by name
     attributes: dict[str, str] = field(default_factory=dict)
+    # annotator, or ""
     annotator: str = ""
+    # Unix seconds, or None
     decided_at: float | None = None
+    # false if nobody answered
     answered: bool = True
 
 
