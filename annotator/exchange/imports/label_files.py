@@ -68,6 +68,8 @@ _BINARY_LABEL_SUFFIXES = frozenset(
 """Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
 _TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list"))
 """Endings of text files that hold labels where a name of an image is among their first letters."""
+_XMP_SUFFIX = ".xmp"
+"""Ending of files with the keywords of a photo, beside it. They are reported where they have keywords."""
 _TEXT_START_BYTES = 8192
 _PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
@@ -383,7 +385,8 @@ def _find_unused_files(folder: Path, used: set[Path]) -> tuple[list[str], Counte
         if file not in used and file not in cards and file.name.lower() not in _FOREIGN_FILES
     ]
     left += [file for file in _iter_unread_files(folder) if file not in used and file not in left]
-    return _relative_names([file for file in left if file.with_suffix("") not in images], folder), kinds
+    left = [file for file in left if file.suffix.lower() == _XMP_SUFFIX or file.with_suffix("") not in images]
+    return _relative_names(left, folder), kinds
 
 
 def _iter_unread_files(folder: Path) -> Iterator[Path]:
@@ -394,6 +397,8 @@ def _iter_unread_files(folder: Path) -> Iterator[Path]:
 
 def _may_hold_unread_labels(file: Path) -> bool:
     suffix = file.suffix.lower()
+    if suffix == _XMP_SUFFIX:
+        return b"subject" in read_start(file, _TEXT_START_BYTES).lower()  # dc:subject, lr:hierarchicalSubject
     if suffix not in _TEXT_LIST_SUFFIXES:
         return suffix in _BINARY_LABEL_SUFFIXES
     words = read_start(file, _TEXT_START_BYTES).decode("utf-8", "replace").replace(",", " ").replace("\t", " ").split()
