@@ -23,7 +23,6 @@ from annotator.humanize import format_count
 from annotator.records import PRESENT
 
 MAX_FIRST_LINE_BYTES = 4 << 20
-MAX_DOCUMENT_BYTES = 64 << 20  # of a file that holds one image
 _RECORD_DECODER = msgspec.json.Decoder(dict[str, Any])
 _RECORD_LIST_DECODER = msgspec.json.Decoder(list[dict[str, Any]])
 
