@@ -143,8 +143,8 @@ class Contents:
         folder: Base of item files. None if the source has no images.
         place: Noun for the place of an item in messages, such as "line".
         sentences: Remarks on the interpretation.
-        roles: What each field of a table is read as.
         interpretations: Decisions about meaning, to confirm or change.
+        roles: What each field of a table is read as.
         dispensable: Classes to omit if the project lacks them ("empty" and unused ones), complete after all
             items.
     """
