@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -70,6 +71,7 @@ _TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list"))
 """Endings of text files that hold labels where a name of an image is among their first letters."""
 _XMP_SUFFIX = ".xmp"
 """Ending of files with the keywords of a photo, beside it. They are reported where they have keywords."""
+_UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES | {_XMP_SUFFIX}
 _TEXT_START_BYTES = 8192
 _PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
@@ -174,7 +176,8 @@ def _find_in_known_folder(folder: Path, found: list[tuple[Format, str]]) -> Foun
 
 def _find_inside_folder(folder: Path) -> FoundLabelFiles:
     """Return the label files in a folder that fits no format, else the folder as images."""
-    files = [*_list_label_files(folder), *filter(VECTOR_LIST.recognize, _iter_unread_files(folder))]
+    entries = _FolderEntries(folder)
+    files = [*_list_label_files(folder), *filter(VECTOR_LIST.recognize, entries.unread)]
     beside = {path for file in files for path in find_sidecars(file)}
     inside = [(file, found) for file in files if file not in beside and (found := match_formats(file))]
     inside = [(file, found) for file, found in inside if not _is_beside_coco_instances(file)]
@@ -188,7 +191,7 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
         if not contains_images(folder):
             check_no_unread_pictures(folder)
             return FoundLabelFiles(folder, *choose_format(folder, None))
-        decided = _ask_about_unread_files(folder, used) or _explain_plain_folders(folder)
+        decided = _ask_about_unread_files(entries, used) or _explain_plain_folders(entries)
         return FoundLabelFiles(folder, IMAGES, "a folder of images", predicted, (), decided)
     file, found = inside[0]
     rest = [other for other, _ in inside[1:]]
@@ -202,7 +205,7 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
             why,
             [f"Labels are read from {shown}.", *predicted],
             rest,
-            _mention_unread_files(folder, used, [file, *rest]),
+            _mention_unread_files(entries, used, [file, *rest]),
         )
     if rest:
         names = _relative_names([file, *rest], folder)
@@ -210,7 +213,7 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
         return FoundLabelFiles(
             file, format_, why, said, (), [Interpretation("labels", names[0], why_, False, [*names[1:], NONE_VALUE])]
         )
-    return FoundLabelFiles(file, format_, why, said, (), _mention_unread_files(folder, used, [file]))
+    return FoundLabelFiles(file, format_, why, said, (), _mention_unread_files(entries, used, [file]))
 
 
 def _is_beside_coco_instances(file: Path) -> bool:
@@ -262,31 +265,30 @@ def _check_class_folders(chosen: FoundLabelFiles) -> FoundLabelFiles:
             is_sure = labels.isdisjoint(one.casefold() for one in classes)
             decision = Interpretation("labels", name, why, is_sure, (LABELS_FROM_FOLDERS, NONE_VALUE))
             return FoundLabelFiles(file, *of_file, [f"Labels are read from {name}."], (), [decision])
-    if tables or (unread := _ask_about_unread_files(folder, used)):
+    if tables or (unread := _ask_about_unread_files(_FolderEntries(folder), used)):
         names = _relative_names([file for file, _ in tables], folder) or list(unread[0].others)
         why = f"folders are classes ({', '.join(classes[:5])}), but {', '.join(names[:5])} may hold labels too"
         return replace(
             chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, [*names, NONE_VALUE])]
         )
-    inner = _find_repeated_subfolders(folder, classes)
-    if inner:
-        why = f"folders are classes ({', '.join(classes[:3])}), or those in them ({', '.join(inner[:3])}), which repeat"
-        return replace(
-            chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
-        )
-    joined = _find_joined_names(classes)
-    if joined:
-        why = f"folders are classes, but {', '.join(map(repr, joined[:5]))} may be a combination of other classes"
-        return replace(
-            chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
-        )
-    strange = [name for name in classes if not _is_class_like(name)]
-    if strange:
-        why = f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place, a card or a split"
+    if why := _explain_doubtful_folders(folder, classes):
         return replace(
             chosen, interpretations=[Interpretation("labels", LABELS_FROM_FOLDERS, why, False, (NONE_VALUE,))]
         )
     return chosen
+
+
+def _explain_doubtful_folders(folder: Path, classes: Sequence[str]) -> str:
+    """Return why the names of folders may not be classes, or ""."""
+    if inner := _find_repeated_subfolders(folder, classes):
+        return (
+            f"folders are classes ({', '.join(classes[:3])}), or those in them ({', '.join(inner[:3])}), which repeat"
+        )
+    if joined := _find_joined_names(classes):
+        return f"folders are classes, but {', '.join(map(repr, joined[:5]))} may be a combination of other classes"
+    if strange := [name for name in classes if not _is_class_like(name)]:
+        return f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place, a card or a split"
+    return ""
 
 
 def _is_class_like(name: str) -> bool:
@@ -305,8 +307,9 @@ def _find_joined_names(classes: Sequence[str]) -> list[str]:
     return joined
 
 
-def _explain_plain_folders(folder: Path) -> list[Interpretation]:
-    tops = {path.relative_to(folder).parts[0] for path in _iter_entries(folder) if looks_like_image(path.name)}
+def _explain_plain_folders(entries: "_FolderEntries") -> list[Interpretation]:
+    folder = entries.folder
+    tops = {image.relative_to(folder).parts[0] for image in entries.images}
     names = sorted(name for name in tops if (folder / name).is_dir() and _CLASS_LIKE_NAME.fullmatch(name))
     names = [name for name in names if name.lower() not in _PLACE_NAMES]
     why = f"folders such as {', '.join(names[:3])} say where images lie, and are no classes"
@@ -347,8 +350,8 @@ def _measure_image_overlap(file: Path, format_: Format, folder: Path) -> tuple[f
     return (sum(stem in known for stem in stems) / len(stems) if stems else 0.0), labels
 
 
-def _ask_about_unread_files(folder: Path, used: set[Path]) -> list[Interpretation]:
-    names, kinds = _find_unused_files(folder, used)
+def _ask_about_unread_files(entries: "_FolderEntries", used: set[Path]) -> list[Interpretation]:
+    names, kinds = _find_unused_files(entries, used)
     if not names and not kinds:
         return []
     listed = [
@@ -362,46 +365,66 @@ def _ask_about_unread_files(folder: Path, used: set[Path]) -> list[Interpretatio
     return [Interpretation("labels", NONE_VALUE, why, False, names)]
 
 
-def _mention_unread_files(folder: Path, used: set[Path], files: Sequence[Path]) -> list[Interpretation]:
-    names, kinds = _find_unused_files(folder, used)
+def _mention_unread_files(entries: "_FolderEntries", used: set[Path], files: Sequence[Path]) -> list[Interpretation]:
+    names, kinds = _find_unused_files(entries, used)
     listed = [
         *names[:10],
         *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
     ]
-    value = ",".join(_relative_names(files, folder))
+    value = ",".join(_relative_names(files, entries.folder))
     return [Interpretation("labels", value, f"not read: {', '.join(listed)}")] if listed else []
 
 
-def _find_unused_files(folder: Path, used: set[Path]) -> tuple[list[str], Counter[str]]:
+class _FolderEntries:
+    """The entries below a folder, walked once, and the files among them that no format here reads, opened once."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.paths = list(_iter_entries(folder))
+        self.images = [path for path in self.paths if looks_like_image(path.name)]
+        self._image_stems = {path.with_suffix("") for path in self.images}
+
+    @cached_property
+    def unread(self) -> list[Path]:
+        """The files that may hold labels in a form that no format here reads."""
+        likely = (path for path in self.paths if path.suffix.lower() in _UNREAD_SUFFIXES)
+        # A keyword file is named as its photo is; all others of an image are counted by their endings.
+        likely = (path for path in likely if path.suffix.lower() == _XMP_SUFFIX or not self.is_named_as_image(path))
+        return list(islice((path for path in likely if path.is_file() and _may_hold_labels(path)), MAX_LABEL_FILES))
+
+    def is_named_as_image(self, path: Path) -> bool:
+        return path.with_suffix("") in self._image_stems
+
+
+def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[str], Counter[str]]:
+    folder = entries.folder
     cards = {card for path in (folder, *used) if (card := find_card(path))}
-    images = {path.with_suffix("") for path in _iter_entries(folder) if looks_like_image(path.name)}
-    kinds: Counter[str] = Counter()
-    for path in _iter_entries(folder):
-        if path.suffix.lower() in PER_IMAGE_SUFFIXES and path.with_suffix("") in images and path not in used:
-            kinds[path.suffix.lower()] += 1
+    kinds = Counter(
+        path.suffix.lower()
+        for path in entries.paths
+        if path.suffix.lower() in PER_IMAGE_SUFFIXES and entries.is_named_as_image(path) and path not in used
+    )
     left = [
         file
         for file in _list_label_files(folder)
-        if file not in used and file not in cards and file.name.lower() not in _FOREIGN_FILES
+        if file not in used
+        and file not in cards
+        and file.name.lower() not in _FOREIGN_FILES
+        and not entries.is_named_as_image(file)
     ]
-    left += [file for file in _iter_unread_files(folder) if file not in used and file not in left]
-    left = [file for file in left if file.suffix.lower() == _XMP_SUFFIX or file.with_suffix("") not in images]
+    left += [file for file in entries.unread if file not in used and file not in left]
     return _relative_names(left, folder), kinds
 
 
-def _iter_unread_files(folder: Path) -> Iterator[Path]:
-    """Yield the files that may hold labels in a form that no format here reads."""
-    found = (file for file in _iter_entries(folder) if file.is_file() and _may_hold_unread_labels(file))
-    return islice(found, MAX_LABEL_FILES)
-
-
-def _may_hold_unread_labels(file: Path) -> bool:
+def _may_hold_labels(file: Path) -> bool:
+    """Return whether a file with one of _UNREAD_SUFFIXES may hold labels."""
     suffix = file.suffix.lower()
+    if suffix in _BINARY_LABEL_SUFFIXES:
+        return True
+    start = read_start(file, _TEXT_START_BYTES)
     if suffix == _XMP_SUFFIX:
-        return b"subject" in read_start(file, _TEXT_START_BYTES).lower()  # dc:subject, lr:hierarchicalSubject
-    if suffix not in _TEXT_LIST_SUFFIXES:
-        return suffix in _BINARY_LABEL_SUFFIXES
-    words = read_start(file, _TEXT_START_BYTES).decode("utf-8", "replace").replace(",", " ").replace("\t", " ").split()
+        return b"subject" in start.lower()  # dc:subject, lr:hierarchicalSubject
+    words = start.decode("utf-8", "replace").replace(",", " ").split()
     return any(looks_like_image(word.replace("\\", "/")) for word in words)
 
 
@@ -430,12 +453,11 @@ def choose_format(path: Path, name: str | None) -> tuple[Format, str]:
     if name is not None:
         return find_format(name, "read"), "as you say"
     found = match_formats(path)
-    if not found and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        return find_format(
-            path.suffix.lower()[1:], "read"
-        ), "by its name"  # its reader's error names the columns it needs
+    ending = path.suffix.lower()
+    if not found and ending in (".csv", ".tsv", ".parquet"):  # its reader's error names the columns it needs
+        return find_format(ending[1:], "read"), "by its name"
     if not found:
-        if path.suffix.lower() == ".json" and path.is_file():
+        if ending == ".json" and path.is_file():
             check_json(path)  # if the JSON is broken, this raises an error with the line
         raise describe_unknown_source(path)
     return _require_one_format(path, found)
