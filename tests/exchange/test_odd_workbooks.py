@@ -1,7 +1,11 @@
 """Workbooks that people made by hand: hidden sheets, merged cells, and a second table below the first."""
 
+import zipfile
+
+import pytest
 from openpyxl import Workbook
 
+from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.reading.reading_options import ReadingOptions
@@ -53,3 +57,17 @@ def test_second_table_below_an_empty_row_is_refused(tmp_path):
     book.save(tmp_path / "labels.xlsx")
     images, (problem,), _ = read_workbook(tmp_path / "labels.xlsx")
     assert images == ["a.jpg", "b.jpg"] and "row 6: a second table begins here" in problem
+
+
+def test_workbook_that_is_damaged_behind_its_first_rows_is_refused(tmp_path):
+    book = Workbook()
+    write_sheet(book.active, [["image", "label"], *([f"{number}.jpg", f"fox {number}"] for number in range(5_000))])
+    book.save(tmp_path / "labels.xlsx")
+    with zipfile.ZipFile(tmp_path / "labels.xlsx") as archive:
+        sheet = archive.getinfo("xl/worksheets/sheet1.xml")
+    content = bytearray((tmp_path / "labels.xlsx").read_bytes())
+    end = sheet.header_offset + sheet.compress_size
+    content[end - 400 : end - 300] = bytes(100)
+    (tmp_path / "labels.xlsx").write_bytes(content)
+    with pytest.raises(AnnotatorError, match="cannot be read to its end"):
+        read_workbook(tmp_path / "labels.xlsx")

@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
@@ -64,7 +65,7 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
             if number > header and any(row):
                 yield number, [*row[: len(names)], *[""] * (len(names) - len(row))]
 
-    _report_merged_cells(path, sheets[0].name, header, len(names), problems)
+    _report_merged_cells(path, sheets[0], header, len(names), problems)
     remarks = []
     if len(sheets) > 1 or sheets[0].is_hidden:
         read_sheet, *others = (f"{one.name!r}{' (hidden)' if one.is_hidden else ''}" for one in sheets[:6])
@@ -101,17 +102,23 @@ def _open_workbook(path: Path) -> Any:
 class _Sheet(NamedTuple):
     name: str
     is_hidden: bool
+    # name of its file in the workbook
+    part: str
 
 
 def _list_filled_sheets(path: Path) -> list[_Sheet]:
     """Return the sheets with a header and rows, the visible ones first."""
     book = _open_workbook(path)
     try:
-        sheets = [_Sheet(sheet.title, sheet.sheet_state != "visible") for sheet in book.worksheets]
+        sheets = [_make_sheet(sheet) for sheet in book.worksheets]
     finally:
         book.close()
     filled = (one for one in sheets if len(list(islice(_read_rows(path, one.name), 2))) == 2)
     return sorted(filled, key=lambda sheet: sheet.is_hidden)
+
+
+def _make_sheet(sheet: Any) -> _Sheet:
+    return _Sheet(sheet.title, sheet.sheet_state != "visible", sheet._worksheet_path)
 
 
 def _has_names(row: Sequence[Cell], names: Sequence[str]) -> bool:
@@ -120,11 +127,11 @@ def _has_names(row: Sequence[Cell], names: Sequence[str]) -> bool:
     return len(cells & {name.casefold() for name in names if name}) > 1
 
 
-def _report_merged_cells(path: Path, sheet: str, header: int, width: int, problems: Problems) -> None:
+def _report_merged_cells(path: Path, sheet: _Sheet, header: int, width: int, problems: Problems) -> None:
     """Report merged cells below the header, of which a file holds the value for the first cell only."""
     from openpyxl.utils.cell import range_boundaries
 
-    for found in _iter_merged_ranges(path, sheet):
+    for found in _iter_merged_ranges(path, sheet.part):
         left, top, _, bottom = range_boundaries(found)
         if None not in (left, top, bottom) and cast(int, bottom) > header and cast(int, left) <= width:
             problems.add(
@@ -133,18 +140,23 @@ def _report_merged_cells(path: Path, sheet: str, header: int, width: int, proble
             )
 
 
-def _iter_merged_ranges(path: Path, sheet: str) -> Iterator[str]:
-    book = _open_workbook(path)
+def _iter_merged_ranges(path: Path, part: str) -> Iterator[str]:
+    """Yield the merged ranges of a sheet, such as "B3:B4". They stand behind its rows, each in a short element."""
+    rest = b""
     try:
-        part = getattr(book[sheet], "_worksheet_path", "")
-    finally:
-        book.close()
-    with zipfile.ZipFile(path) as archive, archive.open(part) as file:
-        rest = b""
-        while piece := file.read(_PIECE_BYTES):  # the ranges stand behind the rows, each in a short element
-            text = rest + piece
-            yield from (match[1].decode("ascii", "replace") for match in _MERGED_CELL.finditer(text))
-            rest = text[max((match.end() for match in _MERGED_CELL.finditer(text)), default=0) :][-_MERGED_BYTES:]
+        with zipfile.ZipFile(path) as archive, archive.open(part) as file:
+            while piece := file.read(_PIECE_BYTES):
+                text, end = rest + piece, 0
+                for match in _MERGED_CELL.finditer(text):
+                    end = match.end()
+                    yield match[1].decode("ascii")
+                rest = text[end:][-_MERGED_BYTES:]
+    except (OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise _explain_unread_rest(path, error) from error
+
+
+def _explain_unread_rest(path: Path, error: Exception) -> AnnotatorError:
+    return AnnotatorError(f"{path} cannot be read to its end: {type(error).__name__}: {error}.")
 
 
 def _read_rows(path: Path, sheet: str) -> Iterator[tuple[int, list[Cell]]]:
@@ -155,7 +167,7 @@ def _read_rows(path: Path, sheet: str) -> Iterator[tuple[int, list[Cell]]]:
     except AnnotatorError:
         raise
     except Exception as error:  # openpyxl raises a dozen kinds for damaged files
-        raise AnnotatorError(f"{path} cannot be read to its end: {type(error).__name__}: {error}.") from error
+        raise _explain_unread_rest(path, error) from error
     finally:
         book.close()
 
