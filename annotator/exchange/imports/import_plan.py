@@ -204,7 +204,7 @@ class ImportPlan:
     def _read_contents(self, problems: Problems) -> Contents:
         reading = self._choices.reading
         declared = (*(reading.accepted_names or ()), *self._rules.class_map)  # a class map says what each name is
-        reading = replace(reading, accepted_names=declared or reading.accepted_names)
+        reading = replace(reading, accepted_names=declared)
         files = [self._origin.path, *self._origin.other_paths]
         each = [read_label_file(self.format, file, problems, reading) for file in files]
         return each[0] if len(each) == 1 else join_contents(files, each, self._origin.folder)

@@ -5,8 +5,8 @@ that every name in every row is compared with the kinds below, and the user is a
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Collection
-from datetime import date
 
 from annotator.exchange.reading.cell_words import normalize_word, quote_words
 from annotator.exchange.reading.reading_options import Interpretation
@@ -56,16 +56,10 @@ def describe_odd_name(name: str) -> str:
 
 
 def _is_date(found: re.Match[str]) -> bool:
-    year, month, day = (int(part) for part in (found[1], found[2], found[3]) if part) if found[1] else (2000, 1, 1)
-    if not found[1]:
-        year, month, day = int(found[7]), int(found[6]), int(found[5])
-    for first, second in ((month, day), (day, month)):
-        try:
-            date(year, first, second)
-        except ValueError:
-            continue
-        return True
-    return False
+    """Return whether the numbers are a year, a month and a day, in either order of the last two."""
+    year, first, second = (int(part) for part in (found.group(1, 2, 3) if found[1] else found.group(7, 6, 5)))
+    orders = ((first, second), (second, first))
+    return any(1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1] for month, day in orders)
 
 
 class OddNameCollector:

@@ -28,8 +28,9 @@ SCORE_COLUMN_NAMES = (
     "classificationscore classificationprobability cvconfidence detectionconf maxdetectionconf"
 ).split()
 LABEL_COLUMN_PATTERN = re.compile(
-    r"(image|img)?((label|class|category)ids?|label|labels|labelname|class|classes|classname|classnames|classlabel|category|categories|"
-    r"categoryname|tag|tags|species|speciesname|commonname|scientificname|vernacularname|taxon|taxonname|finding|"
+    r"(image|img)?((label|class|category)ids?|label|labels|labelname|class|classes|classname|classnames|"
+    r"classlabel|category|categories|categoryname|tag|tags|species|speciesname|commonname|scientificname|"
+    r"vernacularname|taxon|taxonname|finding|"
     r"findings|findinglabels|findinglabel|diagnosis|diagnoses|dx|object|objects|keyword|keywords|target|targets|animal|"
     r"animals|concept|concepts)(?P<number>\d*)"
 )

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from annotator.exchange.reading.cell_words import normalize_word
 from annotator.exchange.reading.column_names import BOX_COLUMN_NAMES
+from annotator.exchange.reading.row_rules import RowRule
 from annotator.exchange.reading.table_sample import ColumnMeanings, TableSample
 from annotator.humanize import format_count
 
-IMAGE_ROLE, IGNORED_ROLE = "image", "ignored"
+_IGNORED_ROLE = "ignored"
 _SHOWN_EXAMPLES = 3  # values of a field
 _MAX_EXAMPLE_CHARS = 30  # characters of a value
 _MAX_SHOWN_ALONE = 12  # fields of one role that have a row each
@@ -29,14 +30,13 @@ class FieldRole(NamedTuple):
 
 def list_field_roles(sample: TableSample, columns: ColumnMeanings) -> list[FieldRole]:
     """Return the role of each column of a table, in the order of the columns."""
-    sign = "without" if columns.is_excluding else "with"
     special = {
-        columns.image: (IMAGE_ROLE, "names the image"),
+        columns.image: ("image", "names the image"),
         columns.folder: ("folder", "folder of the image, before its name"),
         columns.sha256: ("checksum", "SHA-256 of the image file"),
         columns.score: ("score", "a model's score of the class: no answer"),
         columns.event: ("event", "event that the labels are about"),
-        columns.review: ("kept rows", f"rows {sign} {', '.join(sorted(columns.kept_words))} are read"),
+        columns.review: ("kept rows", _describe_rule(columns.row_rule)),
     }
     roles: dict[int | None, tuple[str, str]] = {}
     roles |= dict.fromkeys(columns.facts, ("field", "kept as a field of the image"))
@@ -47,11 +47,16 @@ def list_field_roles(sample: TableSample, columns: ColumnMeanings) -> list[Field
     roles |= special
     found = []
     for place, name in enumerate(sample.names):
-        role, why = roles.get(place) or (IGNORED_ROLE, _explain_ignored(name))
-        if role == "field" and normalize_word(name) in BOX_COLUMN_NAMES:
-            role, why = IGNORED_ROLE, _explain_ignored(name)
+        role, why = roles.get(place) or (_IGNORED_ROLE, _explain_ignored(name))
         found.append(FieldRole(name, role, _list_examples(sample, place), why))
     return found
+
+
+def _describe_rule(rule: RowRule | None) -> str:
+    if rule is None:
+        return ""
+    sign, words = ("with", rule.kept) if rule.kept else ("without", rule.words)
+    return f"rows {sign} {', '.join(sorted(words))} are read"
 
 
 def _explain_ignored(name: str) -> str:

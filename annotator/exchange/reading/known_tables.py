@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from annotator.exchange.reading.table_profile import RowRule, TableProfile
+from annotator.exchange.reading.row_rules import RowRule
+from annotator.exchange.reading.table_profile import TableProfile
 
 _ABSENT_OCCURRENCE = RowRule("occurrenceStatus", "occurrenceStatus is absent", frozenset(("absent",)))
 
@@ -67,25 +68,18 @@ TABLE_PROFILES: tuple[TableProfile, ...] = (
         label_columns=("choice",),
         is_question=True,
     ),
-    TableProfile(
-        "exiftool",
-        "tags of exiftool -csv, whose keywords are labels (https://exiftool.org)",
-        ("SourceFile", "HierarchicalSubject"),
-        "SourceFile",
-        ("HierarchicalSubject", "Subject"),
-        separator=", ",
-        path_mark="|",
-        is_question=True,
-    ),
-    TableProfile(
-        "exiftool",
-        "tags of exiftool -csv, whose keywords are labels (https://exiftool.org)",
-        ("SourceFile", "Subject"),
-        "SourceFile",
-        ("Subject",),
-        separator=", ",
-        path_mark="|",
-        is_question=True,
+    *(
+        TableProfile(
+            "exiftool",
+            "tags of exiftool -csv, whose keywords are labels (https://exiftool.org)",
+            ("SourceFile", keywords),
+            "SourceFile",
+            ("HierarchicalSubject", "Subject"),
+            separator=", ",
+            path_mark="|",
+            is_question=True,
+        )
+        for keywords in ("HierarchicalSubject", "Subject")
     ),
     TableProfile(
         "GBIF",

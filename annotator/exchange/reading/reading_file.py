@@ -9,7 +9,8 @@ import msgspec
 
 from annotator.errors import AnnotatorError, combine_problems
 from annotator.exchange.files.text_output import open_text_output
-from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, parse_kept_rows
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.exchange.reading.row_rules import parse_row_rule
 from annotator.exchange.reading.table_sample import NUMBER_MEANINGS
 from annotator.store.disk.open_files import open_file
 from annotator.store.images.name_kinds import MATCH_KINDS
@@ -61,7 +62,7 @@ def check_reading(reading: ReadingOptions) -> ReadingOptions:
         problems.append(f"--match cannot be {reading.match!r}; it is one of {', '.join(MATCH_KINDS)}")
     if reading.separator == "":
         problems.append("--separator cannot be empty; a cell that is one label: none")
-    if reading.kept_rows not in (None, NONE_VALUE) and not parse_kept_rows(reading.kept_rows or "").words:
+    if reading.kept_rows not in (None, NONE_VALUE) and not parse_row_rule(reading.kept_rows or ""):
         problems.append(
             f"--rows cannot be {reading.kept_rows!r}; write COLUMN=WORDS (status=validated), COLUMN!=WORDS, or none"
         )

@@ -64,22 +64,6 @@ class Interpretation(NamedTuple):
     others: Sequence[str] = ()
 
 
-class KeptRows(NamedTuple):
-    """A rule of --rows: the rows whose cell in a column is one of some words, or none of them."""
-
-    column: str
-    words: Sequence[str]
-    is_excluding: bool
-
-
-def parse_kept_rows(text: str) -> KeptRows:
-    """Return the rule in "COLUMN=WORD,WORD" or "COLUMN!=WORD,WORD". It has no words in a text of another form."""
-    column, _, words = text.partition("=")
-    is_excluding = column.endswith("!")
-    column = column.removesuffix("!").strip()
-    return KeptRows(column, [word.strip().lower() for word in words.split(",") if word.strip()], is_excluding)
-
-
 def has_facts_only(reading: ReadingOptions) -> bool:
     """Return whether the user's options exclude label or class columns, so that a table has only fields."""
     return reading.class_columns in ((), (NONE_VALUE,)) or reading.label_columns in ((), (NONE_VALUE,))

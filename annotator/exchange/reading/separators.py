@@ -21,10 +21,10 @@ SEPARATOR_NAMES = {
     " ": "blanks",
 }
 """Separator -> what it is called; in the order in which they are tried."""
-JOINING_SIGNS = ";,，、；،/+&"
-"""Separators that are asked about even where no part occurs in another cell."""
 LIST_SEPARATORS = ";,，、；،"
 """Separators that stand in lists more often than in names."""
+JOINING_SIGNS = f"{LIST_SEPARATORS}/+&"
+"""Separators that are asked about even where no part occurs in another cell."""
 _MIN_RECURRING_SHARE = 0.7  # share of the parts that other cells hold too, from which a separator is sure
 _PLURAL_COLUMN_NAMES = frozenset(
     "labels tags classes categories keywords findings findinglabels objects animals concepts targets diagnoses".split()

@@ -22,7 +22,8 @@ from annotator.exchange.reading.cell_words import (
     quote_words,
 )
 from annotator.exchange.reading.class_name_checks import ACCEPTING_WORDS, MACHINE_WORDS, REVIEW_WORDS, describe_odd_name
-from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, parse_kept_rows
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.exchange.reading.row_rules import parse_row_rule
 from annotator.exchange.reading.table_sample import (
     NUMBERS_AS_COUNTS,
     NUMBERS_AS_FACTS,
@@ -180,10 +181,9 @@ class TableInterpreter(TableSample):
         return None
 
     def _find_kept_rows(self, found: ColumnMeanings) -> None:
-        if self.reading.kept_rows not in (None, NONE_VALUE):
-            rule = parse_kept_rows(self.reading.kept_rows or "")
+        if rule := parse_row_rule(self.reading.kept_rows or ""):
+            found.row_rule = rule
             found.review = column_names.lookup(rule.column, self.names, "--rows")
-            found.kept_words, found.is_excluding = frozenset(rule.words), rule.is_excluding
 
     def _ask_kept_rows(self, found: ColumnMeanings) -> None:
         """Ask which rows hold answers where a column says that some of them were rejected or come from a model."""

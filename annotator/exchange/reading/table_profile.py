@@ -11,28 +11,9 @@ from typing import Any
 from annotator.errors import AnnotatorError
 from annotator.exchange.reading.cell_words import Cell
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
+from annotator.exchange.reading.row_rules import RowRule
 
 MAX_SHARED_LEAVES = 20  # sentences
-
-
-@dataclass(frozen=True)
-class RowRule:
-    """A rule that leaves rows out of a table."""
-
-    # column whose cell decides. The rule is unused in a table without it
-    column: str
-    # noun phrase for the report
-    reason: str
-    # cells of the rows to leave out, in lower case. Empty for all cells that are not empty
-    words: frozenset[str] = frozenset()
-    # if given, the only cells of the rows to read, in lower case
-    kept: frozenset[str] = frozenset()
-
-    def is_left_out(self, cell: Cell) -> bool:
-        word = cell.strip().lower() if isinstance(cell, str) else "|".join(cell)
-        if self.kept:
-            return word not in self.kept
-        return word in self.words if self.words else bool(word)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from annotator.exchange.reading.cell_words import UNKNOWN_WORDS, Cell, parse_list, parse_vector
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
+from annotator.exchange.reading.row_rules import RowRule
 
 NUMBERS_AS_COUNTS, NUMBERS_AS_PRESENT_COUNTS, NUMBERS_AS_IDS, NUMBERS_AS_FACTS = (
     "counts",
@@ -25,11 +26,9 @@ class ColumnMeanings:
     sha256: int | None = None
     score: int | None = None
     event: int | None = None
-    # column that says which rows hold answers of people: those with one of `kept_words`, in lower case, or with none
-    # of them if `is_excluding`
+    # column that says which rows hold answers of people, by `row_rule`
     review: int | None = None
-    kept_words: frozenset[str] = frozenset()
-    is_excluding: bool = False
+    row_rule: RowRule | None = None
     # columns of present class names
     labels: list[int] = field(default_factory=list)
     # columns of answers per class

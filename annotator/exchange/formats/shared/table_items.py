@@ -155,7 +155,7 @@ class _RowReader:
         self._has_ids |= any((one.field, one.value) == ("numbers", NUMBERS_AS_IDS) for one in interpretations)
         self._check_column_names()
         for place, row in rows:
-            if columns.review is not None and not self._is_kept(row[columns.review]):
+            if columns.review is not None and columns.row_rule and columns.row_rule.is_left_out(row[columns.review]):
                 self._left_out.append(place)
                 continue
             if late:
@@ -187,10 +187,6 @@ class _RowReader:
         listed = ", ".join(f"`{table.names[place]}`" for place in columns.labels or columns.classes)
         if question := self._odd_names.make_question(listed[:MAX_QUESTION_CHARS]):
             interpretations.append(question)
-
-    def _is_kept(self, cell: Cell) -> bool:
-        is_named = isinstance(cell, str) and cell.strip().lower() in self._columns.kept_words
-        return is_named != self._columns.is_excluding
 
     def _check_column_names(self) -> None:
         names = self._table.names

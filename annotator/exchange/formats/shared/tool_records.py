@@ -73,7 +73,6 @@ class LeftOut:
 
 
 Parse = Callable[[Record, LeftOut], Iterator[ToolAnswers]]
-Rows = Callable[[Problems], Iterator[tuple[str, Record]]]
 
 
 def get_field(value: Any, key: str, otherwise: T) -> T:
@@ -140,11 +139,8 @@ def read_tool_records(
         noun: The tool's word for a question, in messages.
     """
 
-    def rows(noted: Problems) -> Iterator[tuple[str, Record]]:
-        return read_records(path, noted)
-
     controls, left_out = Controls(options), LeftOut()
-    for _, answers in _parse_rows(rows(Problems()), parse, left_out, Problems()):
+    for _, answers in _parse_rows(read_records(path, Problems()), parse, left_out, Problems()):
         controls.count_regions(answers.regions)
         for name, words in answers.choices.items():
             controls.count_choices(name, words, name in answers.certain)
@@ -155,7 +151,7 @@ def read_tool_records(
         *controls.sentences,
         *left_out.format_sentences(),
     ]
-    items = _read_items(_parse_rows(rows(problems), parse, LeftOut(), problems), controls, problems)
+    items = _read_items(_parse_rows(read_records(path, problems), parse, LeftOut(), problems), controls, problems)
     return Contents((), items, place="record", sentences=said, interpretations=controls.interpretations)
 
 

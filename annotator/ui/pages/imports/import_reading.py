@@ -6,6 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from annotator.exchange.imports.import_plan import ImportPlan
+from annotator.exchange.reading.class_name_checks import ALL_NAMES
 from annotator.exchange.reading.field_roles import FieldRole, shorten_roles
 from annotator.exchange.reading.reading_file import LIST_FIELDS, SEPARATOR_WORDS, parse_option
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
@@ -38,7 +39,7 @@ VALUE_WORDS = {
     ("separator", NONE_VALUE): "nothing: a cell is one label",
     ("score_column", NONE_VALUE): "none: people gave these labels",
     ("empty_label", NONE_VALUE): "none: they are classes",
-    ("accepted_names", "all"): "all of them",
+    ("accepted_names", ALL_NAMES): "all of them",
     ("kept_rows", NONE_VALUE): "all rows",
     ("folder_column", NONE_VALUE): "none",
     ("label_columns", NONE_VALUE): "none",
