@@ -62,6 +62,13 @@ def export(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Also replace files that were not written by an export.")
     ] = False,
+    croissant_facts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For --croissant: JSON with creator, uses, biases, ...; the project keeps it for later exports.",
+        ),
+    ] = None,
     **values: Any,
 ) -> None:
     """Export the data set with the source of each label and a data card, all from one moment.
@@ -70,6 +77,7 @@ def export(
     of it is expected to be wrong, and what the format cannot hold. Formats without room for label sources, flags and
     comments get them in extra files. Only files that an export wrote are replaced.
     """
+    from annotator.exchange.croissant.croissant_facts import read_facts, store_facts
     from annotator.exchange.exports.choices import build_choices
     from annotator.exchange.exports.export_writer import ExportJob, ExportTag, prepare_export, write_export
     from annotator.store.database.database import Database
@@ -77,12 +85,17 @@ def export(
     if push_to and kind != "huggingface":
         raise AnnotatorError("--push uploads what --format huggingface writes. Add that.")
     choices = build_choices(_read_option_values(values))
+    if croissant_facts and not choices.croissant:
+        raise AnnotatorError("--croissant-facts is for the description that --croissant writes. Add that.")
+    db = Database(project)
+    if croissant_facts:
+        store_facts(db, read_facts(croissant_facts))
     named = ExportTag(tag, get_login_name()) if tag else None
     try:
         with (
             show_progress("Exporting") as show,
             prepare_export(
-                Database(project), dest, kind, choices, overwrite=overwrite, lossy=lossy, tag=named, job=ExportJob(show)
+                db, dest, kind, choices, overwrite=overwrite, lossy=lossy, tag=named, job=ExportJob(show)
             ) as prepared,
         ):
             said = list(prepared.sentences)

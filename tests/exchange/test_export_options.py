@@ -70,6 +70,7 @@ CHOSEN: dict[str, Any] = {
     "cite": "Ann, 2026",
     "event_labels": True,
     "deployments": "/stations.csv",
+    "croissant": True,
 }
 NEEDED = {
     "limits.expected_error": {"unknown": "model"},
@@ -199,7 +200,17 @@ def get_page_state(option, folder: Path) -> dict[str, Any]:
                 {"unknown", "limits.expected_error", "limits.present_from", "limits.absent_to", "splits", "split_by"},
             ),
             ("csv", {"classes", "states", "annotators", "sources", "differing", "columns.long", "license", "cite"}),
-            ("csv", {"accepted_precision", "accepted_confidence", "only_complete", "only_labeled", "set_aside"}),
+            (
+                "csv",
+                {
+                    "accepted_precision",
+                    "accepted_confidence",
+                    "only_complete",
+                    "only_labeled",
+                    "set_aside",
+                    "croissant",
+                },
+            ),
             ("csv", {"event_labels", "columns.chosen", "columns.seconds", "pseudonyms", "raw", "auto_accepted"}),
             ("camtrap-dp", {"deployments", "images", "pixels", "splits", "seed"}),
         ],

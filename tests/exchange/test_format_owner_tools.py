@@ -6,11 +6,28 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness.formats_view import all_cells, assert_same, cells_of, class_names, file_names, read, view_of, write
+from harness.answers import answer_cell
+from harness.formats_view import (
+    UNSURE_CELL,
+    all_cells,
+    assert_same,
+    cells_of,
+    class_names,
+    file_names,
+    read,
+    view_of,
+    write,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotator.exchange.croissant.croissant_facts import store_facts
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.formats import FORMATS
+from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store.classes import classes
+from annotator.store.images import images
 
 HERE = Path(__file__).resolve().parents[1]
 READERS = os.environ.get("ANNOTATOR_READERS")
@@ -132,3 +149,38 @@ def test_cvat_accepts_the_label_file_next_to_the_export(reader, tmp_path):
     assert [labels[name] for name in classes] == [{}] * len(classes)
     meant = {(facts["class"], facts["state"]) for facts in labels.values() if facts}
     assert meant == {(name, state) for name in classes for state in ("absent", "unsure")}
+
+
+@pytest.mark.parametrize("name", ["csv", "voc", "huggingface"])
+def test_mlcroissant_validates_a_croissant_export_and_loads_every_label(reader, db, tmp_path, name):
+    classes.add_classes(db, [("NA", ""), ("007", ""), ("true, false", ""), ("Ünï 🦊 'x' \"y\"", "described")])
+    columns = {class_.name: class_.id for class_ in classes.load_active_classes(db)}
+    drawn = all_cells(24, len(columns), 3).tolist()
+    given = {1: PRESENT, 0: ABSENT, UNSURE_CELL: UNSURE}
+    shown = {image.id: image.name for image in images.load_images(db, list(range(1, 25))).values()}
+    expected: dict[str, dict[str, str]] = {image: {} for image in shown.values()}
+    for row, image_id in enumerate(shown):
+        for class_name, cell in zip(columns, drawn[row], strict=True):
+            if cell in given:
+                answer_cell(db, image_id, columns[class_name], given[cell])
+            expected[shown[image_id]][class_name] = STATES.get(cell, "unanswered")
+    store_facts(
+        db,
+        {
+            "version": "1.0.0",
+            "datePublished": "2026-05-01",
+            "license": "CC-BY-4.0",
+            "citeAs": "Ann (2026)",
+            "creator": {"type": "Organization", "name": "Ann and Bo"},
+            "keywords": ["birds", "foxes"],
+            "rai:dataBiases": "More by day.",
+        },
+    )
+    target = tmp_path / f"ünï labels{FORMATS[name].ending}"
+    choices = Choices(croissant=True, splits="train=0.5,val=0.5")
+    export_data_set(db, target, name, choices, lossy=True)
+    described = target / "croissant.json" if target.is_dir() else target.with_name(f"{target.stem}.croissant.json")
+    said = tmp_path / "said.json"
+    assert reader("read_croissant.py").read(described, said) == expected
+    status, text = json.loads(said.read_text(encoding="utf-8"))
+    assert status == 0 and "Done." in text and "warning" not in text.lower() and "error" not in text.lower(), text

@@ -88,6 +88,7 @@ class OptionValues:
         event_labels: Give images their event's labels where they have no answer.
         deployments: Path of a table with deploymentID, latitude and longitude (camtrap-dp).
         set_aside: Include excluded images.
+        croissant: Write a Croissant description and its records.
     """
 
     unknown: str = "keep"
@@ -115,6 +116,7 @@ class OptionValues:
     event_labels: bool = False
     deployments: str = ""
     set_aside: bool = False
+    croissant: bool = False
 
     def get_value(self, name: str) -> Any:
         """Return the value of an option by its field, such as "seed" or "columns.long"."""
@@ -374,6 +376,19 @@ OPTIONS = (
             "Keep = + - @ at the start of names",
             PageSection.TABLE,
             "Spreadsheets run such names as formulas. Unticked, an apostrophe comes first.",
+        ),
+        effect=Effect.FILES,
+    ),
+    ExportOption(
+        "croissant",
+        "--croissant",
+        "Also write croissant.json, a description of the data set for machines (MLCommons).",
+        PageWidget(
+            WidgetKind.CHECKBOX,
+            "export_croissant",
+            "Croissant description of the data set",
+            PageSection.FILES,
+            "Also writes croissant.json and its table of labels, for catalogs and mlcroissant.",
         ),
         effect=Effect.FILES,
     ),

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from annotator.errors import combine_problems
+from annotator.exchange.croissant.croissant_document import ExportedFiles, build_document, find_missing_facts
+from annotator.exchange.croissant.croissant_facts import load_facts
+from annotator.exchange.croissant.croissant_records import write_records
 from annotator.exchange.exports import data_card, destination
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet, open_data_set
@@ -20,6 +23,7 @@ from annotator.exchange.exports.tagged_cells import write_tag_cells
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.export_view import Block, View
 from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.shared.croissant_names import CROISSANT_NAME, CROISSANT_RECORDS_NAME
 from annotator.exchange.formats.shared.sidecars import SIDECAR_NAMES, SidecarWriter
 from annotator.progress_callbacks import ProgressCallback
 from annotator.store.database import new_folders
@@ -120,7 +124,7 @@ def prepare_export(
     if format_.ending:
         finish_renaming(target)
     problems = choices.problems() + choices.problems_of_format(format_)
-    problems += _find_target_problems(target, format_, overwrite)
+    problems += _find_target_problems(target, format_, overwrite, choices.croissant)
     if tag:
         db.check_writable()
         problems += [problem for problem in [tagged_exports.find_name_problem(db, tag.name)] if problem]
@@ -169,6 +173,7 @@ def _write_files(export: PreparedExport) -> list[Path]:
         card = export.card | {"files": [path.name for path in out.paths()]}
         with out.open_text(card_md.name.removeprefix(target.stem)) as file:
             file.write(data_card.format_markdown(card))
+        _write_croissant(export, out, card, ".")
         sealed = destination.seal_card(card, card_json, out.hash_files())
         with out.open_text(card_json.name.removeprefix(target.stem)) as file:
             file.write(_format_json(sealed))
@@ -215,6 +220,7 @@ def _write_folder(export: PreparedExport) -> list[Path]:
         card_md, card_json = data_card.paths(folder, is_folder=True)
         with out.open_text(card_md.name) as file:
             file.write(data_card.format_markdown(card))  # its "files" is the folder's name; the JSON card lists files
+        _write_croissant(export, out, card)
         sealed = destination.seal_card(card | {"files": files}, card_json, *out.hash_files())
         card_json.write_text(_format_json(sealed), encoding="utf-8")
     export.sentences.extend([*export.data.view.sentences, *placer.format_sentences()])
@@ -233,6 +239,26 @@ def _write_format(export: PreparedExport, out: FileOutput | FolderOutput, sideca
         format_.write(replace(view, blocks=beside_it.blocks), out)
 
 
+def _write_croissant(
+    export: PreparedExport, out: FileOutput | FolderOutput, card: dict[str, Any], mark: str = ""
+) -> None:
+    """Write the Croissant description, which has the hashes of all files but the JSON card, and its records."""
+    if not export.choices.croissant:
+        return
+    with out.open_text(mark + CROISSANT_RECORDS_NAME) as file:
+        write_records(export.data.view, file)
+    labels = out.list_label_files()
+    [records] = [name for name in labels if name.endswith(CROISSANT_RECORDS_NAME)]
+    files = ExportedFiles(labels, records, out.count_images())
+    document = build_document(card, load_facts(export.db), export.db.paths.project.resolve().name, files)
+    with out.open_text(mark + CROISSANT_NAME) as file:
+        file.write(_format_json(document))
+    if missing := find_missing_facts(document):
+        export.sentences.append(
+            f"{CROISSANT_NAME} lacks {', '.join(missing)}. Write them to a file, and add --croissant-facts FILE."
+        )
+
+
 def _report_blocks(view: View, progress: ProgressCallback) -> Iterator[Block]:
     """Yield the blocks, and report progress on each when the next one is requested."""
     done = 0
@@ -242,10 +268,11 @@ def _report_blocks(view: View, progress: ProgressCallback) -> Iterator[Block]:
         progress(done, view.images)
 
 
-def _find_target_problems(target: Path, format_: Format, overwrite: bool) -> list[str]:
+def _find_target_problems(target: Path, format_: Format, overwrite: bool, has_croissant: bool) -> list[str]:
     if not format_.ending:
         return destination.find_folder_problems(target, data_card.paths(target, is_folder=True))
     names = [f".{name}" for name in SIDECAR_NAMES] if format_.lost.provenance else []
+    names += [f".{name}" for name in (CROISSANT_NAME, CROISSANT_RECORDS_NAME)] if has_croissant else []
     paths = [target, *(path_beside(target, name) for name in names), *data_card.paths(target)]
     return destination.find_problems(paths, overwrite)
 

@@ -5,12 +5,14 @@ or finishes renaming.
 """
 
 import os
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TextIO
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.croissant.croissant_document import build_pattern
 from annotator.exchange.exports import destination
 from annotator.exchange.exports.image_files import Placer
 from annotator.records import Image
@@ -66,6 +68,14 @@ class FileOutput(_Output):
     def paths(self) -> list[Path]:
         return list(self._files.parts)
 
+    def list_label_files(self) -> dict[str, Path]:
+        """Return the temporary path of each file by its final name."""
+        return {path.name: part for path, part in self._files.parts.items() if part.exists()}
+
+    def count_images(self) -> dict[str, int]:
+        """Return the number of image files by pattern."""
+        return {}
+
 
 class FolderOutput(_Output):
     """The output of an export to a folder."""
@@ -75,6 +85,7 @@ class FolderOutput(_Output):
         self._made = {folder}
         self._names: dict[str, None] = {}
         self._placed = destination.FileDigest()
+        self._image_patterns: Counter[str] = Counter()
 
     def path(self, name: str = "") -> Path:
         """Return the temporary path of a file, which is then listed as written."""
@@ -88,6 +99,7 @@ class FolderOutput(_Output):
         if not self._placer.place(image, path):
             return False
         self._placed.add(name, path)
+        self._image_patterns[build_pattern(name)] += 1
         if self._placed.count % IMAGES_PER_TOUCH == 0:
             os.utime(self._folder)
         return True
@@ -97,6 +109,14 @@ class FolderOutput(_Output):
 
     def names(self) -> list[str]:
         return list(self._names)
+
+    def list_label_files(self) -> dict[str, Path]:
+        """Return the temporary path of each file that is not an image, by its name."""
+        return {name: self._folder / name for name in self._names}
+
+    def count_images(self) -> dict[str, int]:
+        """Return the number of image files by pattern, such as images/*.jpg."""
+        return dict(self._image_patterns)
 
     def hash_files(self) -> tuple[dict[str, str], destination.FileDigest]:
         """Return the sha256 of the first MAX_FILES_HASHED files by name, and a digest of the others."""

@@ -21,6 +21,7 @@ from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.imagefolder import CLASSES_FILE, IMAGEFOLDER
 from annotator.exchange.formats.images_only import IMAGES
 from annotator.exchange.formats.shared.camtrap_tables import PACKAGE_FILE
+from annotator.exchange.formats.shared.croissant_names import is_croissant_name
 from annotator.exchange.formats.shared.data_card_reader import find_card
 from annotator.exchange.formats.shared.sidecars import find_sidecars
 from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
@@ -59,7 +60,7 @@ PER_IMAGE_FORMATS = ("labelme", "voc", "yolo")
 """Formats that may have such files."""
 PER_IMAGE_SUFFIXES = (".xml", ".json", ".txt", ".csv", ".npy")
 """Endings of files with the labels of the image of the same name."""
-_FOREIGN_FILES = frozenset(("package.json", "dataset_infos.json", "croissant.json", "config.json", "desktop.json"))
+_FOREIGN_FILES = frozenset(("package.json", "dataset_infos.json", "config.json", "desktop.json"))
 _CLASS_LIKE_NAME = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that can be a class
 _JOINING_SIGNS = re.compile(r"[+&,;|_、，]| and ")
 """Signs between the names of two classes in the name of a folder."""
@@ -478,6 +479,8 @@ def _iter_likely_files(folder: Path) -> Iterator[Path]:
     opened = 0
     for level in ("*", "*/*"):
         for file in folder.glob(level):
+            if is_croissant_name(file.name):  # describes the label files of the folder, and is read if named
+                continue
             if file.name.startswith(".") or find_leftover_part(file.relative_to(folder).as_posix()):
                 continue
             if file.suffix.lower() in LABEL_FILE_SUFFIXES and file.is_file():
