@@ -109,9 +109,9 @@ def _find_problem(key: str, value: Any) -> str:
     if not texts or not all(isinstance(text, str) and 0 < len(text.strip()) <= MAX_TEXT_CHARACTERS for text in texts):
         kind = "a text or a list of texts" if field.has_many else "a text"
         return f"{key!r} is {value!r:.100}; it must be {kind} ({field.about})."
-    if key == "version" and not _VERSION_PATTERN.fullmatch(value):
+    if key == "version" and not is_version(str(value)):
         return f"'version' is {value!r:.100}; it must be MAJOR.MINOR.PATCH, such as 1.0.0."
-    if key == "datePublished" and not _is_date(value):
+    if key == "datePublished" and not _is_date(str(value)):
         return f"'datePublished' is {value!r:.100}; it must be a date, such as 2026-05-01."
     return ""
 

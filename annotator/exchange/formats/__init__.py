@@ -14,6 +14,7 @@ from annotator.exchange.formats.camtrap_dp import CAMTRAP_DP
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.createml import CREATEML
+from annotator.exchange.formats.croissant_source import CROISSANT
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
@@ -92,6 +93,7 @@ FORMATS: dict[str, Format] = {
         IMATERIALIST,
         HUGGINGFACE,
         WEBDATASET,
+        CROISSANT,
     )
 }
 """Name -> the format."""
