@@ -23,8 +23,11 @@ from typer.main import get_command
 
 from annotator import open
 from annotator.cli import app
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.project_setup import set_up_project
+from annotator.store.database.database import Database
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LINE = re.compile(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
@@ -104,6 +107,9 @@ def birds(tmp_path, photos, class_file):
         sql.execute("CREATE TABLE DataTable (File, RelativePath, Species)")
         sql.execute("INSERT INTO DataTable VALUES ('00.jpg', '', 'fox')")
         sql.commit()
+    export_data_set(Database(tmp_path / "birds"), tmp_path / "described.csv", "csv", Choices(croissant=True))
+    [facts] = re.findall(r"^```json\n(.*?)^```", SECTIONS["Croissant"], re.DOTALL | re.MULTILINE)
+    (tmp_path / "facts.json").write_text(facts)
     return tmp_path
 
 
@@ -210,7 +216,7 @@ def test_other_commands_of_the_formats_page_run(birds, annotator):
     for words in rows:
         annotator(*words)
     blocks = re.findall(r"^```sh\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for line in "".join(blocks).splitlines():
         annotator(*shlex.split(line)[1:])
     chosen = pd.read_csv(birds / "chosen.csv")
