@@ -132,6 +132,15 @@ def test_croissant_limitations_have_the_recall_of_audited_classes(db, tmp_path):
         assert sentence.startswith(f"The recall of {row['name']} is {recall['estimate']:.3f} (95% interval")
 
 
+def test_croissant_limitations_have_no_recall_of_a_class_that_no_audit_checked(db, tmp_path):
+    for image_id in range(1, 25):
+        answer_cell(db, image_id, 1, PRESENT)
+    export_data_set(db, tmp_path / "labels.csv", "csv", Choices(croissant=True))
+    card, document = (load_json(tmp_path / f"labels.{name}.json") for name in ("card", "croissant"))
+    assert card["classes"][0]["certificate"]["recall"]["estimate"] == 1  # if the answers are right
+    assert "recall" not in " ".join(document["rai:dataLimitations"])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -138,8 +138,8 @@ def test_declared_croissant_fields_are_read_from_the_local_file(tmp_path):
 
 
 def test_croissant_separator_of_a_declared_field_splits_its_labels(tmp_path):
-    path = write_foreign(tmp_path, "file_name,species,site\na.jpg,fox|deer,north\nb.jpg,deer,south\n")
-    change(path, "recordSet", 0, "field", 1, "source", "transform", value={"separator": "|"})
+    path = write_foreign(tmp_path, "file_name,species,site\na.jpg,fox~deer,north\nb.jpg,deer,south\n")
+    change(path, "recordSet", 0, "field", 1, "source", "transform", value={"separator": "~"})
     contents, _ = read_description(path, DECLARED)
     assert [[label.class_name for label in item.labels] for item in contents.items] == [["fox", "deer"], ["deer"]]
 
