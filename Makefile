@@ -89,6 +89,7 @@ all-tests: $(VENV)/installed-for-tests
 
 # The tools that own formats, in an environment of their own: they need other versions than ours.
 test-readers: $(VENV)/installed-for-tests .venv-readers/installed
+	$(BIN)/python tests/get_photo_tools.py
 	ANNOTATOR_READERS=$(CURDIR)/.venv-readers $(BIN)/python -m pytest -m readers
 
 # The oldest and the newest version that pyproject.toml allows, each in a folder of its own.

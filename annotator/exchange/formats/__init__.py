@@ -28,6 +28,7 @@ from annotator.exchange.formats.images_only import IMAGES
 from annotator.exchange.formats.imaterialist import IMATERIALIST
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.json_records import RECORDS
+from annotator.exchange.formats.keywords import KEYWORDS
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
 from annotator.exchange.formats.labelbox import LABELBOX
 from annotator.exchange.formats.labelme import LABELME
@@ -76,6 +77,7 @@ FORMATS: dict[str, Format] = {
         YOLO_CLS,
         IMAGEFOLDER,
         IMAGES,
+        KEYWORDS,
         CVAT,
         DATUMARO,
         FIFTYONE,

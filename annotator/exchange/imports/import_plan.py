@@ -19,6 +19,7 @@ from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.images_only import IMAGES
+from annotator.exchange.formats.keywords import KEYWORDS
 from annotator.exchange.formats.shared.data_card_reader import find_card, read_class_facts
 from annotator.exchange.formats.shared.sidecars import find_sidecars, read_sidecars
 from annotator.exchange.imports.class_map import read_class_map
@@ -33,6 +34,7 @@ from annotator.exchange.imports.import_checks import check_no_open_questions, ex
 from annotator.exchange.imports.joined_contents import join_contents
 from annotator.exchange.imports.label_files import read_label_file
 from annotator.exchange.imports.located_source import LocatedSource, locate_source, relocate_source
+from annotator.exchange.imports.unread_keywords import describe_unread_keywords
 from annotator.exchange.reading.field_roles import FieldRole
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.sources.fetch_folder import apply_changed_images
@@ -109,7 +111,7 @@ class ImportPlan:
     ):
         self.db, self._staging, self._origin, self._choices, self._by = db, staging, origin, choices, by
         self.format, self.why = origin.format, origin.why
-        self.sentences: Sequence[str] = ()
+        self.sentences: list[str] = []
         self.interpretations: Sequence[Interpretation] = ()
         self.roles: Sequence[FieldRole] = ()
         self.samples: Sequence[str] = ()
@@ -200,6 +202,8 @@ class ImportPlan:
             also.append(f"also read: {card.name}, for what it says of the classes")
         found = (sentence for folder in self._folders for sentence in folder.format_sentences())
         self.sentences = [*self._origin.sentences, *contents.sentences, *also, *found]
+        if self.format is not KEYWORDS:
+            self.sentences += [said for folder in self._folders for said in describe_unread_keywords(folder)]
 
     def _read_contents(self, problems: Problems) -> Contents:
         reading = self._choices.reading
