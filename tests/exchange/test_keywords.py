@@ -1,6 +1,8 @@
 """Keywords of photos: which are read as classes, what is asked and reported, and sidecars that come back whole."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from conftest import draw
@@ -14,6 +16,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.xmp_packets import format_packet, parse_packet
 from annotator.exchange.formats.keywords import KEYWORDS, read, recognize
+from annotator.exchange.imports import unread_keywords
 from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.exchange.reading.reading_options import ReadingOptions
 
@@ -111,8 +114,19 @@ def test_images_import_reports_keywords_that_it_does_not_read(tmp_path, photos):
     with prepare_import(tmp_path / "project", photos, ImportOptions(format="images"), by="Ann") as plan:
         said = [one for one in plan.sentences if "keyword" in one]
     assert len(said) == 1
-    assert said[0].startswith("7 keywords in 6 images were not read (fox 3, deer 2, ")
+    assert said[0].startswith("7 keywords in 6 images were not read: fox 3, deer 2, ")
     assert said[0].endswith("--format keywords reads them.")
+
+
+def test_report_of_unread_keywords_looks_at_some_of_many_images(tmp_path, monkeypatch):
+    for number in range(9):
+        take(tmp_path / "photos", f"{number}.jpg", packet(bag("dc:subject", "fox")))
+    monkeypatch.setattr(unread_keywords, "MAX_PHOTOS_SEEN", 4)
+    with prepare_import(tmp_path / "project", tmp_path / "photos", ImportOptions(format="images"), by="Ann") as plan:
+        said = [one for one in plan.sentences if "keyword" in one]
+    assert said == [
+        "1 keyword in 3 images of the 3 looked at (9 in all) was not read: fox 3. --format keywords reads them."
+    ]
 
 
 def test_keyword_at_the_end_of_two_paths_must_be_chosen_by_its_path(tmp_path):
@@ -226,3 +240,11 @@ def test_packet_of_a_tiff_is_read(tmp_path):
 def test_path_that_holds_the_separator_is_no_hierarchy_in_our_sidecar():
     found = parse_packet(format_packet(["A|B"], {}).encode())
     assert (found.flat, found.paths) == (["A|B"], [])
+
+
+def test_sidecars_in_an_archive_are_unpacked_and_read(tmp_path, photos):
+    archive = shutil.make_archive(str(tmp_path / "photos"), "zip", photos)
+    reading = ReadingOptions(class_columns=("deer", "heron"))
+    plan = bring(tmp_path / "project", Path(archive), format="keywords", reading=reading)
+    assert plan.done
+    assert plan.done.imported.answers == 3

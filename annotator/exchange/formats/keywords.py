@@ -40,6 +40,8 @@ from annotator.store.pictures.files import list_files, unescape_path
 from annotator.store.pictures.picture_kinds import looks_like_image
 
 SIDECAR_SUFFIX = ".xmp"
+KEYWORD_LIST_FILE = "keywords.txt"
+"""One class per line, which Lightroom and digiKam import as keywords. It is not read back."""
 FILLED_PROPERTY = "filled"
 EXIFTOOL_NAME_KEY = "SourceFile"
 FLAT_KEYS, SLASH_KEY, PIPE_KEY = ("Subject", "Keywords"), "TagsList", "HierarchicalSubject"
@@ -253,8 +255,10 @@ def _list_texts(value: Any, place: str, tag: str, problems: Problems) -> list[st
 
 
 def write(view: View, output: Output) -> None:
-    """Write a sidecar per image, next to the exported image if there is one."""
+    """Write a sidecar per image, next to the exported image if there is one, and a list of all classes."""
     names = [class_.name for class_ in view.classes]
+    with output.open_text(KEYWORD_LIST_FILE) as file:
+        file.writelines(" ".join(replace_non_xml_characters(name).split()) + "\n" for name in names)
     for block in view.blocks():
         for row, image in enumerate(block.images):
             facts: dict[str, Sequence[str]] = {"image": [image.name], "sha256": [image.sha256]}

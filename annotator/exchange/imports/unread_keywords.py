@@ -34,10 +34,10 @@ def describe_unread_keywords(folder: ListedFolder) -> list[str]:
     if not counts:
         return []
     verb = "was" if len(counts) == 1 else "were"
-    of_all = "" if seen == len(folder.new) else f" (of {seen:,} looked at, of {len(folder.new):,})"
+    of_all = "" if seen == len(folder.new) else f" of the {seen:,} looked at ({len(folder.new):,} in all)"
     return [
-        f"{format_count(len(counts), 'keyword')} in {format_count(tagged, 'image')}{of_all} {verb} not read "
-        f"({list_most(counts)}). --format {KEYWORDS.name} reads them."
+        f"{format_count(len(counts), 'keyword')} in {format_count(tagged, 'image')}{of_all} {verb} not read: "
+        f"{list_most(counts)}. --format {KEYWORDS.name} reads them."
     ]
 
 

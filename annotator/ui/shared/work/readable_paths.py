@@ -13,7 +13,7 @@ from annotator.exchange.sources.tar_archive import TAR_SUFFIXES
 from annotator.store.locations.addresses import Address, check_host, parse_location
 
 LIST_SUFFIXES = (".txt", ".lst")
-READABLE_SUFFIXES = (*sorted(LABEL_SUFFIXES - {".md", ".cls"}), ".lst", ".zip", ".arrow", *TAR_SUFFIXES)
+READABLE_SUFFIXES = (*sorted(LABEL_SUFFIXES - {".md", ".cls", ".xmp"}), ".lst", ".zip", ".arrow", *TAR_SUFFIXES)
 
 
 def parse_absolute_path(given: str) -> Path:
