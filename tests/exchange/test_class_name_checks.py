@@ -202,16 +202,6 @@ def test_file_that_may_hold_labels_and_is_not_read_is_reported(tmp_path, name):
         assert [name in one.why for one in plan.open_questions] == [True]
 
 
-def test_keywords_in_files_beside_photos_are_reported_and_files_without_keywords_are_not(tmp_path):
-    for number, words in enumerate(("<dc:subject>fox</dc:subject>", "<exif:ISO>200</exif:ISO>")):
-        draw(tmp_path / str(number) / "a.jpg", seed=number)
-        (tmp_path / str(number) / "a.xmp").write_text(f"<x:xmpmeta>{words}</x:xmpmeta>")
-    for number, names in enumerate(("a.xmp", None)):
-        with prepare_import(tmp_path / f"p{number}", tmp_path / str(number), ImportOptions(), "Ann") as plan:
-            assert [names in one.why for one in plan.open_questions if names] == [True] * bool(names)
-            assert bool(plan.open_questions) == bool(names)
-
-
 CELEBA = "2\nBald Smiling\n1.jpg -1  1\n2.jpg  1 -1\n"
 
 

@@ -70,9 +70,7 @@ _BINARY_LABEL_SUFFIXES = frozenset(
 """Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
 _TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list"))
 """Endings of text files that hold labels where a name of an image is among their first letters."""
-_XMP_SUFFIX = ".xmp"
-"""Ending of files with the keywords of a photo, beside it. They are reported where they have keywords."""
-_UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES | {_XMP_SUFFIX}
+_UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES
 _TEXT_START_BYTES = 8192
 _PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
@@ -389,8 +387,8 @@ class _FolderEntries:
     def unread(self) -> list[Path]:
         """The files that may hold labels in a form that no format here reads."""
         likely = (path for path in self.paths if path.suffix.lower() in _UNREAD_SUFFIXES)
-        # A keyword file is named as its photo is; all others of an image are counted by their endings.
-        likely = (path for path in likely if path.suffix.lower() == _XMP_SUFFIX or not self.is_named_as_image(path))
+        # Files of one image are counted by their endings.
+        likely = (path for path in likely if not self.is_named_as_image(path))
         return list(islice((path for path in likely if path.is_file() and _may_hold_labels(path)), MAX_LABEL_FILES))
 
     def is_named_as_image(self, path: Path) -> bool:
@@ -423,8 +421,6 @@ def _may_hold_labels(file: Path) -> bool:
     if suffix in _BINARY_LABEL_SUFFIXES:
         return True
     start = read_start(file, _TEXT_START_BYTES)
-    if suffix == _XMP_SUFFIX:
-        return b"subject" in start.lower()  # dc:subject, lr:hierarchicalSubject
     words = start.decode("utf-8", "replace").replace(",", " ").split()
     return any(looks_like_image(word.replace("\\", "/")) for word in words)
 
