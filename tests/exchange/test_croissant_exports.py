@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from harness import audit_answers
 from harness.answers import answer_cell
+from harness.export_page import page, settled
 
+from annotator.exchange.croissant.croissant_facts import load_facts
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export_writer import export_data_set
 from annotator.exchange.formats import FORMATS
@@ -174,3 +176,18 @@ def test_export_with_a_croissant_description_replaces_its_own_earlier_files_only
     (tmp_path / "x.croissant.json").write_text("mine")
     done = annotator("export", db.paths.project, "x.csv", "--croissant", code=1)
     assert "x.croissant.json" in done.stderr and (tmp_path / "x.croissant.json").read_text() == "mine"
+
+
+def test_export_page_stores_the_facts_of_its_form_and_shows_what_is_missing(db):
+    test = page(db, export_croissant=True)
+    assert [one.label for one in test.expander if "Croissant" in one.label] == [
+        "Facts for Croissant: missing License, Creators, Version, Date of publication, Citation"
+    ]
+    test.text_input(key="croissant_version").input("1.0")
+    test.text_area(key="croissant_rai:dataBiases").input("Few nights.\n\nOne forest.")
+    settled(test.button(key="save_croissant_facts").click())
+    assert "must be MAJOR" in test.error[0].value
+    assert not load_facts(db)
+    test.text_input(key="croissant_version").input("1.0.0")
+    settled(test.button(key="save_croissant_facts").click())
+    assert load_facts(db) == {"version": "1.0.0", "rai:dataBiases": ["Few nights.", "One forest."]}

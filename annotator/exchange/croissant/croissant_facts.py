@@ -32,6 +32,8 @@ class FactField:
     """A fact of the form. A `has_many` fact is a text or a list of texts."""
 
     key: str
+    # its name on the page
+    label: str
     about: str
     has_many: bool = False
 
@@ -39,26 +41,35 @@ class FactField:
 FACT_FIELDS = {
     field.key: field
     for field in (
-        FactField("name", "name of the data set"),
-        FactField("description", "contents and purpose"),
-        FactField("creator", 'list of {"type": "Person" or "Organization", "name": ..., "url": ..., "email": ...}'),
-        FactField("license", "URL or SPDX identifier, such as CC-BY-4.0"),
-        FactField("url", "web page of the data set"),
-        FactField("version", "version as MAJOR.MINOR.PATCH"),
-        FactField("datePublished", "date as YYYY-MM-DD"),
-        FactField("citeAs", "citation, such as BibTeX"),
-        FactField("keywords", "search words", has_many=True),
-        FactField("rai:dataCollection", "how the images were collected"),
-        FactField("rai:dataCollectionType", "kind of collection, such as Observations", has_many=True),
-        FactField("rai:dataCollectionRawData", "the raw data that the images come from"),
-        FactField("rai:dataPreprocessingProtocol", "steps before annotation", has_many=True),
-        FactField("rai:annotatorDemographics", "who the annotators are", has_many=True),
-        FactField("rai:dataUseCases", "intended uses", has_many=True),
-        FactField("rai:dataLimitations", "known limitations, besides the measured ones", has_many=True),
-        FactField("rai:dataBiases", "known biases", has_many=True),
-        FactField("rai:dataSocialImpact", "consequences for people"),
-        FactField("rai:personalSensitiveInformation", "personal or sensitive content", has_many=True),
-        FactField("rai:dataReleaseMaintenancePlan", "plan for updates"),
+        FactField("name", "Name", "name of the data set"),
+        FactField("description", "Description", "contents and purpose"),
+        FactField(
+            "creator", "Creators", 'list of {"type": "Person" or "Organization", "name": ..., "url": ..., "email": ...}'
+        ),
+        FactField("license", "License", "URL or SPDX identifier, such as CC-BY-4.0"),
+        FactField("url", "Web page", "web page of the data set"),
+        FactField("version", "Version", "version as MAJOR.MINOR.PATCH"),
+        FactField("datePublished", "Date of publication", "date as YYYY-MM-DD"),
+        FactField("citeAs", "Citation", "citation, such as BibTeX"),
+        FactField("keywords", "Keywords", "search words", has_many=True),
+        FactField("rai:dataCollection", "Collection", "how the images were collected"),
+        FactField(
+            "rai:dataCollectionType", "Kind of collection", "kind of collection, such as Observations", has_many=True
+        ),
+        FactField("rai:dataCollectionRawData", "Raw data", "the raw data that the images come from"),
+        FactField("rai:dataPreprocessingProtocol", "Steps before annotation", "steps before annotation", has_many=True),
+        FactField("rai:annotatorDemographics", "Annotators", "who the annotators are", has_many=True),
+        FactField("rai:dataUseCases", "Intended uses", "intended uses", has_many=True),
+        FactField("rai:dataLimitations", "Limitations", "known limitations, besides the measured ones", has_many=True),
+        FactField("rai:dataBiases", "Biases", "known biases", has_many=True),
+        FactField("rai:dataSocialImpact", "Social impact", "consequences for people"),
+        FactField(
+            "rai:personalSensitiveInformation",
+            "Personal or sensitive content",
+            "personal or sensitive content",
+            has_many=True,
+        ),
+        FactField("rai:dataReleaseMaintenancePlan", "Maintenance", "plan for updates"),
     )
 }
 
@@ -77,12 +88,17 @@ def read_facts(path: Path) -> dict[str, Any]:
         raise AnnotatorError(f"{path} is not valid JSON: {error}. Write one object, such as {_EXAMPLE}") from error
     if not isinstance(facts, dict):
         raise AnnotatorError(f"{path} is not a JSON object. Write one, such as {_EXAMPLE}")
-    if problems := [problem for key, value in facts.items() if (problem := _find_problem(key, value))]:
+    if problems := list_fact_problems(facts):
         raise combine_problems(f"{path} cannot be used:", problems)
     return facts
 
 
 _EXAMPLE = '{"name": "Birds", "version": "1.0.0", "creator": [{"type": "Person", "name": "Ann"}]}'
+
+
+def list_fact_problems(facts: dict[str, Any]) -> list[str]:
+    """Return why facts are invalid, one sentence for each."""
+    return [problem for key, value in facts.items() if (problem := _find_problem(key, value))]
 
 
 def store_facts(db: Database, facts: dict[str, Any]) -> None:

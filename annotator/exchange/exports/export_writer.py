@@ -255,7 +255,8 @@ def _write_croissant(
         file.write(_format_json(document))
     if missing := find_missing_facts(document):
         export.sentences.append(
-            f"{CROISSANT_NAME} lacks {', '.join(missing)}. Write them to a file, and add --croissant-facts FILE."
+            f"{CROISSANT_NAME} lacks {', '.join(missing)}. "
+            "Fill them in on the Export page, or add --croissant-facts FILE."
         )
 
 

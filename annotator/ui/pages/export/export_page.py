@@ -3,7 +3,14 @@
 import streamlit as st
 
 from annotator.ui.access import served_project
-from annotator.ui.pages.export import choices_section, classifier_section, preview_section, start_section, tags_section
+from annotator.ui.pages.export import (
+    choices_section,
+    classifier_section,
+    croissant_section,
+    preview_section,
+    start_section,
+    tags_section,
+)
 from annotator.ui.shared import computation_progress, data_card_section, empty_notice
 from annotator.ui.shared.annotator_name import require_annotator_name
 from annotator.ui.shared.message_boxes import show_error, show_errors
@@ -24,6 +31,8 @@ def _draw_export(by: str) -> None:
         chosen = choices_section.draw_choices(db)
         with st.expander("License and how to cite"):
             chosen.choices = data_card_section.edit_terms(db, chosen.choices)
+        if chosen.choices.croissant:
+            croissant_section.edit_facts(db, chosen.choices)
     with right:
         st.subheader("What it will hold")
         summary = None
