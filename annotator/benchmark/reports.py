@@ -15,13 +15,10 @@ CODE_PATTERN = re.compile("`([^`]+)`")
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table whose cells are text.
-
-    Attributes:
-        rows: Text of the cells. Code is in backticks, which a terminal does not show.
-    """
+    """A table whose cells are text."""
 
     headings: Sequence[str]
+    # text of the cells. Code is in backticks, which a terminal does not show
     rows: Sequence[Sequence[str]]
     title: str = ""
 
@@ -31,21 +28,18 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a benchmark in words.
-
-    Attributes:
-        explanations: Paragraphs on reading the tables: below them on a terminal, above in Markdown.
-        summary: Totals of all tables: last on a terminal, first in Markdown.
-        command: Command line, for Markdown.
-        row_commands: Command lines that repeat single rows, for Markdown.
-    """
+    """The result of a benchmark in words."""
 
     description: Sequence[str]
     tables: Sequence[ReportTable]
+    # paragraphs on reading the tables: below them on a terminal, above in Markdown
     explanations: Sequence[str] = ()
     remarks: Sequence[str] = ()
+    # totals of all tables: last on a terminal, first in Markdown
     summary: ReportTable | None = None
+    # command line, for Markdown
     command: str = ""
+    # command lines that repeat single rows, for Markdown
     row_commands: Sequence[str] = ()
 
     @property

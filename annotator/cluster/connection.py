@@ -31,12 +31,9 @@ OBJECT_STORE_BYTES = 512 << 20  # shared memory of a cluster that is started her
 
 @dataclass(frozen=True)
 class ClusterUse:
-    """What error messages say about a command that uses a cluster.
+    """What error messages say about a command that uses a cluster."""
 
-    Attributes:
-        cluster: Value of --on.
-    """
-
+    # value of --on
     cluster: str
     local_command: str
     recovery_advice: str

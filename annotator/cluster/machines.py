@@ -9,14 +9,11 @@ from annotator.errors import AnnotatorError
 
 @dataclass
 class Machine:
-    """A machine of the cluster. Subclasses add its work.
-
-    Attributes:
-        exclusion_reason: Why the machine is not used, or "".
-    """
+    """A machine of the cluster. Subclasses add its work."""
 
     node_id: str
     name: str
+    # why the machine is not used, or ""
     exclusion_reason: str = field(default="", kw_only=True)
 
 

@@ -42,20 +42,17 @@ class CallResult:
 
 @dataclass
 class TaskMachine(Machine):
-    """A machine of the cluster, with its running calls.
+    """A machine of the cluster, with its running calls."""
 
-    Attributes:
-        cores: Parallel calls. Each reserves `cores_per_call` of Ray's cores.
-        pending_check: Reference to the running check of the machine, None once it has finished.
-        calls: Calls sent and not finished.
-        failures: Calls lost in a row. The machine gets none until `rests_until` (monotonic seconds).
-    """
-
+    # parallel calls. Each reserves `cores_per_call` of Ray's cores
     cores: int
     cores_per_call: float
+    # reference to the running check of the machine, None once it has finished
     pending_check: Any
     sees_files: bool = False
+    # calls sent and not finished
     calls: int = 0
+    # calls lost in a row. The machine gets none until `rests_until` (monotonic seconds)
     failures: int = 0
     rests_until: float = 0.0
 
@@ -84,18 +81,15 @@ class _Call:
 
 @dataclass
 class TaskRunner:
-    """A runner of `function(shared, argument)` calls on the machines of a cluster.
-
-    Attributes:
-        function: Module-level function that every machine has.
-        shared: First argument of all calls, sent to the cluster once.
-        files: (path, bytes) that each machine checks for, see `TaskMachine.sees_files`.
-    """
+    """A runner of `function(shared, argument)` calls on the machines of a cluster."""
 
     ray: Any
     use: ClusterUse
+    # module-level function that every machine has
     function: Callable[[Any, Any], Any]
+    # first argument of all calls, sent to the cluster once
     shared: Any
+    # (path, bytes) that each machine checks for, see `TaskMachine.sees_files`
     files: list[tuple[Path, int]] = field(default_factory=list)
     machines: dict[str, TaskMachine] = field(default_factory=dict, init=False)
     mean_seconds: float = field(default=0.0, init=False)  # of a call

@@ -44,39 +44,33 @@ from annotator.store.pictures.files import escape_path, list_files
 
 @dataclass(frozen=True)
 class SetupResult:
-    """The result of `set_up_project`.
-
-    Attributes:
-        labels_known: Labels already answered in the project.
-        labels_skipped: Number of labels for skipped images.
-    """
+    """The result of `set_up_project`."""
 
     registered: RegistrationResult
     classes_added: list[str]
     class_warnings: list[str]
     labels_added: int
+    # labels already answered in the project
     labels_known: int
+    # number of labels for skipped images
     labels_skipped: Tally
     sentences: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class SetupSettings:
-    """Settings for `set_up_project`. None keeps the present one.
-
-    Attributes:
-        bands: Bands shown for images that do not declare red, green and blue.
-        cache_gb: Disk space in GB for images read from URLs.
-        mode: answer_mode.MODE_ONE or MODE_ALL.
-        commas: name_lists.SPLIT or KEEP: "fox, deer" in the class list is two classes or one. None raises
-            AnnotatorError for such names.
-    """
+    """Settings for `set_up_project`. None keeps the present one."""
 
     method: str | None = None
     backbone: str | None = None
+    # bands shown for images that do not declare red, green and blue
     bands: BandTriple | None = None
+    # disk space in GB for images read from URLs
     cache_gb: float | None = None
+    # answer_mode.MODE_ONE or MODE_ALL
     mode: str | None = None
+    # name_lists.SPLIT or KEEP: "fox, deer" in the class list is two classes or one. None raises AnnotatorError for
+    # such names
     commas: str | None = None
 
 

@@ -29,24 +29,20 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """A data set for comparing methods: training, validation and test images with complete labels.
-
-    Attributes:
-        observed: (n_train, C) int8 labels that training sees: 1 present, -1 absent, 0 unseen, as published, or drawn
-            with seed 0.
-        official_rows: Rows of train and val in the official training set, None for a folder.
-        areas: (n_train, C) object area per class, None if unknown.
-        notes: Sentences on used files and omissions.
-    """
+    """A data set for comparing methods: training, validation and test images with complete labels."""
 
     name: str
     classes: tuple[str, ...]
     train: Part
     val: Part
     test: Part
+    # (n_train, C) int8 labels that training sees: 1 present, -1 absent, 0 unseen, as published, or drawn with seed 0
     observed: np.ndarray
+    # rows of train and val in the official training set, None for a folder
     official_rows: tuple[np.ndarray, np.ndarray] | None
+    # sentences on used files and omissions
     notes: tuple[str, ...] = ()
+    # (n_train, C) object area per class, None if unknown
     areas: np.ndarray | None = None
 
 

@@ -16,20 +16,17 @@ from annotator.errors import AnnotatorError, combine_problems
 
 @dataclass(frozen=True)
 class Loader:
-    """The entry of DATASETS by which one data set is recognized and read.
-
-    Attributes:
-        classes: Published number of classes, None if not fixed.
-        marker_paths: Any of these paths identifies the set.
-        layouts: Supported file layouts, for error messages.
-        read: Function (folder, truth file or None) -> DataSet.
-    """
+    """The entry of DATASETS by which one data set is recognized and read."""
 
     name: str
     title: str
+    # published number of classes, None if not fixed
     classes: int | None
+    # any of these paths identifies the set
     marker_paths: tuple[str, ...]
+    # supported file layouts, for error messages
     layouts: str
+    # function (folder, truth file or None) -> DataSet
     read: Callable[[Path, Path | None], DataSet]
 
 

@@ -55,24 +55,21 @@ EFFORT_NOTE = (
 
 @dataclass(frozen=True)
 class EffortOptions:
-    """Options of simulated work.
+    """Options of simulated work."""
 
-    Attributes:
-        policies: Empty selects the measurement's default.
-        seed: First seed.
-        seeds: Number of seeds to average.
-        jobs: Parallel processes, without effect on the result.
-        most: Action limit relative to filling in a form per image.
-        work: Folder that keeps the embedded project.
-        backbone: None selects the default network.
-    """
-
+    # empty selects the measurement's default
     policies: Sequence[str] = ()
+    # first seed
     seed: int = 0
+    # number of seeds to average
     seeds: int = 1
+    # parallel processes, without effect on the result
     jobs: int = 1
+    # action limit relative to filling in a form per image
     most: float = 1.0
+    # folder that keeps the embedded project
     work: Path | None = None
+    # none selects the default network
     backbone: str | None = None
 
     def list_seeds(self) -> list[int]:

@@ -27,17 +27,14 @@ DONE_RECALL = 0.995  # recall at which work stops
 
 @dataclass(frozen=True)
 class Play:
-    """The parameters of one play: policy, annotator, seed and answer times.
-
-    Attributes:
-        person: PERFECT_PERSON or NOISY_PERSON.
-        varies: Equal answers take different times.
-    """
+    """The parameters of one play: policy, annotator, seed and answer times."""
 
     policy: str
+    # PERFECT_PERSON or NOISY_PERSON
     person: str
     seed: int
     times: TimeModel = DEFAULT_TIMES
+    # equal answers take different times
     varies: bool = False
 
 

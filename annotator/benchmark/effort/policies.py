@@ -35,19 +35,16 @@ IMAGES_PER_ORDER = 10  # images taken from the order of a strategy before it is 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy of labeling a project, an entry of POLICIES.
-
-    Attributes:
-        follows: Each action depends on the newest answer. Otherwise the model updates only when measured.
-        settings: Names in SETTING_POLICIES that are played instead. The best in hindsight counts.
-        on_request: Slow, so only played if named.
-    """
+    """A policy of labeling a project, an entry of POLICIES."""
 
     about: str
     steps: Callable[[Session], Iterator[None]]
     learns: bool = True
+    # each action depends on the newest answer. Otherwise the model updates only when measured
     follows: bool = True
+    # names in SETTING_POLICIES that are played instead. The best in hindsight counts
     settings: tuple[str, ...] = ()
+    # slow, so only played if named
     on_request: bool = False
     depends_on_times: bool = False
 

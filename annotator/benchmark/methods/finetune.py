@@ -25,22 +25,19 @@ LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 
 @dataclass(frozen=True)
 class Network:
-    """The network of a comparison, with shared settings that papers leave open.
-
-    Attributes:
-        size: Side of the square input in pixels.
-        published_set: Set whose published settings are used: "voc", "coco", "nus" or "cub".
-        epochs, batch: None selects the paper's.
-        precision: None selects the paper's, where a CPU replaces "fp16" by "fp32".
-    """
+    """The network of a comparison, with shared settings that papers leave open."""
 
     backbone: str
+    # side of the square input in pixels
     size: int
     device: str
+    # set whose published settings are used: "voc", "coco", "nus" or "cub"
     published_set: str = "voc"
+    # epochs, batch: none selects the paper's
     epochs: int | None = None
     batch: int | None = None
     linear_init: bool = False
+    # none selects the paper's, where a CPU replaces "fp16" by "fp32"
     precision: str | None = None
 
     @classmethod

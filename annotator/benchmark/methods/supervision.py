@@ -19,18 +19,14 @@ VALIDATION_KINDS = ("full", "observed", "none")
 
 @dataclass(frozen=True)
 class Supervision:
-    """The labels that every method receives.
+    """The labels that every method receives."""
 
-    Attributes:
-        labels: "single" for a few per image, or "full" for the complete truth.
-        positives, negatives: Labels per image, -1 (ALL_LABELS) for all.
-        validate: Validation labels: "full", "observed" (positives drawn as in training, others absent) or "none" (last
-            epoch).
-    """
-
+    # "single" for a few per image, or "full" for the complete truth
     labels: str = "single"
+    # positives, negatives: labels per image, -1 (ALL_LABELS) for all
     positives: int = 1
     negatives: int = 0
+    # validation labels: "full", "observed" (positives drawn as in training, others absent) or "none" (last epoch)
     validate: str = "full"
 
     @property

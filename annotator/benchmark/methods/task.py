@@ -38,56 +38,47 @@ REPORTED_FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{SUGGESTI
 
 @dataclass(frozen=True)
 class Choice:
-    """The training settings chosen by tuning, by default the method's own.
+    """The training settings chosen by tuning, by default the method's own."""
 
-    Attributes:
-        lr, epochs: Multiples of the values of the method or paper.
-        parameters: Changed method constants by name.
-    """
-
+    # lr, epochs: multiples of the values of the method or paper
     lr: float = 1.0
     epochs: float = 1.0
     batch: int | None = None
+    # changed method constants by name
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained method at its best validation epoch.
+    """A trained method at its best validation epoch."""
 
-    Attributes:
-        probabilities: Function from rows (n,) to (n, C) float32, nan for classes without a model.
-        val_map: In [0, 1], nan without validation images.
-        seconds: Mean per epoch.
-        separations: `compute_separation` per epoch, empty if not measured.
-    """
-
+    # function from rows (n,) to (n, C) float32, nan for classes without a model
     probabilities: Callable[[np.ndarray], np.ndarray]
     epoch: int
+    # in [0, 1], nan without validation images
     val_map: float
+    # mean per epoch
     seconds: float
+    # `compute_separation` per epoch, empty if not measured
     separations: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One draw of training labels, with the data that judges methods. Rows are all images: training, validation, test.
+    """One draw of training labels, with the data that judges methods. Rows are all images of the three splits."""
 
-    Attributes:
-        truth: (N, C) bool, complete.
-        labels: (len(train), C) int8: 1 present, -1 absent, 0 unseen.
-        empty_as_zero: Classes without positives count 0 in mAP, as in published code.
-        with_absences: Training labels with added absences, by their number per image (Method.known_absences).
-        val_observed: (len(val), C) bool, positives drawn as in training, None if unused.
-    """
-
+    # (N, C) bool, complete
     truth: np.ndarray
     train: np.ndarray
     val: np.ndarray
     test: np.ndarray
+    # (len(train), C) int8: 1 present, -1 absent, 0 unseen
     labels: np.ndarray
+    # classes without positives count 0 in mAP, as in published code
     empty_as_zero: bool
+    # training labels with added absences, by their number per image (Method.known_absences)
     with_absences: dict[int, np.ndarray] = field(default_factory=dict)
+    # (len(val), C) bool, positives drawn as in training, None if unused
     val_observed: np.ndarray | None = None
     validate: str = "full"
     measures: tuple[str, ...] = ()

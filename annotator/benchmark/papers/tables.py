@@ -24,22 +24,19 @@ OPTION_NAMES = {"changed": "--set", "shares": "--share", "strengths": "--salienc
 
 @dataclass(frozen=True)
 class PaperCell:
-    """One figure of a paper's table, and the options that repeat it.
-
-    Attributes:
-        regime: "linear", "finetune", or "lem" (LAGC's network).
-        paper: Printed percent, None if missing or only shown in a plot.
-        changes: Fields of Options that repeat it, None if it cannot be repeated.
-        open: The reason why it cannot be repeated, or "".
-    """
+    """One figure of a paper's table, and the options that repeat it."""
 
     table: str
     row: str
+    # "linear", "finetune", or "lem" (LAGC's network)
     regime: str
     dataset: str
+    # printed percent, None if missing or only shown in a plot
     paper: float | None
     spread: float | None
+    # fields of Options that repeat it, None if it cannot be repeated
     changes: Mapping[str, Any] | None
+    # the reason why it cannot be repeated, or ""
     open: str
     note: str
 

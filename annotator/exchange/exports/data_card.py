@@ -56,17 +56,14 @@ NO_SAMPLE_SENTENCE = (
 
 @dataclass(frozen=True)
 class QualityFacts:
-    """Facts about label quality and model for a data card, read in the data set's transaction.
-
-    Attributes:
-        examples: Sha256 of the classes' example images, by image id.
-    """
+    """Facts about label quality and model for a data card, read in the data set's transaction."""
 
     certificate: Certificate
     run: Run | None
     method: str
     parameters: dict[str, Any]
     backbone: str
+    # sha256 of the classes' example images, by image id
     examples: dict[int, str]
 
 

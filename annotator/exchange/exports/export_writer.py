@@ -37,42 +37,30 @@ from annotator.store.labels.tagged_exports import Tag
 
 @dataclass(frozen=True)
 class ExportTag:
-    """The version name (tag) to store for an export once it is written.
-
-    Attributes:
-        place: Location of the export that the tag records. "" records the target.
-    """
+    """The version name (tag) to store for an export once it is written."""
 
     name: str
     by: str = ""
+    # location of the export that the tag records. "" records the target
     place: str = ""
 
 
 @dataclass(frozen=True)
 class ExportJob:
-    """Callbacks by which the process that writes an export shows progress and cancels it.
+    """Callbacks by which the process that writes an export shows progress and cancels it."""
 
-    Attributes:
-        progress: Called with (images counted, all images), and by `write_export` with (images written, all
-            images). An exception cancels the export without leaving files.
-        check: Called before each image file. An exception cancels likewise.
-        will_be_zipped: The folder will be zipped and deleted at once, so its images may be links.
-    """
-
+    # called with (images counted, all images), and by `write_export` with (images written, all images). An exception
+    # cancels the export without leaving files
     progress: ProgressCallback | None = None
+    # called before each image file. An exception cancels likewise
     check: Callable[[], None] | None = None
+    # the folder will be zipped and deleted at once, so its images may be links
     will_be_zipped: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedExport:
-    """An export that has been checked, and can be written while its transaction is open.
-
-    Attributes:
-        sentences: Shown to the user before writing.
-        tag_files: Paths of the files with the cells for its tag, filled in by `write_export`.
-        linked: Hard-linked image files. Linking changes the file state by which they count as unchanged.
-    """
+    """An export that has been checked, and can be written while its transaction is open."""
 
     db: Database
     data: DataSet
@@ -80,11 +68,14 @@ class PreparedExport:
     format: Format
     choices: Choices
     card: dict[str, Any]
+    # shown to the user before writing
     sentences: list[str]
     overwrite: bool = False
     tag: ExportTag | None = None
     job: ExportJob = ExportJob()
+    # paths of the files with the cells for its tag, filled in by `write_export`
     tag_files: list[Path] = field(default_factory=list)
+    # hard-linked image files. Linking changes the file state by which they count as unchanged
     linked: LinkRecorder = field(default_factory=LinkRecorder)
 
     @property

@@ -39,20 +39,16 @@ class WidgetKind(Enum):
 
 @dataclass(frozen=True)
 class PageWidget:
-    """The widget of an option on the Export page.
-
-    Attributes:
-        label: {count} is replaced by the number of `shown_for`, {pairs} by that number of labels.
-        help: Tooltip, "" for none.
-        shown_for: Name in PROJECT_COUNTS (ui/pages/export/choices_section.py). Shown if its count is not 0. ""
-            always.
-    """
+    """The widget of an option on the Export page."""
 
     kind: WidgetKind
     key: str
+    # {count} is replaced by the number of `shown_for`, {pairs} by that number of labels
     label: str
     section: PageSection
+    # tooltip, "" for none
     help: str = ""
+    # name in PROJECT_COUNTS (ui/pages/export/choices_section.py). Shown if its count is not 0. "" always
     shown_for: str = ""
 
 
@@ -62,41 +58,38 @@ def _is_always_used(values: Any) -> bool:
 
 @dataclass(frozen=True)
 class ExportOption:
-    """One option of an export, as flag of `annotator export` and widget of the Export page.
+    """One option of an export, as flag of `annotator export` and widget of the Export page."""
 
-    Attributes:
-        field: Field of OptionValues, or of a record in it: "limits.expected_error".
-        flag, help, type, metavar: As on the command line.
-        widget: None for an abbreviation of other options.
-        is_inverted: The flag sets False.
-        parse, format: Functions from the text on the command line to the value, and back.
-        list_words: Returns possible values and their titles.
-        formats: The only formats that accept it, by View.options. () means all.
-        void: Value that other formats accept, too.
-        refusal: Error for other formats, with {flag}, {value} and {format}.
-        is_used: Function of OptionValues: whether the option has an effect.
-        abbreviates: Fields that it sets together, without a field of its own.
-    """
-
+    # field of OptionValues, or of a record in it: "limits.expected_error"
     field: str
+    # flag, help, type, metavar: as on the command line
     flag: str
     help: str
+    # none for an abbreviation of other options
     widget: PageWidget | None = None
     type: Any = bool
     metavar: str = ""
+    # the flag sets False
     is_inverted: bool = False
+    # parse, format: functions from the text on the command line to the value, and back
     parse: Callable[[Any], Any] | None = None
     format: Callable[[Any], str] = "{}".format
+    # returns possible values and their titles
     list_words: Callable[[], Mapping[str, str]] | None = None
     low: float | None = None
     high: float | None = None
     effect: Effect = Effect.COUNTS
+    # the only formats that accept it, by View.options. () means all
     formats: tuple[str, ...] = ()
     excluded_formats: tuple[str, ...] = ()
     needs_folder: bool = False
+    # value that other formats accept, too
     void: str = ""
+    # error for other formats, with {flag}, {value} and {format}
     refusal: str = "{flag} belongs to other formats than {format}. Leave it out."
+    # function of OptionValues: whether the option has an effect
     is_used: Callable[[Any], bool] = _is_always_used
+    # fields that it sets together, without a field of its own
     abbreviates: tuple[str, ...] = ()
 
     @property

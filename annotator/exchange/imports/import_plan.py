@@ -61,22 +61,19 @@ MATCHING_STEP, COUNTING_STEP, STORING_STEP = "Matching names", "Counting what wo
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """The options of an import.
+    """The options of an import."""
 
-    Attributes:
-        format: Format name. None recognizes it.
-        images: Image folder. None selects images of source or project.
-        class_map: Project class by source name ("" omits it), or a file.
-        conflicts: "keep" or "replace" the project's answers.
-        exhaustive: Unnamed classes are absent.
-        may_be_own: Allow URLs of this machine and network.
-    """
-
+    # format name. None recognizes it
     format: str | None = None
+    # image folder. None selects images of source or project
     images: Path | None = None
+    # project class by source name ("" omits it), or a file
     class_map: Path | Mapping[str, str] | None = None
+    # "keep" or "replace" the project's answers
     conflicts: str = "keep"
+    # unnamed classes are absent
     exhaustive: bool = False
+    # allow URLs of this machine and network
     may_be_own: bool = True
     reading: ReadingOptions = field(default_factory=ReadingOptions)
 

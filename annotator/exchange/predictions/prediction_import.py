@@ -28,23 +28,20 @@ MAX_UNKNOWN_SHOWN = 200  # unknown classes that are named in one sentence
 
 @dataclass(frozen=True)
 class PredictionOptions:
-    """The options of a predictions import.
+    """The options of a predictions import."""
 
-    Attributes:
-        format: None recognizes it.
-        class_map: Project class by name in the file, "" to omit it.
-        images_file, classes_file: Row and column names of a .npy array.
-        replace: Delete earlier predictions of the source.
-        match: Loosest way to match image names, as in ReadingOptions. None allows all.
-    """
-
+    # none recognizes it
     format: str | None = None
     scale: str = PROBABILITY
+    # project class by name in the file, "" to omit it
     class_map: Mapping[str, str] = field(default_factory=dict)
+    # images_file, classes_file: row and column names of a .npy array
     images_file: Path | None = None
     classes_file: Path | None = None
     only_known: bool = False
+    # delete earlier predictions of the source
     replace: bool = False
+    # loosest way to match image names, as in ReadingOptions. None allows all
     match: str | None = None
 
 

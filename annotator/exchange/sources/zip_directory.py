@@ -23,16 +23,13 @@ _ENTRY_HEADER_BYTES = 46  # bytes of an entry before its name
 
 @dataclass(frozen=True)
 class Directory:
-    """The position of the list of members in a zip file.
-
-    Attributes:
-        start, size: Offset and length in bytes.
-        offset: Stated offset, less than `start` by the bytes before the archive.
-    """
+    """The position of the list of members in a zip file."""
 
     members: int
+    # start, size: offset and length in bytes
     start: int
     size: int
+    # stated offset, less than `start` by the bytes before the archive
     offset: int
 
 

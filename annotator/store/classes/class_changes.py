@@ -25,16 +25,13 @@ _COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class MergePreview:
-    """The preview of a class merge, as numbers of images.
+    """The preview of a class merge, as numbers of images."""
 
-    Attributes:
-        present, absent, unsure: Images that get this label for the remaining class.
-        conflicts: Images whose label would change from absent to present.
-    """
-
+    # present, absent, unsure: images that get this label for the remaining class
     present: int
     absent: int
     unsure: int
+    # images whose label would change from absent to present
     conflicts: int
 
 

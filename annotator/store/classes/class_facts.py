@@ -19,20 +19,17 @@ _COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Class fields of another project, named as in `records.Class` and not yet checked.
-
-    Attributes:
-        position: Sort key within the source.
-        examples: sha256 of example images.
-    """
+    """Class fields of another project, named as in `records.Class` and not yet checked."""
 
     name: str
     description: str = ""
     key: str = ""
+    # sort key within the source
     position: int = 0
     heading: str = ""
     colour: str = ""
     synonyms: Sequence[str] = ()
+    # sha256 of example images
     examples: Sequence[str] = ()
 
 

@@ -36,26 +36,23 @@ _SELECT_CHANGES_SQL = """SELECT c.*,
 
 @dataclass(frozen=True)
 class ClassChange:
-    """A stored change of classes, which can be undone.
-
-    Attributes:
-        kind: "add", "edit", "merge", "split", "archive", "restore" or "undo".
-        before, after: Class id -> changed fields.
-        decisions: Cells answered by a merge.
-        undoes: Id of the reverted change.
-        is_first: It added the project's first classes.
-    """
+    """A stored change of classes, which can be undone."""
 
     id: int
     uuid: str
+    # "add", "edit", "merge", "split", "archive", "restore" or "undo"
     kind: str
     annotator: str
     changed_at: float
+    # before, after: class id -> changed fields
     before: dict[int, ClassState]
     after: dict[int, ClassState]
+    # cells answered by a merge
     decisions: int = 0
+    # id of the reverted change
     undoes: int | None = None
     undone_by: int | None = None
+    # it added the project's first classes
     is_first: bool = False
 
     @property
@@ -66,14 +63,11 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """The planned result of a class change, stored by `make_change`.
+    """The planned result of a class change, stored by `make_change`."""
 
-    Attributes:
-        states: Class id -> new fields.
-        finish: Called between writing the classes and updating labels.
-    """
-
+    # class id -> new fields
     states: dict[int, ClassState]
+    # called between writing the classes and updating labels
     finish: Callable[[sqlite_utils.Database], None] | None = None
     batch: str = ""
     undoes: int | None = None

@@ -44,20 +44,17 @@ class Wording:
 
 @dataclass(frozen=True)
 class NameGuess:
-    """A record of the newest prediction from class names.
+    """A record of the newest prediction from class names."""
 
-    Attributes:
-        wording: Key of its Wording.
-        images: Images predicted.
-        patches: Images also compared by patches.
-        at: Unix seconds.
-        error: Why it failed, or "".
-    """
-
+    # key of its Wording
     wording: str = ""
+    # images predicted
     images: int = 0
+    # images also compared by patches
     patches: int = 0
+    # unix seconds
     at: float = 0.0
+    # why it failed, or ""
     error: str = ""
 
 

@@ -39,14 +39,11 @@ _FileState = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class LostDecisions:
-    """A loss of decisions that were acknowledged.
+    """A loss of decisions that were acknowledged."""
 
-    Attributes:
-        stored: Newest decision id that was stored.
-        found: Newest decision id in project.db when it was opened.
-    """
-
+    # newest decision id that was stored
     stored: int
+    # newest decision id in project.db when it was opened
     found: int
 
 

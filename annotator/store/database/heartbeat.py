@@ -35,20 +35,17 @@ class WorkerCondition(Enum):
 
 @dataclass(frozen=True)
 class WorkerState:
-    """The last report of the worker.
+    """The last report of the worker."""
 
-    Attributes:
-        state: Activity text, "stopped" or "not started".
-        heartbeat_at, progress_at, last_error_at: Unix seconds, or None.
-        of: Total steps, 0 if unknown.
-    """
-
+    # activity text, "stopped" or "not started"
     state: str
     condition: WorkerCondition
     pid: int | None = None
+    # heartbeat_at, progress_at, last_error_at: unix seconds, or None
     heartbeat_at: float | None = None
     progress_at: float | None = None
     done: int = 0
+    # total steps, 0 if unknown
     of: int = 0
     last_error: str = ""
     last_error_at: float | None = None

@@ -38,20 +38,17 @@ CREATE INDEX IF NOT EXISTS entry_aside ON entry (key) WHERE state = 2;
 
 
 class Entry(NamedTuple):
-    """One manifest entry: a file of an archive or remote source.
+    """One manifest entry: a file of an archive or remote source."""
 
-    Attributes:
-        key: Name in the source.
-        path: Path in the folder.
-        bytes: -1 if unknown.
-        stamp: Changes with the content, such as a checksum.
-        state: One of the STATE constants.
-    """
-
+    # name in the source
     key: str
+    # path in the folder
     path: str
+    # -1 if unknown
     bytes: int
+    # changes with the content, such as a checksum
     stamp: str
+    # one of the STATE constants
     state: int
 
     @property

@@ -47,19 +47,16 @@ def has_process_ended(name: str) -> bool | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A process's claim to exclusive work. Subclasses add the progress of the work.
+    """A process's claim to exclusive work. Subclasses add the progress of the work."""
 
-    Attributes:
-        pid, host: Process id and machine name.
-        process: Unique name of the process (`get_process_name`), or "" from older versions.
-        started_at: Unix seconds of the claim.
-        heartbeat_at: Unix seconds of the last heartbeat.
-    """
-
+    # pid, host: process id and machine name
     pid: int
     host: str
+    # unique name of the process (`get_process_name`), or "" from older versions
     process: str = ""
+    # unix seconds of the claim
     started_at: float
+    # unix seconds of the last heartbeat
     heartbeat_at: float
 
 

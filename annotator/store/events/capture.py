@@ -32,20 +32,17 @@ _DATE_TIME_PATTERN = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Captures:
-    """Capture data of all images, in the order of file names.
+    """Capture data of all images, in the order of file names."""
 
-    Attributes:
-        image_ids: (N,) int64.
-        times: (N,) float64, Unix seconds by the camera's clock, nan if unknown.
-        places: (N,) int64 place numbers from 0.
-        sequences: (N,) int64 number of the event named by the image source, or -1.
-        folders: (N,) int64 indices into `folder_names`.
-    """
-
+    # (N,) int64
     image_ids: np.ndarray
+    # (N,) float64, Unix seconds by the camera's clock, nan if unknown
     times: np.ndarray
+    # (N,) int64 place numbers from 0
     places: np.ndarray
+    # (N,) int64 number of the event named by the image source, or -1
     sequences: np.ndarray
+    # (N,) int64 indices into `folder_names`
     folders: np.ndarray
     folder_names: tuple[str, ...]
 

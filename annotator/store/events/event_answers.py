@@ -20,14 +20,11 @@ class EventAnswer(Decision):
 
 @dataclass(frozen=True)
 class EventBatch(Batch):
-    """A batch of answers that also answers other images of the same events.
+    """A batch of answers that also answers other images of the same events."""
 
-    Attributes:
-        copies: (image id, class id, state, front image id), skipped where already answered.
-        away: Images omitted because they are assigned to other annotators.
-    """
-
+    # (image id, class id, state, front image id), skipped where already answered
     copies: Sequence[tuple[int, int, int, int]] = ()
+    # images omitted because they are assigned to other annotators
     away: Collection[int] = ()
 
 

@@ -15,19 +15,16 @@ MAX_CLOCK_SECONDS = 200 * 366 * 86400.0  # a clock is never wrong by more
 
 @dataclass(frozen=True)
 class EventChange:
-    """A user's change of how images are grouped into events.
+    """A user's change of how images are grouped into events."""
 
-    Attributes:
-        action: GAP, SPLIT, MERGE or SHIFT.
-        before_id, image_id: Images before and after the split or merged boundary.
-        folder: Folder whose clock is shifted, "" for all.
-        seconds: New gap, clock correction, or time between the merged images.
-    """
-
+    # GAP, SPLIT, MERGE or SHIFT
     action: str
+    # before_id, image_id: images before and after the split or merged boundary
     before_id: int | None = None
     image_id: int | None = None
+    # folder whose clock is shifted, "" for all
     folder: str | None = None
+    # new gap, clock correction, or time between the merged images
     seconds: float | None = None
 
 

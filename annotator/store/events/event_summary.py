@@ -22,18 +22,15 @@ class GapBar:
 
 @dataclass(frozen=True)
 class EventSummary:
-    """Statistics of all events.
-
-    Attributes:
-        sizes: (images per event, number of events), ascending.
-        gaps: Histogram, without imported sequences.
-    """
+    """Statistics of all events."""
 
     gap: float
     images: int
     events: int
     without_time: int
+    # (images per event, number of events), ascending
     sizes: tuple[tuple[int, int], ...]
+    # histogram, without imported sequences
     gaps: tuple[GapBar, ...]
     edits: int
 
@@ -93,15 +90,12 @@ def find_doubtful_pairs(events: Events, limit: int) -> list[NeighborPair]:
 
 @dataclass(frozen=True)
 class Event:
-    """An event with its ordered images.
+    """An event with its ordered images."""
 
-    Attributes:
-        id: Its smallest image id.
-        began_at, ended_at: Unix seconds by corrected clocks, or None.
-    """
-
+    # its smallest image id
     id: int
     image_ids: tuple[int, ...]
+    # began_at, ended_at: unix seconds by corrected clocks, or None
     began_at: float | None
     ended_at: float | None
     has_before: bool

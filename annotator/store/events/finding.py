@@ -18,35 +18,28 @@ GAP_TOLERANCE_SECONDS = 1e-3  # seconds of rounding by which merged images may b
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """The images ordered by place and time.
+    """The images ordered by place and time."""
 
-    Attributes:
-        order: (N,) int64 image rows.
-        positions: (N,) int64, the inverse of `order`.
-        gaps: (N,) float64 seconds since the previous image, UNRELATED_GAP or SAME_EVENT_GAP.
-        places, times: (N,) int64 and float64, in this order, nan if unknown.
-    """
-
+    # (N,) int64 image rows
     order: np.ndarray
+    # (N,) int64, the inverse of `order`
     positions: np.ndarray
+    # (N,) float64 seconds since the previous image, UNRELATED_GAP or SAME_EVENT_GAP
     gaps: np.ndarray
+    # places, times: (N,) int64 and float64, in this order, nan if unknown
     places: np.ndarray
     times: np.ndarray
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """A user's split or merge between two neighboring images.
-
-    Attributes:
-        is_split: False for a merge.
-        seconds: Time between the images at the edit, or None. A merge is void if a clock correction increased
-            it.
-    """
+    """A user's split or merge between two neighboring images."""
 
     before: int
     after: int
+    # false for a merge
     is_split: bool
+    # time between the images at the edit, or None. A merge is void if a clock correction increased it
     seconds: float | None = None
 
 

@@ -31,18 +31,15 @@ CACHED_EVENT_SETS = 2  # events in memory: those of now, and of the change befor
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """The events of all images, with rows as in `captures`.
-
-    Attributes:
-        starts: (N,) bool, whether an image starts an event, in the order of `arrangement`.
-        events: (N,) int64 event id per row, its smallest image id.
-        frames: (N,) int64 index of the image in its event, from 0.
-    """
+    """The events of all images, with rows as in `captures`."""
 
     captures: Captures
     arrangement: Arrangement
+    # (N,) bool, whether an image starts an event, in the order of `arrangement`
     starts: np.ndarray
+    # (N,) int64 event id per row, its smallest image id
     events: np.ndarray
+    # (N,) int64 index of the image in its event, from 0
     frames: np.ndarray
     edits: tuple[EventEdit, ...]
 

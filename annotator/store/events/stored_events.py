@@ -13,16 +13,13 @@ IDS_PER_QUERY = 10_000  # ids in one SELECT
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """An event, or the part of a long event around one image.
+    """An event, or the part of a long event around one image."""
 
-    Attributes:
-        id: Its smallest image id.
-        images: Images of the whole event.
-        first: Index in the event of the first of `image_ids`.
-    """
-
+    # its smallest image id
     id: int
+    # images of the whole event
     images: int
+    # index in the event of the first of `image_ids`
     first: int
     image_ids: tuple[int, ...]
 

@@ -94,16 +94,13 @@ class ProjectContents:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """The result of comparing a shard's rows with the project's images.
+    """The result of comparing a shard's rows with the project's images."""
 
-    Attributes:
-        right: (n,) bool, whether the content matches.
-        others: Mismatching rows.
-        lowest: Lowest image id in the shard that the project has not yet assigned, or None.
-    """
-
+    # (n,) bool, whether the content matches
     right: np.ndarray
+    # mismatching rows
     others: int = 0
+    # lowest image id in the shard that the project has not yet assigned, or None
     lowest: int | None = None
 
 

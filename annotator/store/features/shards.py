@@ -41,14 +41,11 @@ FLOAT16_EXPONENT_MASK = np.uint16(0x7C00)  # the bits of a float16 that are all 
 
 @dataclass(frozen=True, eq=False)
 class CodedRegions:
-    """The coded regions of n images.
+    """The coded regions of n images."""
 
-    Attributes:
-        codes: (n, R, K) int8 steps along the basis axes.
-        lengths: (n, R) float16 distances from the basis center.
-    """
-
+    # (n, R, K) int8 steps along the basis axes
     codes: np.ndarray
+    # (n, R) float16 distances from the basis center
     lengths: np.ndarray
     basis: str
 
@@ -76,25 +73,22 @@ class ArrayLocation:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """The usable rows of a shard file, and where its arrays are.
-
-    Attributes:
-        image_ids: (n,) int64.
-        contents: (n, 8) uint8, sha256 prefixes.
-        rows: (n,) int64, ascending row of each image in the file.
-        size: (R, D): number of regions per image and feature size.
-        basis: Name of the basis of its codes, or None if it holds regions.
-        arrays: Array name -> location in the file.
-        not_finite: Images omitted because their features are not finite.
-    """
+    """The usable rows of a shard file, and where its arrays are."""
 
     path: Path
+    # (n,) int64
     image_ids: np.ndarray
+    # (n, 8) uint8, sha256 prefixes
     contents: np.ndarray
+    # (n,) int64, ascending row of each image in the file
     rows: np.ndarray
+    # (R, D): number of regions per image and feature size
     size: tuple[int, int]
+    # name of the basis of its codes, or None if it holds regions
     basis: str | None
+    # array name -> location in the file
     arrays: dict[str, ArrayLocation]
+    # images omitted because their features are not finite
     not_finite: int = 0
 
 

@@ -20,18 +20,15 @@ BASIS_ARRAYS = ("centre", "axes", "scales")
 
 @dataclass(frozen=True, eq=False)
 class StoredBasis:
-    """A basis as arrays.
+    """A basis as arrays."""
 
-    Attributes:
-        centre: (D,) float32 origin.
-        axes: (D, K) float32.
-        scales: (K,) float32 size of one int8 step.
-        name: sha256 of all three.
-    """
-
+    # (D,) float32 origin
     centre: np.ndarray
+    # (D, K) float32
     axes: np.ndarray
+    # (K,) float32 size of one int8 step
     scales: np.ndarray
+    # sha256 of all three
     name: str = field(init=False)
 
     def __post_init__(self):

@@ -31,18 +31,15 @@ HASH_CHUNK_BYTES = 1 << 24  # bytes at once
 
 @dataclass(frozen=True, eq=False)
 class StoredCodes:
-    """The stored codes (int8 compressed features) of whole images, and the data from which they were computed.
-
-    Attributes:
-        image_ids: (N,) int64.
-        shard_of: (N,) int32 index into `shards`.
-        codes: (N, K) int8, memory-mapped.
-    """
+    """The stored codes (int8 compressed features) of whole images, and the data from which they were computed."""
 
     basis: StoredBasis
+    # (N,) int64
     image_ids: np.ndarray
     shards: list[str]
+    # (N,) int32 index into `shards`
     shard_of: np.ndarray
+    # (N, K) int8, memory-mapped
     codes: np.ndarray
 
     def find_rows(self, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray) -> np.ndarray:

@@ -18,14 +18,11 @@ MAX_DISTINCT_TEXTS = 65_535  # different values that are kept; more texts are na
 
 @dataclass(frozen=True, eq=False)
 class AttributeColumn:
-    """An imported field as an in-memory column.
+    """An imported field as an in-memory column."""
 
-    Attributes:
-        choices: Values as texts, empty above MAX_DISTINCT_TEXTS.
-        numbers: (N,) float64, nan if missing, or None if any value is text.
-    """
-
+    # values as texts, empty above MAX_DISTINCT_TEXTS
     choices: CategoryColumn
+    # (N,) float64, nan if missing, or None if any value is text
     numbers: np.ndarray | None
 
 

@@ -37,17 +37,14 @@ MAX_CACHED_CLASSES = 200  # of which the states are kept: two bits an image each
 
 
 class ColumnsStamp(NamedTuple):
-    """A version stamp: the newest changes that the columns include.
+    """A version stamp: the newest changes that the columns include."""
 
-    Attributes:
-        decision, image, appearance, twin: Highest row ids read.
-        classes: Number of class changes.
-        change: Newest change of an image's name or capture time.
-    """
-
+    # decision, image, appearance, twin: highest row ids read
     decision: int
+    # number of class changes
     classes: int
     image: int
+    # newest change of an image's name or capture time
     change: int
     appearance: int
     twin: int

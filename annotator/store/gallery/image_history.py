@@ -9,38 +9,35 @@ from annotator.store.runs.prediction_sources import load_logged_scores
 
 @dataclass(frozen=True)
 class DecisionRecord:
-    """One decision about an image, as the image's history shows it.
-
-    Attributes:
-        at: Unix seconds.
-        merged_into: Class that the answer now counts for, or "".
-        covered: Classes answered by "nothing else here".
-        score: Displayed probability, or None.
-        origin: For imports, the annotator, method and time named in the source, or None.
-        models: (name, score) of external models.
-        undone_by, undone_at: Annotator and time of the undo, or None.
-        is_opinion: It could not resolve a disagreement.
-        front: Image whose answer was copied, or "".
-    """
+    """One decision about an image, as the image's history shows it."""
 
     id: int
     uuid: str
+    # unix seconds
     at: float
     annotator: str
     action: str
     class_id: int | None
     class_name: str
+    # class that the answer now counts for, or ""
     merged_into: str
     state: int | None
     note: str
     source: str
+    # displayed probability, or None
     score: float | None
+    # classes answered by "nothing else here"
     covered: tuple[str, ...]
+    # undone_by, undone_at: annotator and time of the undo, or None
     undone_by: str | None
     undone_at: float | None
+    # it could not resolve a disagreement
     is_opinion: bool
+    # (name, score) of external models
     models: tuple[tuple[str, float], ...] = ()
+    # for imports, the annotator, method and time named in the source, or None
     origin: tuple[str, str, float | None] | None = None
+    # image whose answer was copied, or ""
     front: str = ""
 
 

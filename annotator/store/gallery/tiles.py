@@ -12,18 +12,15 @@ from annotator.store.labels.comments import count_comments_by_image
 
 @dataclass(frozen=True)
 class Tile:
-    """The data of one Gallery tile.
-
-    Attributes:
-        labels: (class id, state), by class.
-        aside: The image is excluded.
-    """
+    """The data of one Gallery tile."""
 
     image: Image
+    # (class id, state), by class
     labels: list[tuple[int, int]]
     flag: str
     comments: int
     complete: bool
+    # the image is excluded
     aside: bool
 
 

@@ -23,15 +23,12 @@ MAX_SIDE_PIXELS = 65_000  # a JPEG has at most 65,535 pixels a side
 
 @dataclass(frozen=True)
 class CopyKind:
-    """One size in which images are sent to browsers.
-
-    Attributes:
-        pixels: Longest side, or None for the original.
-        bytes: Largest original file that is sent as is, or None for no limit.
-    """
+    """One size in which images are sent to browsers."""
 
     name: str
+    # longest side, or None for the original
     pixels: int | None
+    # largest original file that is sent as is, or None for no limit
     bytes: int | None
 
 

@@ -32,14 +32,11 @@ OUTSIDE_REASON = "an absolute path outside the image folders"
 
 @dataclass(frozen=True)
 class NameOrigin:
-    """The origin of names.
+    """The origin of names."""
 
-    Attributes:
-        label_folder: Folder of the naming file, or None.
-        root: Image folder that came with the names, or None.
-    """
-
+    # folder of the naming file, or None
     label_folder: Path | None = None
+    # image folder that came with the names, or None
     root: Path | None = None
 
     @property
@@ -52,16 +49,13 @@ class NameOrigin:
 
 
 class NameMatch(NamedTuple):
-    """The result of matching one name to an image.
+    """The result of matching one name to an image."""
 
-    Attributes:
-        image_id: None if unknown or ambiguous.
-        kind: Kind of match, "" without an image.
-        reason: Why no image was found.
-    """
-
+    # none if unknown or ambiguous
     image_id: int | None
+    # kind of match, "" without an image
     kind: str
+    # why no image was found
     reason: str
 
 

@@ -20,14 +20,11 @@ class StretchedImages:
 
 @dataclass
 class PixelNotes:
-    """The notes on pixel changes (stretched values, chosen bands) during one registration of images.
+    """The notes on pixel changes (stretched values, chosen bands) during one registration of images."""
 
-    Attributes:
-        stretched: Bit depth -> stretched images.
-        bands: Displayed bands -> number of images.
-    """
-
+    # bit depth -> stretched images
     stretched: dict[int, StretchedImages] = field(default_factory=dict[int, StretchedImages])
+    # displayed bands -> number of images
     bands: dict[str, int] = field(default_factory=dict[str, int])
 
     def add_facts(self, facts: ImageFacts) -> None:

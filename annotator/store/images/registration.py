@@ -43,25 +43,22 @@ REGISTRATION_CACHE_KB = 64_000  # while registering: contents in no order are ad
 
 @dataclass
 class RegistrationResult:
-    """The result of one folder scan.
-
-    Attributes:
-        moved: Known images whose only file moved.
-        copies: Files with the content of another existing file.
-        missing: Images that lost their last file.
-        left_out: Files excluded by name.
-        listed_at: Unix seconds of an interrupted listing, or None.
-    """
+    """The result of one folder scan."""
 
     added: int = 0
     known: int = 0
+    # known images whose only file moved
     moved: int = 0
+    # files with the content of another existing file
     copies: int = 0
     bad: list[BadFile] = field(default_factory=list)
+    # images that lost their last file
     missing: list[BadFile] = field(default_factory=list)
     passed_over: int = 0
+    # files excluded by name
     left_out: SkippedFiles = field(default_factory=SkippedFiles)
     notes: PixelNotes = field(default_factory=PixelNotes)
+    # unix seconds of an interrupted listing, or None
     listed_at: float | None = None
 
     def format_sentences(self) -> list[str]:

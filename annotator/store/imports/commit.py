@@ -55,24 +55,21 @@ class ImportSource:
 
 @dataclass(frozen=True)
 class ImportResult:
-    """The counts of a stored import.
-
-    Attributes:
-        answers: Cells that got an answer.
-        replaced: Those answers that replaced another one.
-        completed: Images with "nothing else here".
-        attributes, remarks: Number of fields, and of flags and comments.
-        event_labels: Labels of events, not of single images.
-    """
+    """The counts of a stored import."""
 
     id: int
     images: int
     classes: Sequence[str]
+    # cells that got an answer
     answers: int
+    # those answers that replaced another one
     replaced: int
+    # images with "nothing else here"
     completed: int
+    # attributes, remarks: number of fields, and of flags and comments
     attributes: int
     remarks: int
+    # labels of events, not of single images
     event_labels: int = 0
 
 

@@ -23,22 +23,19 @@ _COUNT_ACTIVE_CLASSES_SQL = f"""({COUNT_ACTIVE_CLASSES_SQL}) + (SELECT count(*) 
 
 @dataclass
 class ImportChanges:
-    """Totals of the rows in staged.change, which are the decisions that an import will add.
+    """Totals of the rows in staged.change, which are the decisions that an import will add."""
 
-    Attributes:
-        over: SQL condition on existing decisions `d` that may be replaced.
-        is_whole: The source names every class.
-        answers, replaced, completed: Rows that decide a cell, replace an answer, or mean "nothing else here".
-        labels: (target, state) -> added labels, except of "nothing else here".
-    """
-
+    # SQL condition on existing decisions `d` that may be replaced
     over: str
     version: int
     newest: int
+    # the source names every class
     is_whole: bool
+    # answers, replaced, completed: rows that decide a cell, replace an answer, or mean "nothing else here"
     answers: int = 0
     replaced: int = 0
     completed: int = 0
+    # (target, state) -> added labels, except of "nothing else here"
     labels: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
 
 

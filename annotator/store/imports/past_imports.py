@@ -34,41 +34,35 @@ UNDONE_PROBLEM = "taken back with import"  # the kind of problem of an image tha
 
 @dataclass(frozen=True)
 class Import:
-    """An import of labels or images.
-
-    Attributes:
-        counts: Name -> number stored.
-        undone_at: Unix seconds, or None.
-        undone_by: Annotator, or "".
-    """
+    """An import of labels or images."""
 
     id: int
     source: str
     format: str
     annotator: str
     imported_at: float
+    # name -> number stored
     counts: dict[str, Any]
+    # unix seconds, or None
     undone_at: float | None
+    # annotator, or ""
     undone_by: str
 
 
 @dataclass(frozen=True)
 class ImportUndo:
-    """The effects of undoing an import.
-
-    Attributes:
-        decisions: Appended undo decisions.
-        images, images_kept: Images withdrawn, and kept because of other decisions.
-        kept: Classes kept because of other uses.
-        attributes: Removed or restored fields.
-    """
+    """The effects of undoing an import."""
 
     id: int
+    # appended undo decisions
     decisions: int
+    # images, images_kept: images withdrawn, and kept because of other decisions
     images: int
     images_kept: int
     archived: Sequence[str]
+    # classes kept because of other uses
     kept: Sequence[str]
+    # removed or restored fields
     attributes: int
     event_labels: int = 0
 

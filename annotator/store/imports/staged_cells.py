@@ -43,58 +43,52 @@ class Tally:
 
 @dataclass(frozen=True)
 class StagedClass:
-    """A class name in an import source, and the project class that it is matched to.
-
-    Attributes:
-        target: Name of the project's class, or "" if omitted.
-        answers: Number of answered cells, or of answered images if omitted.
-    """
+    """A class name in an import source, and the project class that it is matched to."""
 
     name: str
+    # name of the project's class, or "" if omitted
     target: str
     how: str
+    # number of answered cells, or of answered images if omitted
     answers: int
 
 
 @dataclass(frozen=True)
 class ImportPreview:
-    """The effects that an import would have.
-
-    Attributes:
-        images_unknown: Images whose files are in neither source nor project.
-        images_skipped: Images rejected at registration.
-        copies: Source files with the content of a project image.
-        conflicts_with_people, conflicts_with_imports: Answers that contradict labels of annotators or imports.
-        completed: Images whose present classes are all named by the source.
-        left_out: Omitted answers.
-        filled: Omitted cells, filled by a model or assumption in the source.
-        attributes_other: Fields with another value in the project.
-        found_by: Inexact match kind -> image names.
-        unclear: Name -> reason, of classes to be mapped first. Their answers are omitted.
-    """
+    """The effects that an import would have."""
 
     items: int
     images_known: int
     images_new: Tally
+    # images whose files are in neither source nor project
     images_unknown: Tally
+    # images rejected at registration
     images_skipped: Tally
+    # source files with the content of a project image
     copies: int
     classes: Sequence[StagedClass]
     answers_new: int
     answers_known: int
+    # conflicts_with_people, conflicts_with_imports: answers that contradict labels of annotators or imports
     conflicts_with_people: Tally
     conflicts_with_imports: Tally
+    # images whose present classes are all named by the source
     completed: int
+    # omitted answers
     left_out: int
+    # omitted cells, filled by a model or assumption in the source
     filled: int
     scores: int
     attributes_new: int
     attributes_known: int
+    # fields with another value in the project
     attributes_other: Tally
     remarks_new: int
     remarks_known: int
     warnings: Sequence[str] = ()
+    # inexact match kind -> image names
     found_by: Mapping[str, Tally] = field(default_factory=dict[str, Tally])
+    # name -> reason, of classes to be mapped first. Their answers are omitted
     unclear: Mapping[str, str] = field(default_factory=dict[str, str])
     event_labels: int = 0
 

@@ -42,19 +42,16 @@ UNCLEAR = "unclear"  # not usable as it is: left out until a class map maps it
 
 @dataclass(frozen=True)
 class NameRules:
-    """The rules by which names in an import source are matched to those of the project.
+    """The rules by which names in an import source are matched to those of the project."""
 
-    Attributes:
-        class_map: Source name -> project class, possibly new, or "" to omit.
-        strict: Unknown names are errors.
-        folder: Base folder of the items' image files, or None without images.
-        match: Loosest kind of match allowed, or None for all.
-    """
-
+    # source name -> project class, possibly new, or "" to omit
     class_map: Mapping[str, str]
+    # unknown names are errors
     strict: bool = False
     listed: Collection[str] = ()
+    # base folder of the items' image files, or None without images
     folder: Path | None = None
+    # loosest kind of match allowed, or None for all
     match: str | None = None
     origin: NameOrigin = field(default_factory=NameOrigin)
 

@@ -74,21 +74,18 @@ class _StoredBlock:
 
 @dataclass(frozen=True)
 class ResolvedScores:
-    """The result of matching a score source's names to those of the project.
-
-    Attributes:
-        classes: Source name -> project class, where different.
-        unknown_classes: Unknown or ambiguous names.
-        scored_again: Repeated cell scores, of which the highest counts.
-        found_by: Inexact match kind -> image names.
-    """
+    """The result of matching a score source's names to those of the project."""
 
     images: int
     unknown_images: Tally
+    # source name -> project class, where different
     classes: Mapping[str, str]
+    # unknown or ambiguous names
     unknown_classes: Sequence[str]
     unclear: Mapping[str, str] = field(default_factory=dict[str, str])
+    # repeated cell scores, of which the highest counts
     scored_again: Tally = field(default_factory=Tally)
+    # inexact match kind -> image names
     found_by: Mapping[str, Tally] = field(default_factory=dict[str, Tally])
 
 

@@ -17,21 +17,18 @@ MAX_ANSWER_MILLISECONDS = 600_000  # milliseconds; after a longer time the perso
 
 @dataclass(frozen=True)
 class TimedAnswer:
-    """The measured time of one answer to one or several cells.
+    """The measured time of one answer to one or several cells."""
 
-    Attributes:
-        kind: "grid", "image" (several classes at once) or "click".
-        changes: Estimated clicks besides the saving one.
-        seconds: From display to answer.
-        at: Unix seconds.
-        class_id: None for several classes.
-    """
-
+    # "grid", "image" (several classes at once) or "click"
     kind: str
     cells: int
+    # estimated clicks besides the saving one
     changes: int
+    # from display to answer
     seconds: float
+    # unix seconds
     at: float = field(default=0.0, compare=False)
+    # none for several classes
     class_id: int | None = field(default=None, compare=False)
 
 

@@ -17,15 +17,12 @@ IS_ACTIVE_CLASS_SQL = "id NOT IN (SELECT id FROM class WHERE archived = 1)"
 
 @dataclass(frozen=True)
 class DecisionTarget:
-    """The class for which a decision counts.
-
-    Attributes:
-        is_other: The decision was about a class merged into this one.
-        same: Both mean the same, so absent carries over.
-    """
+    """The class for which a decision counts."""
 
     class_id: int
+    # the decision was about a class merged into this one
     is_other: bool = False
+    # both mean the same, so absent carries over
     same: bool = True
 
     def compute_effect(self, state: int | None, is_open: bool, is_merged: bool) -> tuple[bool, int | None]:

@@ -28,22 +28,19 @@ OPEN = 2  # in a matrix of labels: no answer
 
 @dataclass(frozen=True)
 class Audit:
-    """A random sample of cells that annotators answer blind.
-
-    Attributes:
-        run_id: Run whose probabilities guided the sampling, or None.
-        last_decision_id: Newest decision in the population.
-        drawn_at: Unix seconds.
-        people: Blind annotators per cell.
-        by_event: Whole events were sampled.
-    """
+    """A random sample of cells that annotators answer blind."""
 
     id: int
+    # run whose probabilities guided the sampling, or None
     run_id: int | None
+    # newest decision in the population
     last_decision_id: int
+    # unix seconds
     drawn_at: float
     cells: int
+    # blind annotators per cell
     people: int = 1
+    # whole events were sampled
     by_event: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -53,33 +50,27 @@ class Audit:
 
 @dataclass(frozen=True, eq=False)
 class AuditCells:
-    """The sampled cells of an audit, (n,) each, by class in random order.
-
-    Attributes:
-        state: 1, -1, 0 for unsure, or OPEN without an answer since the audit.
-        in_audit: bool, answered in the audit grid or resolved after it.
-        shown: bool, the image is readable.
-    """
+    """The sampled cells of an audit, (n,) each, by class in random order."""
 
     class_id: np.ndarray
     image_id: np.ndarray
     stratum: np.ndarray
     place: np.ndarray
+    # 1, -1, 0 for unsure, or OPEN without an answer since the audit
     state: np.ndarray
+    # bool, answered in the audit grid or resolved after it
     in_audit: np.ndarray
+    # bool, the image is readable
     shown: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Population(CellIndex):
-    """The cells from which an audit was sampled.
+    """The cells from which an audit was sampled."""
 
-    Attributes:
-        strata: (N, C) uint8.
-        scores: (N, C) float16 probabilities, nan without a model.
-    """
-
+    # (N, C) uint8
     strata: np.ndarray
+    # (N, C) float16 probabilities, nan without a model
     scores: np.ndarray
 
 

@@ -24,30 +24,27 @@ OPEN_DISPLACED_CELLS_SQL = """SELECT d.image_id, d.class_id FROM displaced_accep
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The stored record of cells of one class accepted with one state, based on an audit sample.
-
-    Attributes:
-        threshold: Minimum probability (maximum for absent).
-        precision, confidence: The guarantee.
-        audited, wrong: Numbers of audit answers used, and of wrong cells among them.
-        withdrawn: Reason, or "".
-        annotator: "" for a model.
-    """
+    """The stored record of cells of one class accepted with one state, based on an audit sample."""
 
     id: int
     batch: str
     class_id: int
     state: int
     run_id: int
+    # minimum probability (maximum for absent)
     threshold: float
+    # precision, confidence: the guarantee
     precision: float
     confidence: float
+    # audited, wrong: numbers of audit answers used, and of wrong cells among them
     audited: int
     wrong: int
     made_at: float
     cells: int = 0
+    # reason, or ""
     withdrawn: str = ""
     withdrawn_at: float | None = None
+    # "" for a model
     annotator: str = ""
 
 

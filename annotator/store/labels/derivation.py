@@ -147,18 +147,15 @@ def compute_disagreements(
 
 
 class CellAnswer(NamedTuple):
-    """A decision's answer to one class of an image.
-
-    Attributes:
-        state: None if the decision clears the cell.
-        is_vote: Whether the answer leaves another annotator's label unchanged.
-    """
+    """A decision's answer to one class of an image."""
 
     decision_id: int
     class_id: int
+    # none if the decision clears the cell
     state: int | None
     annotator: str
     source: str
+    # whether the answer leaves another annotator's label unchanged
     is_vote: bool
 
 
@@ -185,16 +182,13 @@ def _derive_labels(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple
 
 @dataclass(frozen=True)
 class _CellLabel:
-    """A cell's label during a replay.
-
-    Attributes:
-        giver: The annotator, "" for an import.
-        is_merged: Whether it was given to a class merged into this one.
-    """
+    """A cell's label during a replay."""
 
     state: int
     decision_id: int
+    # the annotator, "" for an import
     giver: str
+    # whether it was given to a class merged into this one
     is_merged: bool = False
 
 

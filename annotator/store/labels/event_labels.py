@@ -21,21 +21,18 @@ STAGED_LABELS_SQL = """FROM staged.item i JOIN staged.event e ON e.item = i.id
 
 @dataclass(frozen=True)
 class EventLabel:
-    """A label of a camera-trap event.
-
-    Attributes:
-        class_name: "" for an empty event.
-        annotator, source: "" if unknown.
-        decided_at: Unix seconds, None if unknown.
-        images: Images of the event.
-    """
+    """A label of a camera-trap event."""
 
     event: str
+    # "" for an empty event
     class_name: str
     state: int
+    # annotator, source: "" if unknown
     annotator: str
+    # unix seconds, None if unknown
     decided_at: float | None
     source: str
+    # images of the event
     images: int
 
     def format_sentence(self) -> str:

@@ -33,16 +33,13 @@ class Overlap:
 
 @dataclass(frozen=True)
 class OverlapProgress:
-    """Counts of the overlap's progress.
+    """Counts of the overlap's progress."""
 
-    Attributes:
-        images: Chosen images.
-        waiting: Chosen images with answers missing.
-        answers: Annotators who answered an image blind, summed over chosen images.
-    """
-
+    # chosen images
     images: int
+    # chosen images with answers missing
     waiting: int
+    # annotators who answered an image blind, summed over chosen images
     answers: int
 
 

@@ -16,18 +16,15 @@ MAX_DECISIONS_SEARCHED = 200_000  # newest decisions searched for answers
 
 @dataclass(frozen=True, eq=False)
 class ScoredAnswers:
-    """Answers to cells chosen by a model, (n,) each, oldest first.
+    """Answers to cells chosen by a model, (n,) each, oldest first."""
 
-    Attributes:
-        class_id: int64.
-        score: Displayed probability, float64 in [0, 1].
-        present: False also for unsure.
-        in_grid: Whether asked in a one-class grid.
-    """
-
+    # int64
     class_id: np.ndarray
+    # displayed probability, float64 in [0, 1]
     score: np.ndarray
+    # false also for unsure
     present: np.ndarray
+    # whether asked in a one-class grid
     in_grid: np.ndarray
 
     @classmethod
@@ -44,14 +41,11 @@ class ScoredAnswers:
 
 @dataclass(frozen=True)
 class OutcomesSince:
-    """Answers to cells chosen by a model, given after some decision.
-
-    Attributes:
-        relabels: Previous state -> (answers asked again, changed answers among them).
-    """
+    """Answers to cells chosen by a model, given after some decision."""
 
     newest: int
     answers: ScoredAnswers
+    # previous state -> (answers asked again, changed answers among them)
     relabels: dict[int, tuple[int, int]]
     taken_back: bool = False
 

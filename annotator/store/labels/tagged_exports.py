@@ -43,16 +43,13 @@ class Tag:
 
 @dataclass(frozen=True, eq=False)
 class TaggedCells:
-    """Memory-mapped cells of a tagged export.
+    """Memory-mapped cells of a tagged export."""
 
-    Attributes:
-        classes: (id, name) per column.
-        image_ids: (N,) int64.
-        values, states: (N, C) int8.
-    """
-
+    # (id, name) per column
     classes: list[tuple[int, str]]
+    # (N,) int64
     image_ids: np.ndarray
+    # values, states: (N, C) int8
     values: np.ndarray
     states: np.ndarray
 

@@ -33,14 +33,11 @@ _SECRET_PATTERN = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|sessi
 
 @dataclass(frozen=True, repr=False)
 class Address:
-    """An allowed URL that needs no further check. As text it is `redacted`.
+    """An allowed URL that needs no further check. As text it is `redacted`."""
 
-    Attributes:
-        plain: Full URL with secrets, only for connecting.
-        scheme: Lowercase, one of PACKAGE_BY_SCHEME.
-    """
-
+    # full URL with secrets, only for connecting
     plain: str
+    # lowercase, one of PACKAGE_BY_SCHEME
     scheme: str = field(init=False, compare=False)
     redacted: str = field(init=False, compare=False)
 

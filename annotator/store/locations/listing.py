@@ -20,24 +20,21 @@ MAX_LINK_PAGES = 100_000  # of links, of a web server
 
 
 class RemoteFile(NamedTuple):
-    """One remote file.
+    """One remote file."""
 
-    Attributes:
-        path: Path for fsspec.
-        name: Path below the URL.
-        size: Bytes, -1 if unknown.
-        stamp: Changes with the content, "" if unknown.
-        modified_ns: 0 if unknown.
-        has_sha256: Whether a separate request returns the SHA-256.
-        sha256: "" if not listed.
-    """
-
+    # path for fsspec
     path: str
+    # path below the URL
     name: str
+    # bytes, -1 if unknown
     size: int
+    # changes with the content, "" if unknown
     stamp: str
+    # 0 if unknown
     modified_ns: int = 0
+    # whether a separate request returns the SHA-256
     has_sha256: bool = False
+    # "" if not listed
     sha256: str = ""
 
 

@@ -17,18 +17,15 @@ READ_AHEAD_FILES = 32  # files read ahead
 
 
 class Location(NamedTuple):
-    """A registered file, readable without the project.
+    """A registered file, readable without the project."""
 
-    Attributes:
-        folder: Folder or URL, escaped.
-        path: Path below the folder, escaped.
-        state: File state at registration.
-        sha256: SHA-256 of the content.
-    """
-
+    # folder or URL, escaped
     folder: str
+    # path below the folder, escaped
     path: str
+    # file state at registration
     state: FileState
+    # SHA-256 of the content
     sha256: str
 
     @property

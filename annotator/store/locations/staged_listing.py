@@ -40,19 +40,16 @@ CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL
 
 
 class ListedFile(NamedTuple):
-    """A listed file that is new or changed since registration.
+    """A listed file that is new or changed since registration."""
 
-    Attributes:
-        path: Path below the URL, escaped.
-        has_sha256: Whether the store has a checksum.
-        sha256: Listed checksum, or "".
-        was_sha256: SHA-256 of the path's previous image, or "".
-    """
-
+    # path below the URL, escaped
     path: str
     state: FileState
+    # whether the store has a checksum
     has_sha256: bool
+    # listed checksum, or ""
     sha256: str
+    # SHA-256 of the path's previous image, or ""
     was_sha256: str
 
 

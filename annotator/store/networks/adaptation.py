@@ -22,18 +22,15 @@ AdaptationRequest = Literal["run", "estimate", "pause", ""]
 
 @dataclass(frozen=True)
 class AdaptationState(Claim):
-    """The progress that the process adapting a project's backbone reports.
+    """The progress that the process adapting a project's backbone reports."""
 
-    Attributes:
-        on: Requested place: "local", "ray", "ray://...".
-        done, of: Progress of the step, 0 if unknown.
-        seconds_left: Seconds until the end, None if unknown.
-    """
-
+    # requested place: "local", "ray", "ray://..."
     on: str
     doing: str = "starting"
+    # done, of: progress of the step, 0 if unknown
     done: int = 0
     of: int = 0
+    # seconds until the end, None if unknown
     seconds_left: float | None = None
 
 
@@ -76,16 +73,13 @@ def set_result(db: Database, facts: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class ReadaptationReason:
-    """The growth in answers that justifies adapting the backbone again.
+    """The growth in answers that justifies adapting the backbone again."""
 
-    Attributes:
-        network: Newest adapted backbone.
-        before: Answers at its creation.
-        answers: Answers now.
-    """
-
+    # newest adapted backbone
     network: str
+    # answers at its creation
     before: int
+    # answers now
     answers: int
 
     @property

@@ -26,31 +26,28 @@ NEXT_BACKBONE_SETTING = "next_backbone"
 
 @dataclass(frozen=True)
 class AdaptedNetwork(NetworkJudgement):
-    """An adapted backbone, compared with its parent on images withheld from fitting.
-
-    Attributes:
-        parent: Backbone whose last stages were trained.
-        what: Trained stages, in words.
-        licence: License of the parent's weights, per timm.
-        created_at: Unix seconds.
-        newest_decision: Newest decision used for fitting.
-        known_answers: Answers in the project at the start, 0 if not stored.
-    """
+    """An adapted backbone, compared with its parent on images withheld from fitting."""
 
     name: str
+    # backbone whose last stages were trained
     parent: str
+    # trained stages, in words
     what: str
+    # license of the parent's weights, per timm
     licence: str
+    # unix seconds
     created_at: float
     epochs: int
     seconds: float
     images: int
     answers: int
+    # newest decision used for fitting
     newest_decision: int
     held_out_images: int
     held_out_answers: int
     judged_classes: int
     classes: int
+    # answers in the project at the start, 0 if not stored
     known_answers: int = 0
 
 

@@ -18,17 +18,14 @@ TO_COMPARE_SETTING, COMPARISONS_SETTING, TO_MEASURE_SETTING = (
 
 @dataclass(frozen=True)
 class NetworkComparison(NetworkJudgement):
-    """A cross-validated comparison with the current backbone on unbiased answers.
-
-    Attributes:
-        against: Current backbone at the time.
-        at: Unix seconds.
-        log_loss_low, log_loss_high: 95% interval of the difference in log loss.
-    """
+    """A cross-validated comparison with the current backbone on unbiased answers."""
 
     name: str
+    # current backbone at the time
     against: str
+    # unix seconds
     at: float
+    # log_loss_low, log_loss_high: 95% interval of the difference in log loss
     log_loss_low: float = 0.0
     log_loss_high: float = 0.0
     images: int = 0

@@ -8,15 +8,12 @@ from spmll.statistics.paired_bootstrap import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkJudgement:
-    """A comparison of a new backbone with the previous one, by linear heads on the embeddings of both.
+    """A comparison of a new backbone with the previous one, by linear heads on the embeddings of both."""
 
-    Attributes:
-        ap_before, ap_after: Mean average precision with either backbone.
-        ap_low, ap_high: 95% interval of the difference.
-    """
-
+    # ap_before, ap_after: mean average precision with either backbone
     ap_before: float = 0.0
     ap_after: float = 0.0
+    # ap_low, ap_high: 95% interval of the difference
     ap_low: float = 0.0
     ap_high: float = 0.0
     log_loss_before: float = 0.0

@@ -43,22 +43,19 @@ _REQUEST_SUFFIX, _PICTURE_SUFFIX, _ANSWER_SUFFIX, _ERROR_SUFFIX = ".json", ".pic
 
 @dataclass(frozen=True)
 class ExampleRequest:
-    """A request for an example.
-
-    Attributes:
-        kind: PICTURE, PART or WORDS.
-        name: Image name, or the words.
-        box: Left, top, right, bottom as shares of the displayed image.
-        at: Unix seconds.
-        by: Person, by a key that no other person has. Empty for programs.
-    """
+    """A request for an example."""
 
     key: str
+    # PICTURE, PART or WORDS
     kind: str
+    # image name, or the words
     name: str
     image_id: int = 0
+    # left, top, right, bottom as shares of the displayed image
     box: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
+    # unix seconds
     at: float = 0.0
+    # person, by a key that no other person has. Empty for programs
     by: str = ""
 
     @property
@@ -68,17 +65,14 @@ class ExampleRequest:
 
 @dataclass(frozen=True, eq=False)
 class ExampleAnswer:
-    """The backbone's output for an example.
-
-    Attributes:
-        vector: (D,) float32 embedding, None for words.
-        image_ids: For words: (N,) int64, ascending.
-        values: For words: (N,) float32 cosine similarities.
-    """
+    """The backbone's output for an example."""
 
     network: str
+    # (D,) float32 embedding, None for words
     vector: np.ndarray | None
+    # for words: (N,) int64, ascending
     image_ids: np.ndarray | None = None
+    # for words: (N,) float32 cosine similarities
     values: np.ndarray | None = None
 
 

@@ -26,20 +26,17 @@ MAX_ASSIGNMENTS = 10_000  # shares of a project
 
 @dataclass(frozen=True)
 class Assignment:
-    """Work assigned to an annotator.
-
-    Attributes:
-        kind: FOLDER, IMAGES or CLASS.
-        what: Name of the folder, list or class.
-        images: Assigned images, 0 for a class.
-        answered: Complete images among them.
-    """
+    """Work assigned to an annotator."""
 
     id: int
     annotator: str
+    # FOLDER, IMAGES or CLASS
     kind: str
+    # name of the folder, list or class
     what: str
+    # assigned images, 0 for a class
     images: int
+    # complete images among them
     answered: int
 
 

@@ -26,20 +26,17 @@ _SUM_TIME_SQL = f"""SELECT coalesce(sum(taken), 0) FROM (
 
 @dataclass(frozen=True)
 class DailyActivity:
-    """An annotator's work today, without undone decisions.
+    """An annotator's work today, without undone decisions."""
 
-    Attributes:
-        milliseconds: Decision time without long absences.
-        images: Answered images.
-        labels: Present labels.
-        newest: Id of the newest counted decision. Of two results, the one with the larger id is more recent.
-        midnight: Start of the day, Unix seconds.
-    """
-
+    # decision time without long absences
     milliseconds: int
+    # answered images
     images: int
+    # present labels
     labels: int
+    # id of the newest counted decision. Of two results, the one with the larger id is more recent
     newest: int = field(default=0, compare=False)
+    # start of the day, Unix seconds
     midnight: float = field(default=0.0, compare=False)
 
 

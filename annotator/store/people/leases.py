@@ -33,36 +33,30 @@ _IS_LIVE_SQL = "until BETWEEN ? AND ?"  # with _times()
 
 @dataclass(frozen=True)
 class LeaseRequest:
-    """A page's request for images.
-
-    Attributes:
-        have: Images that this page has: their leases are renewed, and they are not returned.
-        want: Largest number of images.
-    """
+    """A page's request for images."""
 
     holder: str
     annotator: str
+    # images that this page has: their leases are renewed, and they are not returned
     have: Collection[int]
+    # largest number of images
     want: int
 
 
 @dataclass(frozen=True, eq=False)
 class LeaseOrder:
-    """The order in which images are leased.
+    """The order in which images are leased."""
 
-    Attributes:
-        first: Ids of images that come first, in this order, while untouched.
-        ahead: Ids of incomplete images with the fewest answers, as counted by the worker.
-        resumed: Start with images that this page leased before a reload.
-        sequence: Order of untouched and incomplete images (sequences.py), or "".
-        after: Image after which the sequence continues, 0 for its start.
-    """
-
+    # ids of images that come first, in this order, while untouched
     first: Sequence[int] | np.ndarray = ()
+    # ids of incomplete images with the fewest answers, as counted by the worker
     ahead: Sequence[int] | np.ndarray = ()
+    # start with images that this page leased before a reload
     resumed: bool = False
     incomplete_first: bool = False
+    # order of untouched and incomplete images (sequences.py), or ""
     sequence: str = ""
+    # image after which the sequence continues, 0 for its start
     after: int = 0
 
 

@@ -33,20 +33,17 @@ _MEMBER_COLUMNS_SQL = "id, name, role, subject, email, secret_sha256 IS NOT NULL
 
 @dataclass(frozen=True)
 class Member:
-    """A project member (times in Unix seconds).
-
-    Attributes:
-        subject: "issuer subject" of the login provider, or None.
-        has_link: Whether an invitation link is valid.
-        sessions_since: Sessions that began before this time have ended.
-    """
+    """A project member (times in Unix seconds)."""
 
     id: int
     name: str
     role: Role
+    # "issuer subject" of the login provider, or None
     subject: str | None
     email: str
+    # whether an invitation link is valid
     has_link: bool
+    # sessions that began before this time have ended
     sessions_since: float
     made_at: float
     signed_in_at: float | None
@@ -58,17 +55,14 @@ class Member:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """An entry of the access log.
-
-    Attributes:
-        at: Unix seconds.
-        member: Affected member, or "".
-    """
+    """An entry of the access log."""
 
     id: int
+    # unix seconds
     at: float
     by: str
     what: str
+    # affected member, or ""
     member: str
     detail: str
 

@@ -16,18 +16,15 @@ MAX_SHARE = 0.5
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """Counts of one annotator's answers to reference images.
-
-    Attributes:
-        images: Answered images.
-        found, present: Answered cells labeled present: those that the annotator answered present, and all of them.
-        rejected, absent: Answered cells labeled absent: those that the annotator answered absent, and all of them.
-    """
+    """Counts of one annotator's answers to reference images."""
 
     annotator: str
+    # answered images
     images: int
+    # found, present: answered cells labeled present: those that the annotator answered present, and all of them
     found: int
     present: int
+    # rejected, absent: answered cells labeled absent: those that the annotator answered absent, and all of them
     rejected: int
     absent: int
 

@@ -18,19 +18,16 @@ HASH_MARGIN = 2  # of 255: JPEG noise in flat parts must not decide a bit
 
 @dataclass(frozen=True)
 class Appearance:
-    """The appearance numbers of one image.
+    """The appearance numbers of one image."""
 
-    Attributes:
-        brightness: Mean gray, 0 (black) to 1 (white).
-        sharpness: Variance of the Laplacian of gray values 0 to 255. Source: Pech-Pacheco et al. 2000, ICPR.
-        overexposed, underexposed: Shares of pixels beyond WHITE_LEVEL and BLACK_LEVEL.
-        hash: Signed 64-bit difference hash.
-    """
-
+    # mean gray, 0 (black) to 1 (white)
     brightness: float
+    # variance of the Laplacian of gray values 0 to 255. Source: Pech-Pacheco et al. 2000, ICPR
     sharpness: float
+    # overexposed, underexposed: shares of pixels beyond WHITE_LEVEL and BLACK_LEVEL
     overexposed: float
     underexposed: float
+    # signed 64-bit difference hash
     hash: int
 
     def to_row(self) -> tuple[float | int, ...]:

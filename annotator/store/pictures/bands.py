@@ -22,14 +22,11 @@ BandTriple = tuple[int, int, int]  # numbers of bands from 1, in the order red, 
 
 @dataclass(frozen=True)
 class BandChoices:
-    """The chosen bands of a project.
+    """The chosen bands of a project."""
 
-    Attributes:
-        unknown: Bands of images that do not name theirs, None if not chosen.
-        by_count: Number of bands -> bands to show, overriding the file.
-    """
-
+    # bands of images that do not name theirs, None if not chosen
     unknown: BandTriple | None = None
+    # number of bands -> bands to show, overriding the file
     by_count: Mapping[int, BandTriple] = field(default_factory=dict[int, BandTriple])
 
 
@@ -38,14 +35,11 @@ NO_BAND_CHOICES = BandChoices()
 
 @dataclass(frozen=True)
 class ShownBands:
-    """The displayed bands of one image.
+    """The displayed bands of one image."""
 
-    Attributes:
-        three: Band numbers from 1.
-        kind: Band count and origin, such as "4:rgb", "" for ordinary images.
-    """
-
+    # band numbers from 1
     three: BandTriple
+    # band count and origin, such as "4:rgb", "" for ordinary images
     kind: str
 
 

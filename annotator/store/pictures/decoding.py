@@ -42,19 +42,16 @@ MAX_BYTES_READ_WHOLE = 16_000_000  # bytes; larger files are read while they are
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """Metadata of a valid image file. The size is after EXIF rotation.
-
-    Attributes:
-        format: One of PILLOW_FORMATS, or HEIF, DICOM or RAW.
-        stretch: Conversion to 8 bits, or None.
-        bands: Displayed bands (`ShownBands.kind`), or "".
-    """
+    """Metadata of a valid image file. The size is after EXIF rotation."""
 
     width: int
     height: int
+    # one of PILLOW_FORMATS, or HEIF, DICOM or RAW
     format: str
     capture: Capture = UNKNOWN_CAPTURE
+    # conversion to 8 bits, or None
     stretch: Stretch | None = None
+    # displayed bands (`ShownBands.kind`), or ""
     bands: str = ""
 
 

@@ -31,12 +31,9 @@ _OFFSET_PATTERN = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 @dataclass(frozen=True)
 class Capture:
-    """Capture metadata, None or "" if unknown.
+    """Capture metadata, None or "" if unknown."""
 
-    Attributes:
-        captured_at: Unix seconds.
-    """
-
+    # unix seconds
     captured_at: float | None = None
     camera: str = ""
 

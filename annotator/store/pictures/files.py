@@ -33,14 +33,11 @@ MAX_SQLITE_INTEGER = 2**63 - 1  # that SQLite holds; some file systems allow tim
 
 
 class FileState(NamedTuple):
-    """File metadata that detects changes without reading.
-
-    Attributes:
-        stamp: Inode and change time, as a replacement can keep the others. "" from older versions.
-    """
+    """File metadata that detects changes without reading."""
 
     bytes: int = 0
     modified_ns: int = 0
+    # inode and change time, as a replacement can keep the others. "" from older versions
     stamp: str = ""
 
 
@@ -56,33 +53,27 @@ class KnownFile(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundFile:
-    """The result of inspecting one file of a folder: a valid image, or the reason for its rejection.
+    """The result of inspecting one file of a folder: a valid image, or the reason for its rejection."""
 
-    Attributes:
-        path: Below the folder, escaped.
-        facts: Image metadata. None if the file is already registered, or only hashed.
-        reason: Kind of problem, optionally ": " and details.
-    """
-
+    # below the folder, escaped
     path: str
     state: FileState = UNREAD_STATE
     sha256: str = ""
+    # image metadata. None if the file is already registered, or only hashed
     facts: ImageFacts | None = None
+    # kind of problem, optionally ": " and details
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class FolderListing:
-    """The files below a folder.
+    """The files below a folder."""
 
-    Attributes:
-        paths: Escaped and sorted, without hidden files and leftovers.
-        kept_out: Unreadable folders, and links that lead outside the folder.
-        left_out: Counts of files skipped by name.
-    """
-
+    # escaped and sorted, without hidden files and leftovers
     paths: list[str]
+    # unreadable folders, and links that lead outside the folder
     kept_out: list[BadFile]
+    # counts of files skipped by name
     left_out: SkippedFiles = field(default_factory=SkippedFiles)
 
     def list_images(self) -> list[str]:

@@ -21,19 +21,16 @@ TINY_SIDE = (16).to_bytes(2)  # pixels of a side
 
 @dataclass(frozen=True)
 class WholeJpeg:
-    """A JPEG that is valid if `tables` can be decoded.
+    """A JPEG that is valid if `tables` can be decoded."""
 
-    Attributes:
-        width, height: Before EXIF rotation.
-        tables: Tiny JPEG with the same tables.
-        head: File up to its pixels.
-        exif: b"" without one, None if ambiguous.
-    """
-
+    # width, height: before EXIF rotation
     width: int
     height: int
+    # tiny JPEG with the same tables
     tables: bytes
+    # file up to its pixels
     head: bytes
+    # b"" without one, None if ambiguous
     exif: bytes | None
 
 

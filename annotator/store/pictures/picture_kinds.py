@@ -14,17 +14,14 @@ from annotator.humanize import format_count
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A kind of image files without built-in support.
-
-    Attributes:
-        endings: Lowercase suffixes.
-        package: Module that reads it, or "".
-        advice: What to do without support.
-    """
+    """A kind of image files without built-in support."""
 
     name: str
+    # lowercase suffixes
     endings: frozenset[str]
+    # module that reads it, or ""
     package: str
+    # what to do without support
     advice: str
 
     @property

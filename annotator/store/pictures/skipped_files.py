@@ -8,14 +8,11 @@ from annotator.store.pictures.picture_kinds import describe_unread, get_unread_e
 
 @dataclass
 class SkippedFiles:
-    """Counts of the files of one source that were skipped by name.
+    """Counts of the files of one source that were skipped by name."""
 
-    Attributes:
-        leftovers: Name part, such as a thumbnail folder -> files.
-        unread: Suffix -> files.
-    """
-
+    # name part, such as a thumbnail folder -> files
     leftovers: dict[str, int] = field(default_factory=dict[str, int])
+    # suffix -> files
     unread: dict[str, int] = field(default_factory=dict[str, int])
 
     def count_if_skipped(self, path: str) -> bool:

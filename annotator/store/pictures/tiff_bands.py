@@ -36,27 +36,24 @@ _SAMPLE_PATTERN = re.compile(r'\bsample="(\d{1,4})"', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class TiffLayout:
-    """The needed header fields of a TIFF.
-
-    Attributes:
-        samples: Values per pixel, including transparency.
-        alpha: Index of transparency, or None.
-        names: Name per band, or "".
-        is_rgb: Whether the file declares RGB bands.
-        pieces: Tile (width, height). Strips have full width.
-    """
+    """The needed header fields of a TIFF."""
 
     tags: TiffTags
     size: tuple[int, int]
     dtype: np.dtype
+    # values per pixel, including transparency
     samples: int
+    # index of transparency, or None
     alpha: int | None
+    # name per band, or ""
     names: tuple[str, ...]
+    # whether the file declares RGB bands
     is_rgb: bool
     is_inverted: bool
     is_separate: bool
     compression: int
     predictor: int
+    # tile (width, height). Strips have full width
     pieces: tuple[int, int]
     offsets: tuple[int, ...]
     lengths: tuple[int, ...]

@@ -23,17 +23,14 @@ MAX_GROUP_CLASSES = 500  # what follows from a group grows with the square of it
 
 @dataclass(frozen=True)
 class RelationEffect:
-    """The effect of a relation change on existing answers, as numbers of cells.
+    """The effect of a relation change on existing answers, as numbers of cells."""
 
-    Attributes:
-        present, absent: Implied cells.
-        contradicted: Answers that conflict with implications.
-        reopened: Cells answered by "nothing else here" that lose this answer to the change.
-    """
-
+    # present, absent: implied cells
     present: int
     absent: int
+    # answers that conflict with implications
     contradicted: int
+    # cells answered by "nothing else here" that lose this answer to the change
     reopened: int
 
 

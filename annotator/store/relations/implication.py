@@ -14,19 +14,16 @@ from annotator.store.relations.relation_edits import EXACTLY_ONE, IS_A, Declarat
 
 
 class Implication(NamedTuple):
-    """An answer to one class that implies an answer to another.
+    """An answer to one class that implies an answer to another."""
 
-    Attributes:
-        class_id, state: The answer.
-        relation_id: Last relation of the chain.
-        needed: Number of answers that imply it together, above 1 for the last class of an exactly-one group.
-    """
-
+    # class_id, state: the answer
     class_id: int
     state: int
     other_id: int
     other_state: int
+    # last relation of the chain
     relation_id: int
+    # number of answers that imply it together, above 1 for the last class of an exactly-one group
     needed: int = 1
 
 

@@ -17,15 +17,12 @@ GROUP_KINDS = (AT_MOST_ONE, EXACTLY_ONE)
 
 @dataclass(frozen=True)
 class Declaration:
-    """A relation to declare.
-
-    Attributes:
-        class_ids: Child and parent for IS_A, else the group.
-        name: Group name, or "".
-    """
+    """A relation to declare."""
 
     kind: str
+    # child and parent for IS_A, else the group
     class_ids: tuple[int, ...]
+    # group name, or ""
     name: str = ""
 
 

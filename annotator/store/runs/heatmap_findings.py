@@ -13,14 +13,11 @@ from annotator.store.database.database import Database
 
 @dataclass(frozen=True)
 class HeatmapFinding:
-    """The result of checking whether a heat map shows another class.
+    """The result of checking whether a heat map shows another class."""
 
-    Attributes:
-        shown_class_id: Class possibly shown instead, or None.
-        explained: Number of the class's `maps` checked heat maps that may show another class.
-    """
-
+    # class possibly shown instead, or None
     shown_class_id: int | None
+    # number of the class's `maps` checked heat maps that may show another class
     explained: int
     maps: int
 

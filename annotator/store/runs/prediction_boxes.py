@@ -26,15 +26,12 @@ NO_BOXES = np.zeros(0, BOX_DTYPE)
 
 @dataclass(frozen=True, eq=False)
 class CellBoxes:
-    """The boxes that belong to a block of scores.
+    """The boxes that belong to a block of scores."""
 
-    Attributes:
-        rows, columns: (n,) int, each box's cell in the block.
-        places: (n, 4) float, left, top, width, height as image fractions.
-    """
-
+    # rows, columns: (n,) int, each box's cell in the block
     rows: np.ndarray
     columns: np.ndarray
+    # (n, 4) float, left, top, width, height as image fractions
     places: np.ndarray
     scores: np.ndarray
 

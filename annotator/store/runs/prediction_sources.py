@@ -46,20 +46,17 @@ ScoreBlock = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class PredictionSource:
-    """An external model and the current version of its scores.
-
-    Attributes:
-        scale: PROBABILITY in [0, 1], or SCORE, which only orders within a class.
-        added_at: Unix seconds.
-        class_ids: Ascending, one per column.
-    """
+    """An external model and the current version of its scores."""
 
     id: int
     name: str
+    # PROBABILITY in [0, 1], or SCORE, which only orders within a class
     scale: str
     annotator: str
+    # unix seconds
     added_at: float
     version: int
+    # ascending, one per column
     class_ids: Sequence[int]
     images: int
     cells: int

@@ -10,16 +10,13 @@ PRESENT_THRESHOLD = 0.5  # a probability from here on says "present"
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """Counts of one prediction source's right and wrong predictions.
-
-    Attributes:
-        said_present, present_right: Cells predicted present, and those answered so.
-        said_absent, absent_right: The same for absent.
-    """
+    """Counts of one prediction source's right and wrong predictions."""
 
     name: str
+    # said_present, present_right: cells predicted present, and those answered so
     said_present: int
     present_right: int
+    # said_absent, absent_right: the same for absent
     said_absent: int
     absent_right: int
 

@@ -21,25 +21,22 @@ STATE_SETTING, REQUEST_SETTING, STOP_SETTING, RESULT_SETTING = (
 
 @dataclass(frozen=True)
 class TaggingState(Claim):
-    """The progress that the prelabeling process reports.
-
-    Attributes:
-        name: Prediction source that it writes.
-        done, of: Images, 0 if unknown.
-        per_minute: Images per minute.
-        seconds_left: None if unknown.
-        without: Unanswered questions to the model.
-        error: Why the last question was unanswered, or "".
-    """
+    """The progress that the prelabeling process reports."""
 
     url: str
     model: str
+    # prediction source that it writes
     name: str
+    # done, of: images, 0 if unknown
     done: int = 0
     of: int = 0
+    # images per minute
     per_minute: float = 0.0
+    # none if unknown
     seconds_left: float | None = None
+    # unanswered questions to the model
     without: int = 0
+    # why the last question was unanswered, or ""
     error: str = ""
 
 

@@ -31,21 +31,18 @@ ID_DTYPE = np.dtype(np.int64)
 
 @dataclass(frozen=True)
 class ArrayDamage:
-    """A report of unusable array files.
+    """A report of unusable array files."""
 
-    Attributes:
-        what: Files and problems, as a sentence.
-        lost: Consequence, as a sentence.
-        todo: User action, or what recreates the files.
-        removable: Whether a repair may delete the files.
-        from_training: Whether a training recreates them.
-    """
-
+    # files and problems, as a sentence
     what: str
     files: Sequence[Path]
+    # consequence, as a sentence
     lost: str
+    # user action, or what recreates the files
     todo: str
+    # whether a repair may delete the files
     removable: bool = True
+    # whether a training recreates them
     from_training: bool = False
 
 

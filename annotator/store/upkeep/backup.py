@@ -65,17 +65,14 @@ class BackupPart:
 
 @dataclass(frozen=True)
 class BackupResult:
-    """The content of a backup.
-
-    Attributes:
-        left_out: Project names -> how to restore them.
-    """
+    """The content of a backup."""
 
     manifest: Path
     files: int
     bytes: int
     new_files: int
     new_bytes: int
+    # project names -> how to restore them
     left_out: dict[str, str]
 
 
@@ -252,16 +249,13 @@ def _write_manifest(path: Path, content: bytes) -> None:
 
 @dataclass(frozen=True)
 class PruneResult:
-    """The result of pruning.
-
-    Attributes:
-        parts, bytes: Removed files.
-        kept: Names of remaining backups.
-    """
+    """The result of pruning."""
 
     backups: int
+    # parts, bytes: removed files
     parts: int
     bytes: int
+    # names of remaining backups
     kept: list[str]
 
 

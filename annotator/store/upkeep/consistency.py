@@ -42,16 +42,13 @@ _SELECT_TALLY_SQL = "SELECT kind, one, two, n FROM tally WHERE n != 0"
 
 @dataclass
 class Differences:
-    """The differences that a consistency check found, as sentences.
+    """The differences that a consistency check found, as sentences."""
 
-    Attributes:
-        integrity, foreign_keys: Damage that cannot be rebuilt.
-        images: Images with different derived data.
-    """
-
+    # integrity, foreign_keys: damage that cannot be rebuilt
     integrity: list[str] = field(default_factory=list[str])
     foreign_keys: list[str] = field(default_factory=list[str])
     derived: list[str] = field(default_factory=list[str])
+    # images with different derived data
     images: set[int] = field(default_factory=set[int])
 
 

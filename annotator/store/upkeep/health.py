@@ -45,33 +45,27 @@ REPORTED_PACKAGES = ("multilabel-annotator", "numpy", "streamlit", "torch", "tim
 
 @dataclass(frozen=True)
 class HealthFinding:
-    """A problem that a health check found in a project.
-
-    Attributes:
-        why: Likely cause.
-        is_derived: Whether a repair can rebuild or delete the data.
-        is_left: Whether these are files left by crashed processes.
-    """
+    """A problem that a health check found in a project."""
 
     what: str
+    # likely cause
     why: str
     todo: str
+    # whether a repair can rebuild or delete the data
     is_derived: bool = False
+    # whether these are files left by crashed processes
     is_left: bool = False
 
 
 @dataclass
 class HealthReport:
-    """Problems, program versions and repair results.
-
-    Attributes:
-        findings: Remaining problems.
-        kept: Copy of project.db before the repair, or None.
-    """
+    """Problems, program versions and repair results."""
 
     versions: dict[str, str]
+    # remaining problems
     findings: list[HealthFinding] = field(default_factory=list[HealthFinding])
     repaired: list[HealthFinding] = field(default_factory=list[HealthFinding])
+    # copy of project.db before the repair, or None
     kept: Path | None = None
 
 

@@ -26,15 +26,12 @@ from annotator.worker.adapting.adaptation_progress import (
 
 @dataclass(frozen=True)
 class AdaptationResult:
-    """The result of one `annotator adapt`.
-
-    Attributes:
-        network: None if stopped or only estimated.
-        in_use: Whether the project uses the backbone now or once all images are embedded.
-    """
+    """The result of one `annotator adapt`."""
 
     estimate: AdaptationEstimate
+    # none if stopped or only estimated
     network: AdaptedNetwork | None
+    # whether the project uses the backbone now or once all images are embedded
     in_use: bool
     seconds: float
     epochs_done: int

@@ -34,23 +34,18 @@ ARRAY_FIELDS = ("image_ids", "labels", "mask", "unbiased", "held_out", "class_id
 
 @dataclass(frozen=True, eq=False)
 class AdaptationPlan:
-    """The plan of one adaptation: its images, labels and training parameters.
+    """The plan of one adaptation: its images, labels and training parameters."""
 
-    Attributes:
-        image_ids: (n,) int64.
-        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
-        mask, unbiased: (n, C) bool, see `TrainingSet`.
-        held_out: (n,) bool, withheld from training for evaluation.
-        class_ids: (C,) int64.
-        is_settled: Whether all inputs are prepared.
-        known_answers: Number of labels in the project at planning time.
-    """
-
+    # (n,) int64
     image_ids: np.ndarray
+    # (n, C) int8, 1 present, -1 absent, 0 unanswered
     labels: np.ndarray
+    # mask, unbiased: (n, C) bool, see `TrainingSet`
     mask: np.ndarray
     unbiased: np.ndarray
+    # (n,) bool, withheld from training for evaluation
     held_out: np.ndarray
+    # (C,) int64
     class_ids: np.ndarray
     class_names: list[str]
     name: str
@@ -59,7 +54,9 @@ class AdaptationPlan:
     parameters: dict[str, Any]
     epochs: int
     newest_decision: int
+    # whether all inputs are prepared
     is_settled: bool = False
+    # number of labels in the project at planning time
     known_answers: int = 0
 
     @property

@@ -13,16 +13,12 @@ RESULT_FILE = "final.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class AdaptationTask:
-    """The inputs of every process of a cluster training.
+    """The inputs of every process of a cluster training."""
 
-    Attributes:
-        name: Run name and temporary folder name.
-        network: Callable that returns the `Pretrained`.
-        versions: Package versions of the requesting machine.
-    """
-
+    # run name and temporary folder name
     name: str
     parent: str
+    # callable that returns the `Pretrained`
     network: Any
     images: list[ImageFiles]
     labels: np.ndarray
@@ -32,6 +28,7 @@ class AdaptationTask:
     method: str
     parameters: dict[str, Any]
     epochs: int
+    # package versions of the requesting machine
     versions: dict[str, str]
     board: Any
     bands: BandChoices

@@ -14,16 +14,13 @@ MAX_LOSSES = 3  # lost workers after which an image that is alone is given up
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """A batch of images that one cluster worker embeds.
+    """A batch of images that one cluster worker embeds."""
 
-    Attributes:
-        image_ids: (n,) int64.
-        losses: Number of workers that were lost while embedding it.
-        with_files: Whether file contents are sent along.
-    """
-
+    # (n,) int64
     image_ids: np.ndarray
+    # number of workers that were lost while embedding it
     losses: int = 0
+    # whether file contents are sent along
     with_files: bool = False
 
     def __len__(self) -> int:

@@ -50,15 +50,12 @@ def split_machine(resources: Mapping[str, float]) -> list[WorkerShare]:
 
 @dataclass
 class WorkerMachine(Machine):
-    """A machine of the cluster, with its workers.
-
-    Attributes:
-        failed_starts: Number of consecutive workers that failed to start.
-        retry_at: Time of the next attempt (time.monotonic).
-    """
+    """A machine of the cluster, with its workers."""
 
     shares: list[WorkerShare]
+    # number of consecutive workers that failed to start
     failed_starts: int = 0
+    # time of the next attempt (time.monotonic)
     retry_at: float = math.inf
 
 
@@ -73,19 +70,16 @@ class SentChunk:
 
 @dataclass(eq=False)
 class ClusterWorker:
-    """A Ray actor with its machine and its chunks.
-
-    Attributes:
-        sent_chunks: Ray reference -> sent chunk.
-        speed: Recent images per second, 0 if unknown.
-    """
+    """A Ray actor with its machine and its chunks."""
 
     machine: WorkerMachine
     share: WorkerShare
     handle: Any
     pending_start: Any = None  # a reference, until it is ready
     ready: StartReply | None = None
+    # ray reference -> sent chunk
     sent_chunks: dict[Any, SentChunk] = field(default_factory=dict)
+    # recent images per second, 0 if unknown
     speed: float = 0.0
     _returned: list[tuple[float, int]] = field(default_factory=list)  # when chunks came back, and their images
 

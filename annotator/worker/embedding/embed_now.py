@@ -52,22 +52,19 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class EmbeddingSummary:
-    """The result of one `annotator embed`.
+    """The result of one `annotator embed`."""
 
-    Attributes:
-        images: Newly embedded images.
-        remaining: Unprocessed images, including `unanswered`.
-        unanswered: Images at unresponsive URLs.
-        workers: Maximum running at once.
-        nodes: Machine -> images per second.
-    """
-
+    # newly embedded images
     images: int
     failed: int
+    # unprocessed images, including `unanswered`
     remaining: int
+    # images at unresponsive URLs
     unanswered: int
     seconds: float
+    # maximum running at once
     workers: int
+    # machine -> images per second
     nodes: dict[str, float]
 
     @property

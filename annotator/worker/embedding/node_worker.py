@@ -27,56 +27,47 @@ from annotator.store.pictures.decoding import ImageFacts
 
 @dataclass(frozen=True)
 class WorkerJob:
-    """The job of a cluster worker.
-
-    Attributes:
-        network: Returns the backbone's `Pretrained`.
-        versions: Package versions of the requesting machine.
-        threads: Images decoded at once.
-        probes: Folder -> sample images that test readability.
-    """
+    """The job of a cluster worker."""
 
     name: str
+    # returns the backbone's `Pretrained`
     network: Callable[[], Any]
+    # package versions of the requesting machine
     versions: dict[str, str]
+    # images decoded at once
     threads: int
     gpu: bool
+    # folder -> sample images that test readability
     probes: dict[str, list[ImageFiles]]
     bands: BandChoices
 
 
 @dataclass(frozen=True)
 class StartReply:
-    """A cluster worker's reply to its start.
-
-    Attributes:
-        setting: Backbone configuration in words.
-        refusal: Why it cannot start, or "".
-    """
+    """A cluster worker's reply to its start."""
 
     pid: int
     host: str
+    # backbone configuration in words
     setting: str = ""
+    # why it cannot start, or ""
     refusal: str = ""
     unreadable_folders: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedChunk:
-    """The embeddings of one chunk, as a cluster worker returns them.
+    """The embeddings of one chunk, as a cluster worker returns them."""
 
-    Attributes:
-        image_ids: (n,) int64.
-        features: (n, D) float16.
-        regions: (n, R, D) float16, or codes.
-        failures: (image id, reason).
-        facts: (image id, file metadata), images at URLs only.
-    """
-
+    # (n,) int64
     image_ids: np.ndarray
+    # (n, D) float16
     features: np.ndarray
+    # (n, R, D) float16, or codes
     regions: np.ndarray | CodedRegions
+    # (image id, reason)
     failures: list[tuple[int, str]]
+    # (image id, file metadata), images at URLs only
     facts: list[tuple[int, ImageFacts]]
     appearances: list[tuple[int, Appearance]]
 

@@ -22,20 +22,17 @@ MAX_SHARD_IMAGES = 4096  # after so many a shard is written also before SHARD_SE
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingResult:
-    """Embedded images to store.
+    """Embedded images to store."""
 
-    Attributes:
-        image_ids: (n,) int64.
-        features: (n, D) float16.
-        regions: (n, R, D) float16, or codes from a cluster.
-        failures: (image id, reason).
-        facts: (image id, size and time), images at URLs only.
-    """
-
+    # (n,) int64
     image_ids: np.ndarray
+    # (n, D) float16
     features: np.ndarray
+    # (n, R, D) float16, or codes from a cluster
     regions: np.ndarray | CodedRegions
+    # (image id, reason)
     failures: list[tuple[int, str]] = field(default_factory=list)
+    # (image id, size and time), images at URLs only
     facts: list[tuple[int, ImageFacts]] = field(default_factory=list)
     appearances: list[tuple[int, Appearance]] = field(default_factory=list)
     node: str = "this machine"

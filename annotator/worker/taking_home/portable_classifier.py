@@ -47,18 +47,15 @@ MAX_CALIBRATION_PAIRS = 500_000  # pairs that the calibration is fitted to, at m
 
 @dataclass(frozen=True, eq=False)
 class PortableClassifier:
-    """A classifier in memory, with all that is needed to write it to files.
-
-    Attributes:
-        state: Backbone weights under their library's names.
-        columns: (C,) int64, indices of exported classes.
-        slopes, shifts: (C,) float32, logit calibration.
-    """
+    """A classifier in memory, with all that is needed to write it to files."""
 
     backbone: "Backbone"
+    # backbone weights under their library's names
     state: "dict[str, Tensor]"
     model: PortableModel
+    # (C,) int64, indices of exported classes
     columns: "Tensor"
+    # slopes, shifts: (C,) float32, logit calibration
     slopes: "Tensor"
     shifts: "Tensor"
     description: Description

@@ -28,16 +28,13 @@ MIN_THRESHOLD, MAX_THRESHOLD = 0.25, 0.5  # between these a method's own thresho
 
 @dataclass(frozen=True, eq=False)
 class LoggedAnswers:
-    """Labels of cells with earlier predicted probabilities.
+    """Labels of cells with earlier predicted probabilities."""
 
-    Attributes:
-        logits: (n,), uncalibrated predictions.
-        columns: (n,), class columns of the next run.
-        present: (n,) bool, the labels.
-    """
-
+    # (n,), uncalibrated predictions
     logits: np.ndarray
+    # (n,), class columns of the next run
     columns: np.ndarray
+    # (n,) bool, the labels
     present: np.ndarray
     left_out: list[str] = field(default_factory=list)
 

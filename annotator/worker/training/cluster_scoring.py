@@ -36,14 +36,11 @@ RowArray = ShardedRows | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """A batch of images to score on a cluster.
+    """A batch of images to score on a cluster."""
 
-    Attributes:
-        features: (n, D).
-        codes, lengths: Region codes (n, R, K) and (n, R), or None.
-    """
-
+    # (n, D)
     features: RowArray
+    # codes, lengths: region codes (n, R, K) and (n, R), or None
     codes: RowArray | None
     lengths: RowArray | None
     known: KnownLabels

@@ -20,14 +20,11 @@ SourceVersions = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class ExternalPredictions:
-    """The predictions of external sources, loaded for one training.
+    """The predictions of external sources, loaded for one training."""
 
-    Attributes:
-        versions: Versions of all sources, even unreadable ones.
-        scores: (source id, scores in embedding order) of usable sources.
-    """
-
+    # versions of all sources, even unreadable ones
     versions: SourceVersions
+    # (source id, scores in embedding order) of usable sources
     scores: list[tuple[int, OutsideScores]]
 
     @property

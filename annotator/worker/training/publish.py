@@ -38,27 +38,24 @@ log = logging.getLogger("annotator.worker")
 
 @dataclass(frozen=True, eq=False)
 class FinishedTraining:
-    """A training that has ended and is to be published.
+    """A training that has ended and is to be published."""
 
-    Attributes:
-        run_id: Id of its run in the database.
-        known: Labels that were trained on.
-        method: Method with its parameters.
-        outcome: Probabilities and linear head.
-        losses: Loss per epoch.
-        started_at: time.perf_counter() at the start.
-        left_out: One sentence per kind of unusable database rows.
-        sources: (source id, version, {class id: weight}) of external predictions.
-    """
-
+    # id of its run in the database
     run_id: int
+    # labels that were trained on
     known: TrainingSet
+    # method with its parameters
     method: Method
     backbone: str
+    # probabilities and linear head
     outcome: TrainingOutcome
+    # loss per epoch
     losses: Sequence[float]
+    # time.perf_counter() at the start
     started_at: float
+    # one sentence per kind of unusable database rows
     left_out: Sequence[str] = ()
+    # (source id, version, {class id: weight}) of external predictions
     sources: Sequence[tuple[int, int, dict[int, float]]] = ()
 
 

@@ -16,23 +16,19 @@ from annotator.store.labels import label_cells
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The labels that training reads, as arrays.
+    """The labels that training reads, as arrays."""
 
-    Attributes:
-        rows: (n,) embedding rows of labeled and excluded images. Excluded images are not trained on.
-        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
-        mask: (n, C) bool, read-only, False for cells that are not trained on: unsure or with an unresolved
-            disagreement.
-        unbiased: (n, C) bool, labels of cells that were chosen independently of their label.
-        invalid_count: Number of skipped labels.
-    """
-
+    # (n,) embedding rows of labeled and excluded images. Excluded images are not trained on
     rows: np.ndarray
+    # (n, C) int8, 1 present, -1 absent, 0 unanswered
     labels: np.ndarray
+    # (n, C) bool, read-only, False for cells that are not trained on: unsure or with an unresolved disagreement
     mask: np.ndarray
     class_ids: list[int]
+    # (n, C) bool, labels of cells that were chosen independently of their label
     unbiased: np.ndarray
     newest_decision_id: int
+    # number of skipped labels
     invalid_count: int
 
     @property
