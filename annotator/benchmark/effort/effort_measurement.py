@@ -69,7 +69,7 @@ class EffortOptions:
     most: float = 1.0
     # folder that keeps the embedded project
     work: Path | None = None
-    # none selects the default network
+    # None selects the default network
     backbone: str | None = None
 
     def list_seeds(self) -> list[int]:

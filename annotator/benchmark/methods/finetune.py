@@ -37,7 +37,7 @@ class Network:
     epochs: int | None = None
     batch: int | None = None
     linear_init: bool = False
-    # none selects the paper's, where a CPU replaces "fp16" by "fp32"
+    # None selects the paper's, where a CPU replaces "fp16" by "fp32"
     precision: str | None = None
 
     @classmethod

@@ -65,7 +65,7 @@ class ExportOption:
     # flag, help, type, metavar: as on the command line
     flag: str
     help: str
-    # none for an abbreviation of other options
+    # None for an abbreviation of other options
     widget: PageWidget | None = None
     type: Any = bool
     metavar: str = ""

@@ -30,7 +30,7 @@ MAX_UNKNOWN_SHOWN = 200  # unknown classes that are named in one sentence
 class PredictionOptions:
     """The options of a predictions import."""
 
-    # none recognizes it
+    # None recognizes it
     format: str | None = None
     scale: str = PROBABILITY
     # project class by name in the file, "" to omit it

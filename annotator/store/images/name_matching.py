@@ -51,7 +51,7 @@ class NameOrigin:
 class NameMatch(NamedTuple):
     """The result of matching one name to an image."""
 
-    # none if unknown or ambiguous
+    # None if unknown or ambiguous
     image_id: int | None
     # kind of match, "" without an image
     kind: str

@@ -28,7 +28,7 @@ class TimedAnswer:
     seconds: float
     # unix seconds
     at: float = field(default=0.0, compare=False)
-    # none for several classes
+    # None for several classes
     class_id: int | None = field(default=None, compare=False)
 
 

@@ -151,7 +151,7 @@ class CellAnswer(NamedTuple):
 
     decision_id: int
     class_id: int
-    # none if the decision clears the cell
+    # None if the decision clears the cell
     state: int | None
     annotator: str
     source: str

@@ -32,7 +32,7 @@ class TaggingState(Claim):
     of: int = 0
     # images per minute
     per_minute: float = 0.0
-    # none if unknown
+    # None if unknown
     seconds_left: float | None = None
     # unanswered questions to the model
     without: int = 0

@@ -29,7 +29,7 @@ class AdaptationResult:
     """The result of one `annotator adapt`."""
 
     estimate: AdaptationEstimate
-    # none if stopped or only estimated
+    # None if stopped or only estimated
     network: AdaptedNetwork | None
     # whether the project uses the backbone now or once all images are embedded
     in_use: bool
