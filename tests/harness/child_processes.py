@@ -19,11 +19,24 @@ from annotator.store.database.database import Database
 
 LOCAL_ADDRESS = "127.0.0.1"
 TESTS_FOLDER = Path(__file__).resolve().parents[1]
-# Below the ports that the system gives to connections. Each process that runs tests has its own, and each run of the
-# tests on this machine begins elsewhere.
-_PROCESS_NUMBER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
-_BASE_PORT = 20_000 + 1200 * _PROCESS_NUMBER  # Ray has the ports from 10,002 to 19,999 for itself
-FIRST_PORT = _BASE_PORT + random.randrange(100)
+# Below the ports that the system gives to connections, and above those that Ray has for itself (10,002 to 19,999).
+PORT_RANGES, FIRST_RANGE_PORT, PORTS_PER_RANGE = 10, 20_000, 1200
+
+
+def _claim_ports() -> tuple[socket.socket, int]:
+    """Return a claim on a range of ports, and its first port. Another run of the tests takes another range."""
+    own = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    for number in range(own, own + PORT_RANGES):
+        claim, port = socket.socket(), FIRST_RANGE_PORT + PORTS_PER_RANGE * (number % PORT_RANGES)
+        with suppress(OSError):
+            claim.bind((LOCAL_ADDRESS, port))
+            return claim, port
+        claim.close()
+    return socket.socket(), FIRST_RANGE_PORT + PORTS_PER_RANGE * (own % PORT_RANGES)
+
+
+_CLAIM, _BASE_PORT = _claim_ports()  # the claim lasts as long as this process
+FIRST_PORT = _BASE_PORT + 1 + random.randrange(100)
 # Not one after the other: a start page gives the next ports to its projects.
 _PORTS = itertools.chain.from_iterable(itertools.repeat(range(_BASE_PORT + 600, _BASE_PORT + 1200, 10)))
 GRACE_SECONDS = 10.0  # between asking a process to end and killing it
