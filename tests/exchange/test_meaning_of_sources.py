@@ -218,6 +218,23 @@ def test_import_of_an_ambiguous_table_is_refused_with_yes_and_names_the_needed_o
     )
 
 
+def test_data_card_names_the_options_and_the_role_of_each_imported_field(tmp_path, folder, annotator):
+    (folder / "labels.csv").write_text("file,tags,status\nCAM01/a.jpg,fox,ok\nCAM01/b.jpg,deer,bad\n")
+    annotator("import", "new", folder / "labels.csv", "--images", folder, "--rows", "status=ok", "--yes")
+    annotator("export", "new", "out.csv")
+    [one] = json.loads((tmp_path / "out.card.json").read_text())["imports"]
+    assert (one["source"], one["answers"]) == ("labels.csv", 1) and "status=ok" in one["options"]
+    assert {row["field"]: row["role"] for row in one["fields"]} == {
+        "file": "image",
+        "tags": "class names",
+        "status": "kept rows",
+    }
+    assert "| status | kept rows | rows with ok are read |" in (tmp_path / "out.card.md").read_text()
+    annotator("imports", "undo", "new", "1", "--yes")
+    annotator("export", "new", "out.csv")
+    assert json.loads((tmp_path / "out.card.json").read_text())["imports"] == []
+
+
 def test_init_refuses_an_ambiguous_table_and_accepts_saved_reading_options(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
     words = ("init", "new", "--images", folder, "--labels", "labels.csv")

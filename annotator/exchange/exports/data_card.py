@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from annotator.records import Run
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.imports.past_imports import Import, load_imports
 from annotator.store.networks import configuration
 from annotator.store.runs import runs
 
@@ -65,6 +67,7 @@ class QualityFacts:
     backbone: str
     # sha256 of the classes' example images, by image id
     examples: dict[int, str]
+    imports: Sequence[Import]
 
 
 def load_quality(db: Database) -> QualityFacts:
@@ -76,6 +79,7 @@ def load_quality(db: Database) -> QualityFacts:
         configuration.get_parameters(db),
         configuration.get_backbone(db),
         {key: image.sha256 for key, image in images.load_images(db, _list_example_ids(db)).items()},
+        [one for one in reversed(load_imports(db)) if one.undone_at is None],
     )
 
 
@@ -137,6 +141,7 @@ def build_card(
             {"annotator": annotator, "source": source, "cells": many}
             for (annotator, source), many in sorted(tallies.origins.items())
         ],
+        "imports": [_describe_import(one) for one in quality.imports],
         "model": {"method": quality.method, "parameters": quality.parameters, "backbone": quality.backbone}
         | ({"run": run.id, "version": run.version, "images_trained_on": run.images} if run else {"run": None}),
         "certificate": {
@@ -157,6 +162,19 @@ def build_card(
         "how_audits_are_drawn": describe_sampling(certified),
         "assumed": [*ASSUMPTIONS, *([BLIND_AUDIT_SENTENCE] if certified.audits else [])],
         "limits": [*LIMITATIONS, *([CONFIDENCE_SENTENCE] if _has_intervals(certified) else [])],
+    }
+
+
+def _describe_import(one: Import) -> dict[str, Any]:
+    # Folders of the computer that a file came from are nobody's business.
+    name = one.source.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    reading = one.counts.get("reading", {})
+    return {
+        "source": name,
+        "format": one.format,
+        "answers": one.counts.get("answers", 0),
+        "options": reading.get("options", []),
+        "fields": [{"field": field, "role": role, "why": why} for field, role, why in reading.get("fields", [])],
     }
 
 
@@ -243,6 +261,7 @@ def format_markdown(card: dict[str, Any], text: TextEscaper | None = None) -> st
         *_format_ruled_out(certified["ruled_out"], text),
         *_format_answers(card["answers"], text),
         *_format_origins(card["imported_answers_come_from"], text),
+        *_format_imports(card["imports"], text),
         *_format_filled_cells(card["filled_in_by_model"], text),
         *_format_splits(card, text),
         *_format_co_occurrence(card["co_occurrence"], text),
@@ -330,6 +349,17 @@ def _format_origins(origins: list[dict[str, Any]], text: TextEscaper) -> list[st
         *(f"| {text(row['annotator'])} | {text(row['source'])} | {row['cells']:,} |" for row in origins),
         "",
     ]
+
+
+def _format_imports(imports: list[dict[str, Any]], text: TextEscaper) -> list[str]:
+    lines: list[str] = []
+    for one in imports:
+        options = f", read with {text(shlex.join(one['options']))}" if one["options"] else ""
+        lines += [f"**{text(one['source'])}** ({text(one['format'])}): {one['answers']:,} answers{options}.", ""]
+        if one["fields"]:
+            rows = [f"| {text(row['field'])} | {text(row['role'])} | {text(row['why'])} |" for row in one["fields"]]
+            lines += ["| field | read as | why |", "|---|---|---|", *rows, ""]
+    return ["## How the imported files were read", "", *lines] if lines else []
 
 
 def _format_splits(card: dict[str, Any], text: TextEscaper) -> list[str]:

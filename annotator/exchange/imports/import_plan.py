@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from annotator.errors import AnnotatorError, combine_problems, did_you_mean
 from annotator.exchange.files.problems import Problems
@@ -35,7 +36,8 @@ from annotator.exchange.imports.joined_contents import join_contents
 from annotator.exchange.imports.label_files import read_label_file
 from annotator.exchange.imports.located_source import LocatedSource, locate_source, relocate_source
 from annotator.exchange.imports.unread_keywords import describe_unread_keywords
-from annotator.exchange.reading.field_roles import FieldRole
+from annotator.exchange.reading.field_roles import FieldRole, shorten_roles
+from annotator.exchange.reading.reading_file import format_reading_options
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.sources.fetch_folder import apply_changed_images
 from annotator.exchange.sources.source import FolderPaths
@@ -57,6 +59,7 @@ from annotator.store.pictures.files import compute_sha256
 
 CONFLICT_MODES = ("keep", "replace")
 MATCHING_STEP, COUNTING_STEP, STORING_STEP = "Matching names", "Counting what would change", "Storing"
+MAX_OPTION_CHARS = 1000  # of an option that the import records
 
 
 @dataclass(frozen=True)
@@ -283,7 +286,7 @@ class ImportPlan:
                 self._check_class_names()  # a class may have been archived meanwhile
             is_file = self._origin.path.is_file() and not self._origin.fetched  # archives may be too large to hash
             digest = compute_sha256(self._origin.path) if is_file else ""
-            self._source = ImportSource(self._origin.name, self.format.name, self._by, digest)
+            self._source = ImportSource(self._origin.name, self.format.name, self._by, digest, self._describe_reading())
             over = self._choices.conflicts == "replace"
             self._report_step(STORING_STEP, progress)
             imported = commit_import(
@@ -296,6 +299,11 @@ class ImportPlan:
                 (unfinished_imports.end if self.is_stored else unfinished_imports.withdraw)(self.db)
         self.done = ImportOutcome(imported, result)
         return self.done
+
+    def _describe_reading(self) -> dict[str, Any]:
+        words = format_reading_options(self.interpretations, self._choices.reading)
+        options = [word if len(word) <= MAX_OPTION_CHARS else f"{word[:MAX_OPTION_CHARS]}…" for word in words]
+        return {"options": options, "fields": [[one.field, one.role, one.why] for one in shorten_roles(self.roles)]}
 
     def _check_no_open_questions(self) -> None:
         check_no_open_questions(self._origin.name, self.open_questions)

@@ -7,9 +7,10 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlite_utils
 
@@ -50,6 +51,8 @@ class ImportSource:
     format: str
     annotator: str
     sha256: str = ""
+    # how it was read, as JSON values: the options, and the role of each field
+    reading: Mapping[str, Any] = field(default_factory=dict[str, Any])
     uuid: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
@@ -145,7 +148,7 @@ def _store_changes(
         sql.execute(
             "UPDATE import SET counts = ?, first_decision = ?, last_decision = ? WHERE id = ?",
             [
-                json.dumps(counts | {"classes": len(added), "class_ids": came}),
+                json.dumps(counts | {"classes": len(added), "class_ids": came, "reading": dict(source.reading)}),
                 *((first + 1, last) if last > first else (None, None)),
                 import_id,
             ],
