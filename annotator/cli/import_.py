@@ -392,4 +392,5 @@ def _build_json(plan: "ImportPlan", done: "ImportOutcome | None") -> dict:
         "preview": asdict(plan.preview),
         "imported": imported,
         "registered": asdict(done.registered) if done and done.registered else None,
+        "unread_answers": done.unread if done else 0,
     }

@@ -235,6 +235,13 @@ def test_data_card_names_the_options_and_the_role_of_each_imported_field(tmp_pat
     assert json.loads((tmp_path / "out.card.json").read_text())["imports"] == []
 
 
+def test_import_counts_the_answers_of_images_that_cannot_be_read(tmp_path, folder, annotator):
+    (folder / "CAM01" / "b.jpg").write_text("no picture")
+    (tmp_path / "labels.csv").write_text("image,labels\nCAM01/a.jpg,fox\nCAM01/b.jpg,fox;deer\n")
+    said = annotator("import", "new", "labels.csv", "--images", folder, "--yes").stdout
+    assert "1 answer, 2 classes added.\n2 answers not stored, because the images cannot be read.\n" in said
+
+
 def test_init_refuses_an_ambiguous_table_and_accepts_saved_reading_options(tmp_path, folder, annotator):
     (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
     words = ("init", "new", "--images", folder, "--labels", "labels.csv")

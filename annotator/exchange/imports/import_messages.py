@@ -97,7 +97,10 @@ def describe_result(done: ImportOutcome) -> list[str]:
     images = (
         [f"{describe_registration(done.registered)}.", *done.registered.format_sentences()] if done.registered else []
     )
-    return [*images, f"Import {imported.id}: {_describe_stored(imported)}."]
+    unread = (
+        [f"{format_count(done.unread, 'answer')} not stored, because the images cannot be read."] if done.unread else []
+    )
+    return [*images, f"Import {imported.id}: {_describe_stored(imported)}.", *unread]
 
 
 def _describe_stored(imported: ImportResult) -> str:

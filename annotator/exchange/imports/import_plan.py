@@ -87,6 +87,8 @@ class ImportOutcome:
 
     imported: ImportResult
     registered: RegistrationResult | None
+    # answers of the preview whose images could not be read
+    unread: int = 0
 
 
 class ImportPlan:
@@ -280,6 +282,7 @@ class ImportPlan:
         try:
             result, new = self._register_images(progress) if self._folders else (None, [])
             version = get_class_version(self.db)
+            without = self._staging.count_answers_without_image()
             if self._folders or self._coming_files or self._resolved_at != self.db.get_change_key():
                 self._staging.set_coming_files((), self._duplicate_files)
                 self._match_names(Problems(), progress)
@@ -297,7 +300,7 @@ class ImportPlan:
             self.is_stored = self._source is not None and self.db.value(query, [self._source.uuid]) is not None
             if self._folders and self.db.paths.file == DATABASE_FILE:
                 (unfinished_imports.end if self.is_stored else unfinished_imports.withdraw)(self.db)
-        self.done = ImportOutcome(imported, result)
+        self.done = ImportOutcome(imported, result, self._staging.count_answers_without_image() - without)
         return self.done
 
     def _describe_reading(self) -> dict[str, Any]:

@@ -311,6 +311,11 @@ class Staging:
             said.append(f"{name}: {', '.join([*words, *rest]) or 'no class'}")
         return said
 
+    def count_answers_without_image(self) -> int:
+        """Return the number of staged answers whose image was not found or cannot be read."""
+        query = "SELECT count(*) FROM given g JOIN item i ON i.id = g.item WHERE i.image_id IS NULL"
+        return self._file.execute(query).fetchone()[0]
+
     @contextmanager
     def attach(self, db: Database) -> Generator[sqlite_utils.Database]:
         """Yield the project connection with this file attached as `staged`."""
