@@ -238,7 +238,7 @@ def test_data_card_names_the_options_and_the_role_of_each_imported_field(tmp_pat
 def test_import_counts_the_answers_of_images_that_cannot_be_read(tmp_path, folder, annotator):
     (folder / "CAM01" / "b.jpg").write_text("no picture")
     (tmp_path / "labels.csv").write_text("image,labels\nCAM01/a.jpg,fox\nCAM01/b.jpg,fox;deer\n")
-    said = annotator("import", "new", "labels.csv", "--images", folder, "--yes").stdout
+    said = annotator("import", "new", "labels.csv", "--images", folder, "--separator", ";", "--yes").stdout
     assert "1 answer, 2 classes added.\n2 answers not stored, because the images cannot be read.\n" in said
 
 
