@@ -13,6 +13,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
+from annotator.exchange.files.photo_keywords import embed_packet
 from annotator.exchange.files.safe_names import fold_name, safe_name
 from annotator.records import Image
 from annotator.store.database.database import Database
@@ -104,11 +105,16 @@ class Placer:
         self._check = check or (lambda: None)
         self.counts: Counter[str] = Counter()
 
-    def place(self, image: Image, target: Path) -> bool:
-        """Write an image to a new path, and return whether it could be written."""
+    def place(self, image: Image, target: Path, xmp: str = "") -> bool:
+        """Write an image to a new path, and return whether it could be written.
+
+        A copy gets `xmp` as its XMP block, if it is a JPEG or PNG without one. A link is an original, and gets nothing.
+        """
         self._check()
         if self._how == "none":
             return False
+        if xmp and self._how in ("copy", "resize"):
+            return self._place_with_packet(image, target, xmp)
         try:
             source = images.find_image_source(self._db, image.id)
             if self._how == "resize":
@@ -128,6 +134,15 @@ class Placer:
         except (AnnotatorError, BadImage):
             self.counts["unreadable"] += 1
             return False
+        return True
+
+    def _place_with_packet(self, image: Image, target: Path, xmp: str) -> bool:
+        content = self.read_content(image)
+        if content is None:
+            return False
+        embedded = embed_packet(content, xmp)
+        target.write_bytes(embedded or content)
+        self.counts["with keywords inside"] += embedded is not None
         return True
 
     def read_content(self, image: Image) -> bytes | None:

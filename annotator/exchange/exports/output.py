@@ -56,7 +56,7 @@ class FileOutput(_Output):
                 raise AnnotatorError("Nothing was exported: " + " ".join(problems))
         return self._files.add_file(final)
 
-    def write_image(self, image: Image, name: str) -> bool:
+    def write_image(self, image: Image, name: str, xmp: str = "") -> bool:
         return False
 
     def read_image(self, image: Image) -> bytes | None:
@@ -93,10 +93,10 @@ class FolderOutput(_Output):
         self._names[name] = None
         return path
 
-    def write_image(self, image: Image, name: str) -> bool:
+    def write_image(self, image: Image, name: str, xmp: str = "") -> bool:
         """Write an image file, and return whether it could be written."""
         path = self._make_path(name)
-        if not self._placer.place(image, path):
+        if not self._placer.place(image, path, xmp):
             return False
         self._placed.add(name, path)
         self._image_patterns[build_pattern(name)] += 1

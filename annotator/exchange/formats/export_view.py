@@ -233,12 +233,13 @@ class Output(Protocol):
         """Return a path to write to, for libraries that open files themselves."""
         ...
 
-    def write_image(self, image: Image, name: str) -> bool:
+    def write_image(self, image: Image, name: str, xmp: str = "") -> bool:
         """Link, copy or resize an image's file, as chosen.
 
         Args:
             image: The image.
             name: Target name, with the ending in Block.files.
+            xmp: XMP packet for a copy without one.
 
         Returns:
             False if images are not exported or the file is unreadable.

@@ -152,7 +152,7 @@ class _FolderReader:
     def _build_item(self, file: str, photo: KeywordPacket, sidecars: Sequence[KeywordPacket], name: str = "") -> Item:
         if any(set(one.list_names()) != set(photo.list_names()) for one in sidecars if photo.list_names()):
             self._different.append(file)
-        own = next((one for one in sidecars if one.own), None)
+        own = next((one for one in (*sidecars, photo) if one.own), None)
         labels = _read_own_labels(own) if own else []
         facts = own.own if own else {}
         joined = KeywordPacket(
@@ -255,7 +255,7 @@ def _list_texts(value: Any, place: str, tag: str, problems: Problems) -> list[st
 
 
 def write(view: View, output: Output) -> None:
-    """Write a sidecar per image, next to the exported image if there is one, and a list of all classes."""
+    """Write a sidecar per image, the same block in exported copies, and a list of all classes."""
     names = [class_.name for class_ in view.classes]
     with output.open_text(KEYWORD_LIST_FILE) as file:
         file.writelines(" ".join(replace_non_xml_characters(name).split()) + "\n" for name in names)
@@ -265,10 +265,11 @@ def write(view: View, output: Output) -> None:
             if block.splits[row]:
                 facts["split"] = [block.splits[row]]
             present, own = _collect_labels(view, block, row, names)
+            packet = format_packet(present, {**facts, **own})
             with output.open_text(f"{block.files[row]}{SIDECAR_SUFFIX}") as file:
-                file.write(format_packet(present, {**facts, **own}))
+                file.write(packet)
             if view.image_mode != "none":
-                output.write_image(image, block.files[row])
+                output.write_image(image, block.files[row], packet)
 
 
 def _collect_labels(view: View, block: Block, row: int, names: list[str]) -> tuple[list[str], dict[str, list[str]]]:
