@@ -1,6 +1,7 @@
 """The command that lists, declares, previews and undoes class relations."""
 
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,8 +45,8 @@ def relations(
         Path | None,
         typer.Option(
             "--from",
-            metavar="FILE",
-            help="Read what is a kind of what: indented lines, COCO, Open Images, taxonomy paths.",
+            metavar="PATH",
+            help="Read what is a kind of what: indented lines, COCO, Open Images, taxonomy paths, keywords of photos.",
         ),
     ] = None,
     add: Annotated[bool, typer.Option("--add", help="With --from: add the classes that the project lacks.")] = False,
@@ -72,6 +73,7 @@ def relations(
     they disappear with the answer, give way to a person's own, and have the source "implied" in exports.
     """
     from annotator.exchange.files.hierarchy import read_hierarchy
+    from annotator.exchange.formats.keywords import KEYWORDS
     from annotator.quality import suggested_relations
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
@@ -85,7 +87,10 @@ def relations(
     db = Database(project)
     if add and from_file is None:
         raise AnnotatorError("--add goes with --from: it adds the classes that the file names.")
-    read = read_hierarchy(from_file) if from_file else []
+    read = []
+    if from_file:
+        has_keywords = from_file.is_dir() or bool(KEYWORDS.recognize(from_file))
+        read = _read_keyword_pairs(db, from_file, add) if has_keywords else read_hierarchy(from_file)
     if read:
         _ensure_classes(db, read, add and not dry_run, by)
     given = {"is_a": is_a or [], "at_most_one": at_most_one or [], "exactly_one": exactly_one or []}
@@ -165,6 +170,26 @@ def relations(
             print(f"There are more than {MAX_CONTRADICTIONS_SHOWN} such answers.")
 
     print_result(value, as_json, text)
+
+
+def _read_keyword_pairs(db: Any, path: Path, add: bool) -> list[tuple[str, str]]:
+    """Return (child, parent) keywords above the project's classes. Without `add`, other keywords are passed over."""
+    from annotator.exchange.formats.keywords import read_keyword_paths
+    from annotator.store.classes import classes
+
+    known = classes.load_classes_by_name(db)
+    pairs: dict[tuple[str, str], None] = {}
+    for names in read_keyword_paths(path):
+        while names and names[-1] not in known:
+            names.pop()
+        chain = names if add else [name for name in names if name in known]
+        pairs |= dict.fromkeys((child, parent) for parent, child in pairwise(chain) if child != parent)
+    if not pairs:
+        raise AnnotatorError(
+            f"{path} has no keyword above a class of the project. Keywords with levels, such as Species|fox, say what "
+            "is a kind of what. --add also adds the levels that are not classes yet."
+        )
+    return list(pairs)
 
 
 def _ensure_classes(db: Any, pairs: list[tuple[str, str]], add: bool, by: str | None) -> None:

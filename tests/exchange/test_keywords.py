@@ -248,3 +248,22 @@ def test_sidecars_in_an_archive_are_unpacked_and_read(tmp_path, photos):
     plan = bring(tmp_path / "project", Path(archive), format="keywords", reading=reading)
     assert plan.done
     assert plan.done.imported.answers == 3
+
+
+def test_levels_of_keywords_become_relations_between_classes(tmp_path, annotator):
+    for number, path in enumerate(("Life|Canid|fox", "Life|Canid|wolf", "Places|North")):
+        take(tmp_path / "photos", f"{number}.jpg", packet(bag("lr:hierarchicalSubject", path)))
+    draw(tmp_path / "photos" / "3.jpg", seed=3)
+    (tmp_path / "labels.csv").write_text("image,labels\n0.jpg,fox\n1.jpg,wolf\n3.jpg,Life\n")
+    annotator("import", "birds", "labels.csv", "--images", "photos", "--yes")
+    relations = json.loads(annotator("relations", "birds", "--from", "photos", "--dry-run", "--json").stdout)
+    assert relations["relations"] == []
+    made = json.loads(annotator("relations", "birds", "--from", "photos", "--json").stdout)["relations"]
+    assert [one["classes"] for one in made] == [["fox", "Life"], ["wolf", "Life"]]
+    annotator("relations", "birds", "--undo")
+    made = json.loads(annotator("relations", "birds", "--from", "photos", "--add", "--json").stdout)["relations"]
+    assert [one["classes"] for one in made] == [["Canid", "Life"], ["fox", "Canid"], ["wolf", "Canid"]]
+    (tmp_path / "flat").mkdir()
+    take(tmp_path / "flat", "a.jpg", packet(bag("dc:subject", "fox")))
+    refused = annotator("relations", "birds", "--from", "flat", code=1).stderr
+    assert "has no keyword above a class of the project" in refused

@@ -30,7 +30,7 @@ from annotator.exchange.files.xmp_packets import (
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.export_view import STATE_WORDS, Block, Output, View
 from annotator.exchange.formats.format import Format, FormatLosses
-from annotator.exchange.formats.shared.keyword_choice import KeywordChoice
+from annotator.exchange.formats.shared.keyword_choice import ALL_KEYWORDS, KeywordChoice
 from annotator.exchange.formats.shared.label_file_pairs import find_first_files, strip_suffix
 from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions
 from annotator.humanize import format_count
@@ -72,6 +72,17 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     items = _add_findings(reader.read_items(), choice, problems, reader.sentences, interpretations)
     folder = path if reader.images else None
     return Contents((), items, folder=folder, place="file", sentences=reader.sentences, interpretations=interpretations)
+
+
+def read_keyword_paths(path: Path) -> list[list[str]]:
+    """Return the paths of the keywords of a source, such as ["Species", "fox"]. Raises AnnotatorError."""
+    choice, problems = KeywordChoice([ALL_KEYWORDS]), Problems()
+    items = _read_exiftool(path, choice, problems) if path.is_file() else _FolderReader(path, choice).read_items()
+    for _ in items:
+        pass
+    if problems.count:
+        raise problems.error(f"{path} cannot be read:")
+    return choice.list_paths()
 
 
 def _add_findings(

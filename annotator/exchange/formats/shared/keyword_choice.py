@@ -76,6 +76,11 @@ class KeywordChoice:
             said.append(f"The last part of a keyword's path is the class, and its path is not kept: {shown}.")
         return said
 
+    def list_paths(self) -> list[list[str]]:
+        """Return the different paths of several keywords, each from the most general keyword down."""
+        found = dict.fromkeys(path for paths in self._paths.values() for path in paths)
+        return [path.split(HIERARCHY_SEPARATOR) for path in found if HIERARCHY_SEPARATOR in path]
+
     def report_problems(self, problems: Problems) -> None:
         """Report chosen names that no image has, and names that stand for several paths."""
         paths = {path for found in self._paths.values() for path in found}
