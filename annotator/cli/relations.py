@@ -73,7 +73,7 @@ def relations(
     they disappear with the answer, give way to a person's own, and have the source "implied" in exports.
     """
     from annotator.exchange.files.hierarchy import read_hierarchy
-    from annotator.exchange.formats.keywords import KEYWORDS
+    from annotator.exchange.formats.keywords import recognize
     from annotator.quality import suggested_relations
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
@@ -89,7 +89,7 @@ def relations(
         raise AnnotatorError("--add goes with --from: it adds the classes that the file names.")
     read = []
     if from_file:
-        has_keywords = from_file.is_dir() or bool(KEYWORDS.recognize(from_file))
+        has_keywords = from_file.is_dir() or bool(recognize(from_file))
         read = _read_keyword_pairs(db, from_file, add) if has_keywords else read_hierarchy(from_file)
     if read:
         _ensure_classes(db, read, add and not dry_run, by)
