@@ -431,6 +431,21 @@ def test_import_page_disables_import_until_the_separator_is_chosen(served, tmp_p
     assert {names[class_id] for _, class_id in states(served)} == {"clear", "primary"} and len(states(served)) == 3
 
 
+def test_import_page_asks_which_keywords_of_photos_are_classes(served, tmp_path):
+    path = tmp_path / "tags.json"
+    path.write_text(
+        '[{"SourceFile": "00.jpg", "Subject": ["fox", "holiday"]}, {"SourceFile": "01.jpg", "Subject": "fox"}]'
+    )
+    test = previewed(page(), path)
+    assert "2 keywords on 2 images (fox 2, holiday 1): which are classes" in said(test)
+    assert button(test, "Import").disabled
+    work = get_import_runner(served)
+    fine(test.selectbox(key=f"import_reading_class_columns_{work.state.since}").select("fox,holiday").run())
+    work.wait()
+    press(fine(test.run()), "Import")
+    assert states(served) == {(1, 1): 1, (1, 4): 1, (2, 1): 1}
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_import_page_choice_between_answers_and_predictions_works_by_mouse_and_keyboard(

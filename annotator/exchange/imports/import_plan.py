@@ -171,8 +171,7 @@ class ImportPlan:
         """
         problems = Problems()
         contents = self._read_contents(problems)
-        self.interpretations = [*self._origin.interpretations, *contents.interpretations]
-        self.interpretation_by_field |= {one.field: one for one in self.interpretations}
+        self._keep_interpretations(contents)
         self._staging.place_word, self._staging.note = contents.place, problems.add
         folders = self._find_folders(contents)
         is_one = self._origin.path.is_file() and not self._origin.other_paths
@@ -195,7 +194,7 @@ class ImportPlan:
         shown = (lambda done, of: progress("Reading", done, of)) if progress else None
         self._staging.add(self._iter_items(contents, problems), shown)
         # again: a reader may decide when it has read all
-        self.interpretations = [*self._origin.interpretations, *contents.interpretations]
+        self._keep_interpretations(contents)
         self.roles = contents.roles
         self.samples = self._staging.format_samples()
         self.update_preview(coming, problems, progress)
@@ -206,6 +205,10 @@ class ImportPlan:
         self.sentences = [*self._origin.sentences, *contents.sentences, *also, *found]
         if self.format is not KEYWORDS:
             self.sentences += [said for folder in self._folders for said in describe_unread_keywords(folder)]
+
+    def _keep_interpretations(self, contents: Contents) -> None:
+        self.interpretations = [*self._origin.interpretations, *contents.interpretations]
+        self.interpretation_by_field |= {one.field: one for one in self.interpretations}
 
     def _read_contents(self, problems: Problems) -> Contents:
         reading = self._choices.reading

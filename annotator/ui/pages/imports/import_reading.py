@@ -19,7 +19,7 @@ FIELD_TITLES = {
     "image_column": "Column of the image",
     "folder_column": "Column of its folder",
     "label_columns": "Columns that name the classes",
-    "class_columns": "Columns that are classes",
+    "class_columns": "Columns or keywords that are classes",
     "separator": "Between labels of a cell",
     "present": "Words for present",
     "absent": "Words for absent",
