@@ -178,9 +178,11 @@ def _draw_audit(db: Database, certified: Certificate) -> None:
         if more := len(audit_sampling.load_cells_to_repeat(db, None)):
             st.markdown(f"**{format_count(more, 'pair')} for a second person to check**, or a third.")
             draw_page_link("grid", "Answer as another person", ":material/group:", audit="1")
-        audited = certified.overall.audited
+        audited, again = certified.overall.audit_answers, certified.overall.asked_again
         so_far = f"{format_count(audited, 'pair')} answered so far." if audited else "None answered yet."
         st.caption(f"A random sample, answered with predictions hidden. {so_far}")
+        if again.total:
+            st.caption(escape_markdown(f"{again.describe()}."))
         if not has_right(Right.REVIEW):
             st.caption("Reviewers and owners start audits.")
             return
@@ -281,7 +283,8 @@ def _build_row(row: CertificateRow, compared: bool) -> dict[str, str]:
         "precision": describe_share(row.precision),
         "missing": describe_count(row.missing),
         "time to find": format_search_time(row.seconds),
-        "audited": f"{row.audited:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
+        "overlooked": describe_count(row.overlooked),
+        "audited": f"{row.audit_answers:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
     }
 
 
