@@ -21,6 +21,7 @@ from annotator.store.labels.audits import Audit
 from spmll.statistics.bounds import CONFIDENCE
 
 DEFAULT_TARGET_RECALL = 0.98
+UNMEASURED_INTERVAL = Interval(None, 0.0, math.inf, NOT_MEASURED)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class CertificateRow:
     seconds: float | None
     events: EventFigures | None = None
     asked_again: RelabelCounts = RelabelCounts()
-    overlooked: Interval = Interval(None, 0.0, math.inf, NOT_MEASURED)
+    overlooked: Interval = UNMEASURED_INTERVAL
 
     @property
     def audit_answers(self) -> int:

@@ -22,6 +22,7 @@ from annotator.quality.certificate_strata import (
     EventCounts,
     align_sample,
     build_strata,
+    count_relabels,
     count_relabels_by_class,
 )
 from annotator.quality.double_reading_counts import count_double_readings
@@ -111,9 +112,7 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
         _add_reasons(row, relabels, answers) for row, answers in zip(rows, compared.tolist(), strict=True)
     )
     used = {part.sample.audit.id: part.sample.audit for part in parts if part.sample}
-    used |= {
-        sample.audit.id: sample.audit for sample in samples if count_relabels_by_class([sample])[sample.class_id].total
-    }
+    used |= {sample.audit.id: sample.audit for sample in samples if count_relabels([sample]).total}
     if overall.events and overall.events.audited:
         used |= {drawn_audit.id: drawn_audit for drawn_audit, _ in drawn if drawn_audit.by_event}
     result = Certificate(

@@ -1,5 +1,6 @@
 """Answer times and outcomes, the measurements behind the time model."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from annotator.records import SOURCES, list_sources
@@ -50,15 +51,21 @@ _COUNT_PRESSES_SQL = f"""sum(state = 0) + CASE
 
 
 def load_newest_answers(
-    db: Database, annotator: str, decisions: int, answers: int = -1, guessed_from: float | None = None
+    db: Database,
+    annotator: str,
+    decisions: int,
+    answers: int = -1,
+    guessed_from: float | None = None,
+    sources: Collection[str] = SOURCES,
 ) -> list[TimedAnswer]:
     """Return timed answers among the newest decisions, newest first, without the speed test.
 
     Args:
         annotator: "" selects all, except hidden blind answers.
         guessed_from: Probability from which classes were preset as present, or None.
+        sources: Decision sources that count.
     """
-    left_out = list_sources(timed="")
+    left_out = [*list_sources(timed=""), *(SOURCES.keys() - sources)]
     if not annotator and not blind_visibility.can_see_all(db):
         left_out += list_sources(is_vote=True)
     rows = db.tuples(
