@@ -1,6 +1,6 @@
 """The end of Autopilot when the quality report reaches the target recall before every label is answered.
 
-The report is recomputed in a thread that uses at most WATCH_SHARE of the time, so that no page waits for a large one.
+A thread recomputes the report, for at most WATCH_SHARE of the time, so that pages hardly wait for it.
 """
 
 import threading
@@ -13,7 +13,7 @@ from annotator.store.database.database import Database
 from annotator.store.labels import audits
 
 WATCH_SHARE = 0.05  # share of the time that is spent on the quality report while people answer
-FIRST_WAIT_SECONDS = 0.3  # seconds that a request waits for a report: those of small projects are there by then
+FIRST_WAIT_SECONDS = 1.0  # seconds that a request waits for a report: the page has two tasks ahead
 
 
 class _CertificateWatch:
