@@ -110,6 +110,17 @@ def test_offered_check_expects_fewer_wrong_answers_after_one_that_changed_none(d
     assert "probably none is wrong" in action_texts.format_doubted_line(last)
 
 
+def test_answers_that_an_audit_asked_again_are_not_offered_for_another_check(db):
+    for image_id in range(1, 25):
+        assert not decisions.save(db, [Decision(str(uuid.uuid4()), "done", "Ann", "done", image_id=image_id)]).refused
+    publish(db, np.full((24, 3), 0.9), decisions.get_newest_decision_id(db))
+    assert load_end(db).doubted_answers.pairs == 72
+    audit_sampling.draw_audit(db, 30, seed=1)
+    asked = [(cell.image_id, cell.class_id) for cell in audit_sampling.load_open_cells(db)]
+    say(db, asked, "audit", states=[-1] * len(asked))
+    assert load_end(db).doubted_answers.pairs == 72 - len(asked) < 72
+
+
 def test_target_recall_is_reached_by_an_audit_and_not_without_one(db):
     cells = [*EVERY_CELL[:-8]]
     say(db, cells, states=[1] * len(cells))

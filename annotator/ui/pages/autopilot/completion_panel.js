@@ -38,7 +38,7 @@ export class CompletionPanel {
     this.doubted = el("p", {});
     this.check = el("button", { type: "button", onclick: () => onAsk("relabel") }, "Check them");
     this.checking = el("div", { class: "offer" }, this.doubted, this.check);
-    this.findings = el("p", { role: "status" });
+    this.findings = el("p", { class: "findings" });
     this.audit = el("p", {});
     this.begin = el("button", { type: "button", onclick: () => this.#audit() });
     this.auditing = el("div", { class: "offer" }, this.findings, this.audit, this.begin);
@@ -73,7 +73,7 @@ export class CompletionPanel {
     this.isBeyond = complete.beyond;
     this.goOn.hidden = !complete.beyond;
     this.checking.hidden = complete.beyond;
-    this.findings.textContent = complete.findings;
+    this.findings.textContent = complete.findings.replaceAll(" %", "\u00a0%");
     this.findings.hidden = !complete.findings;
     this.doubted.textContent = complete.doubted;
     this.check.hidden = !complete.doubts;

@@ -268,11 +268,12 @@ def _draw_table(certified: Certificate) -> None:
                 f"Precision rests on {format_count(certified.relabels.present, 'label')} that audits asked again, of "
                 "all classes together."
             )
-        rows = [_build_row(row, certified.compared > 0) for row in [certified.overall, *_sort_by_missing(certified)]]
+        columns = certified.compared > 0, certified.relabels.absent > 0
+        rows = [_build_row(row, *columns) for row in [certified.overall, *_sort_by_missing(certified)]]
         html_tables.show(rows, "The certificate, class by class")
 
 
-def _build_row(row: CertificateRow, compared: bool) -> dict[str, str]:
+def _build_row(row: CertificateRow, compared: bool, again: bool) -> dict[str, str]:
     accepted = f" ({row.accepted:,} auto-accepted)" if row.accepted else ""
     return {
         "class": row.name,
@@ -283,7 +284,7 @@ def _build_row(row: CertificateRow, compared: bool) -> dict[str, str]:
         "precision": describe_share(row.precision),
         "missing": describe_count(row.missing),
         "time to find": format_search_time(row.seconds),
-        "overlooked": describe_count(row.overlooked),
+        **({"overlooked": describe_count(row.overlooked)} if again else {}),
         "audited": f"{row.audit_answers:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
     }
 
