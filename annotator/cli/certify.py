@@ -76,7 +76,7 @@ def certificate(
                 *(shorten_figure(describe_share(row.recall_allowing)) for _ in allowing),
                 shorten_figure(describe_share(row.precision)),
                 shorten_figure(describe_count(row.missing)),
-                f"{row.audited:,}",
+                f"{row.audit_answers:,}",
                 format_search_time(row.seconds),
             )
             for row in [*certified.classes, certified.overall]
@@ -87,7 +87,7 @@ def certificate(
             print(f"  {words}")
         if certified.compared:
             print(f"  {describe_mistake_allowance(certified)}")
-        if not certified.overall.unknown and not certified.overall.audited:
+        if not certified.overall.unknown or certified.overall.asked_again.total:
             print(f"  {certified.overall.says}")
         for sentence in (*certified.ruled_out.values(), *certified.lacks):
             print(f"  {sentence}")

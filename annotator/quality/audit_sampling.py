@@ -76,11 +76,17 @@ def get_default_size(db: Database) -> int:
     return max(MIN_CELLS, CELLS_PER_CLASS * len(classes.load_active_classes(db)))
 
 
-def estimate_size(db: Database, present: int, absent: int, undecided: int) -> int:
-    """Return the number of cells in a default audit of a project with these numbers of cells per state."""
-    each = _count_relabels_per_state(get_default_size(db), undecided)
-    relabels = min(each, present) + min(each, absent)
-    return relabels + min(get_default_size(db) - relabels, undecided)
+def estimate_cells(db: Database, labeled: np.ndarray, undecided: int) -> np.ndarray:
+    """Return the expected cells per class of a default audit, (C, 3): labeled present, labeled absent, undecided.
+
+    Args:
+        labeled: (C, 2), cells labeled present and absent per class.
+        undecided: Cells without a label, in all classes together.
+    """
+    size, in_all = get_default_size(db), labeled.sum(0)
+    drawn = np.minimum(_count_relabels_per_state(size, undecided), in_all)
+    rest = min(size - int(drawn.sum()), undecided) / max(len(labeled), 1)
+    return np.column_stack([labeled / np.maximum(in_all, 1) * drawn, np.full(len(labeled), rest)])
 
 
 def draw_audit(

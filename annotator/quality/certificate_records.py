@@ -1,15 +1,27 @@
 """Records of the figures in a quality report, per class and overall."""
 
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
+from scipy.special import betaincinv
+
 from annotator.humanize import format_count
-from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, Interval, describe_share, format_share_interval
+from annotator.quality.evidence import (
+    IF_ANSWERS_ARE_RIGHT,
+    NOT_MEASURED,
+    Interval,
+    describe_share,
+    format_count_interval,
+    format_share_interval,
+)
 from annotator.snapshot.project_progress import CHANGED_TILES, GRID_TILES
 from annotator.snapshot.time_model import DEFAULT_TIMES
 from annotator.store.labels.audits import Audit
+from spmll.statistics.bounds import CONFIDENCE
 
 DEFAULT_TARGET_RECALL = 0.98
+UNMEASURED_INTERVAL = Interval(None, 0.0, math.inf, NOT_MEASURED)
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,58 @@ class EventFigures:
 
 
 @dataclass(frozen=True)
+class RelabelCounts:
+    """Counts of blind second answers to cells labeled present (of these `mistaken`) or absent (of these `missed`)."""
+
+    present: int = 0
+    mistaken: int = 0
+    absent: int = 0
+    missed: int = 0
+
+    def __add__(self, other: "RelabelCounts") -> "RelabelCounts":
+        return RelabelCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def total(self) -> int:
+        return self.present + self.absent
+
+    def estimate_overlooked(self, labeled_absent: int) -> Interval:
+        """Return the present cells among all cells labeled absent, without those that these answers found.
+
+        Of N cells the n asked again had x present ones. N times the limits of Clopper and Pearson (Biometrika 1934)
+        for x of n, minus x, are conservative limits for a finite N.
+        """
+        if not self.absent:
+            return Interval(None, 0.0, float(labeled_absent), NOT_MEASURED)
+        share, was_absent = _bound_share(self.missed, self.absent), labeled_absent + self.missed
+        rest = max(was_absent - self.absent, 0)
+        least, most = (min(max(was_absent * end - self.missed, 0.0), rest) for end in (share.low, share.high))
+        return Interval(round(rest * self.missed / self.absent, 1), math.floor(least), math.ceil(most))
+
+    def describe(self) -> str:
+        """Return a clause on what the second answers found, with 95% intervals, or "" without any."""
+        if not self.total:
+            return ""
+        found = [
+            f"of {format_count(asked, f'{state} label')}, {changed:,} {kind} "
+            f"({format_share_interval(_bound_share(changed, asked))})"
+            for changed, asked, state, kind in (
+                (self.mistaken, self.present, "present", "wrong"),
+                (self.missed, self.absent, "absent", "missed"),
+            )
+            if asked
+        ]
+        return f"{format_count(self.total, 'answer')} asked again, blind: {'; '.join(found)}"
+
+
+def _bound_share(count: int, of: int) -> Interval:
+    tail = (1 - CONFIDENCE) / 2
+    low = float(betaincinv(count, of - count + 1, tail)) if count else 0.0
+    high = float(betaincinv(count + 1, of - count, 1 - tail)) if count < of else 1.0
+    return Interval(count / of, low, high)
+
+
+@dataclass(frozen=True)
 class CertificateRow:
     """The row of one class in a quality report, or of all classes together (`class_id` None).
 
@@ -38,6 +102,8 @@ class CertificateRow:
         recall_allowing: Allows for mistakes, if several annotators answered.
         missing: Estimated positive cells not labeled present.
         seconds: Estimated time to find 95% of `missing` in grids.
+        asked_again: Audit answers to labeled cells, not in `audited`.
+        overlooked: Present cells among those labeled absent, from `asked_again`.
     """
 
     class_id: int | None
@@ -53,11 +119,22 @@ class CertificateRow:
     missing: Interval
     seconds: float | None
     events: EventFigures | None = None
+    asked_again: RelabelCounts = RelabelCounts()
+    overlooked: Interval = UNMEASURED_INTERVAL
+
+    @property
+    def audit_answers(self) -> int:
+        return self.audited + self.asked_again.total
 
     @property
     def says(self) -> str:
         """Return a sentence with the assumption behind recall and missing positives."""
-        if not self.unknown and not self.audited:
+        if self.asked_again.absent:
+            return (
+                f"{IF_ANSWERS_ARE_RIGHT.capitalize()}. {self.asked_again.describe()}. Still overlooked: "
+                f"{format_count_interval(self.overlooked)}."
+            )
+        if not self.unknown and not self.audit_answers:
             return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
         return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}."
 
@@ -70,22 +147,12 @@ class CertificateRow:
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
                 figures[name]["assuming"] = IF_ANSWERS_ARE_RIGHT
-        fields = asdict(self) | figures
+        fields = asdict(self) | figures | {"audit_answers": self.audit_answers}
         del fields["events"]
         if self.events:
             of_events = {"recall": self.events.recall.as_json(), "missing": self.events.missing.as_json()}
             fields["events"] = {"found": self.events.found, "audited": self.events.audited} | of_events
         return fields
-
-
-@dataclass(frozen=True)
-class RelabelCounts:
-    """Counts of blind second answers to cells labeled present (of these `mistaken`) or absent (of these `missed`)."""
-
-    present: int = 0
-    mistaken: int = 0
-    absent: int = 0
-    missed: int = 0
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,14 @@ def build_strata(
     return Strata(**joined), parts, CellCounts(*cells), counts_of_events
 
 
+def count_relabels_by_class(samples: list[ClassSample]) -> dict[int, RelabelCounts]:
+    """Return class id -> counts of blind second answers."""
+    return {
+        class_id: count_relabels([sample for sample in samples if sample.class_id == class_id])
+        for class_id in {sample.class_id for sample in samples}
+    }
+
+
 def count_relabels(samples: list[ClassSample], image_ids: np.ndarray | None = None) -> RelabelCounts:
     """Count the blind second answers to labeled cells, in all images or in `image_ids`, (n,) int64."""
     none = np.zeros(0, np.int64)

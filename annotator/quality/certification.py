@@ -23,6 +23,7 @@ from annotator.quality.certificate_strata import (
     align_sample,
     build_strata,
     count_relabels,
+    count_relabels_by_class,
 )
 from annotator.quality.double_reading_counts import count_double_readings
 from annotator.quality.evidence import (
@@ -88,12 +89,13 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
         sample for drawn_audit, cells in of_images for sample in audit_sampling.load_samples(db, drawn_audit, cells)
     ]
     strata, parts, counts, of_events = build_strata(samples, population, [pair for pair in drawn if pair[0].by_event])
-    relabels = count_relabels(samples)
+    asked_again = count_relabels_by_class(samples)
+    relabels = sum(asked_again.values(), RelabelCounts())
     labels = _build_label_totals(db, class_ids, counts, relabels)
     certified = certify(strata, labels)
     compared, corrected_recall = np.zeros(len(class_ids) + 1, np.int64), None
+    absent = len(image_ids) - counts.present - counts.open
     if read := count_double_readings(db, class_ids):
-        absent = len(image_ids) - counts.present - counts.open
         compared = read.compared_answers
         corrected_recall = correct_recall_for_mistakes(certified, labels, absent, counts.open - counts.accepted, read)
     waiting = {cell for _, cells in drawn for cell in _find_waiting_cells(cells)}
@@ -103,12 +105,14 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
     rows = _build_rows(
         all_classes, counts, strata, certified, corrected_recall, waiting_of_class, tiles * seconds_a_tile
     )
+    rows = _add_second_answers(rows, asked_again, absent)
     if events is not None:
         rows = _add_event_figures(rows, of_events)
     *of_classes, overall = (
         _add_reasons(row, relabels, answers) for row, answers in zip(rows, compared.tolist(), strict=True)
     )
     used = {part.sample.audit.id: part.sample.audit for part in parts if part.sample}
+    used |= {sample.audit.id: sample.audit for sample in samples if count_relabels([sample]).total}
     if overall.events and overall.events.audited:
         used |= {drawn_audit.id: drawn_audit for drawn_audit, _ in drawn if drawn_audit.by_event}
     result = Certificate(
@@ -258,6 +262,18 @@ def _build_rows(
             seconds=round_or_none(seconds[place], 1),
         )
         for place, (class_id, name) in enumerate(names)
+    ]
+
+
+def _add_second_answers(
+    rows: list[CertificateRow], asked_again: dict[int, RelabelCounts], absent: np.ndarray
+) -> list[CertificateRow]:
+    of_rows = [asked_again.get(row.class_id or 0, RelabelCounts()) for row in rows[:-1]]
+    of_rows.append(sum(of_rows, RelabelCounts()))
+    cells = [*absent.tolist(), int(absent.sum())]
+    return [
+        replace(row, asked_again=again, overlooked=again.estimate_overlooked(labeled))
+        for row, again, labeled in zip(rows, of_rows, cells, strict=True)
     ]
 
 

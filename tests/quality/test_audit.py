@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export_writer import export_data_set
 from annotator.quality import audit_sampling
+from annotator.quality.certificate_records import RelabelCounts
 from annotator.quality.certification import compute_certificate, estimate_seconds_per_tile
 from annotator.quality.evidence import (
     Interval,
@@ -336,3 +338,48 @@ def test_audit_draw_of_a_large_project_stays_within_the_memory_limit(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 3 * images * classes_, "a byte a cell for its strata, and few more"
     finally:
         tracemalloc.stop()
+
+
+def test_audit_of_a_complete_project_is_counted_in_certificate_command_and_card(db, tmp_path, annotator):
+    every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
+    wrong = {every[0], every[4]}  # fox on image 1 is missed, heron on image 2 too
+    say(db, every, states=[-truth(*cell) if cell in wrong else truth(*cell) for cell in every])
+    audit_sampling.draw_audit(db, 72, seed=5)
+    asked = answer(db)
+    again = Counter(-truth(*cell) if cell in wrong else truth(*cell) for cell in asked)
+    found = compute_certificate(db)
+    assert [drawn.cells for drawn in found.audits] == [len(asked)], "it was asked about answered labels only"
+    assert found.overall.audit_answers == len(asked) and not found.overall.audited
+    assert found.overall.asked_again == found.relabels
+    assert (found.relabels.present, found.relabels.absent) == (again[1], again[-1])
+    assert found.relabels.missed == len(wrong & set(asked)) > 0 == found.relabels.mistaken
+    assert sum(row.asked_again.total for row in found.classes) == len(asked)
+    rest = sum(truth(*cell) == -1 for cell in every) - again[-1] + found.relabels.missed
+    assert found.overall.overlooked.high <= rest
+    told = found.relabels.describe()
+    assert told.startswith(f"{len(asked)} answers asked again, blind: of {again[1]} present labels, 0 wrong (0 % to ")
+    assert f"of {again[-1]} absent labels, {found.relabels.missed} missed (" in told
+    printed = " ".join(annotator("certificate", db.paths.project).stdout.split())
+    assert told in printed and "no audit has checked them" not in printed
+    row = json.loads(annotator("certificate", db.paths.project, "--json").stdout)["overall"]
+    assert row["audit_answers"] == len(asked) and row["asked_again"]["missed"] == found.relabels.missed
+    export_data_set(db, tmp_path / "labels.csv", "csv")
+    text = (tmp_path / "labels.card.md").read_text()
+    assert told in text and f"Audit 1: {len(asked)} pairs" in text and "no audit has checked them" not in text
+    assert "unanswered pairs were divided" not in text, "there were none"
+
+
+@pytest.mark.parametrize(
+    ("counts", "labeled_absent", "interval"),
+    [
+        (RelabelCounts(absent=100), 8000, (0.0, 0.0, 290.0)),
+        (RelabelCounts(absent=100, missed=1), 7999, (79.0, 1.0, 435.0)),
+        (RelabelCounts(absent=40), 40, (0.0, 0.0, 0.0)),
+        (RelabelCounts(absent=2, missed=2), 5, (5.0, 0.0, 5.0)),
+        (RelabelCounts(present=9), 30, (None, 0.0, 30.0)),
+    ],
+)
+def test_overlooked_labels_are_bounded_by_the_absent_labels_asked_again(counts, labeled_absent, interval):
+    found = counts.estimate_overlooked(labeled_absent)
+    assert (found.estimate, found.low, found.high) == interval
+    assert bool(found.reason) == (counts.absent == 0)

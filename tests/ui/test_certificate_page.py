@@ -98,6 +98,16 @@ def test_certificate_page_shows_unaudited_recall_with_its_assumption(db):
     assert "None answered yet" in words(test), "no audit was answered"
 
 
+def test_certificate_page_counts_an_audit_of_answered_labels(db):
+    say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
+    audit_sampling.draw_audit(db, 30, seed=1)
+    answer(db)
+    test, told = shown(db), compute_certificate(db).relabels.describe()
+    assert "30 answers asked again, blind: of 15 present labels, 0 wrong" in told and told in words(test)
+    assert "30 pairs answered so far" in words(test) and "None answered yet" not in words(test)
+    assert "no audit has checked them" not in words(test) and "Start an audit:" not in words(test)
+
+
 def test_certificate_chart_omits_and_counts_classes_with_too_few_audit_answers(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     audit_sampling.draw_audit(db, 60, seed=1)

@@ -1,5 +1,6 @@
 """The end of Autopilot in a real Chromium: what a complete project shows; nothing begins before it is pressed."""
 
+import re
 import uuid
 import zipfile
 
@@ -9,15 +10,24 @@ from conftest import CLASSES
 from harness.autopilot_page import flown, go_on, on, sure_of_the_fox
 from harness.contexts import Contexts
 from harness.grids import DRAWN, KIND, cells, shown
-from harness.person import decided, looked, looked_around, open_page, wait_for_picture, wait_until_saved
+from harness.person import (
+    decided,
+    looked,
+    looked_around,
+    open_page,
+    wait_for_picture,
+    wait_until_fetched,
+    wait_until_saved,
+)
 from harness.projects import publish_run
 from harness.served import Served, until
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from annotator.records import Decision
+from annotator.quality import audit_sampling
+from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import decisions
+from annotator.store.labels import decisions, project_counts
 
 pytestmark = pytest.mark.browser
 
@@ -52,7 +62,9 @@ def test_complete_page_starts_relabeling_of_likely_mistakes_only_on_request_and_
         page = finished(browser, served, "Check", viewport=ROOMY)
         finish = page.locator(".finish")
         expect(finish).to_contain_text("Every class of every image has an answer: 30 images, 0 labels.")
-        expect(finish).to_contain_text("30 answers may be wrong: the model says otherwise.")
+        expect(finish).to_contain_text(
+            re.compile(r"The model contradicts 30 answers: about 1\d are wrong\. About \d+ s")
+        )
         finish.get_by_text("Every class of every image").dblclick()  # the second press came late
         assert page.evaluate("getSelection().toString()") == ""
         places = [button.bounding_box() for button in finish.locator("button, a").all()]
@@ -95,7 +107,7 @@ def test_skipped_check_of_likely_mistakes_returns_to_the_complete_page_and_stays
         looked(page)
         page.keyboard.press(".")
         expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
-        expect(page.locator(".finish")).to_contain_text("12 answers may be wrong")
+        expect(page.locator(".finish")).to_contain_text("The model contradicts 12 answers")
         assert decided(served, "Skip") == []
 
 
@@ -146,6 +158,9 @@ def test_audit_started_on_the_complete_page_ends_on_the_complete_page(browser, t
         rows = decided(served, "Audit")
         assert len(rows) == 36 and {row["source"] for row in rows} == {"audit"}
         expect(page.get_by_role("button", name="Start an audit")).to_be_visible()
+        expect(page.locator(".finish")).to_contain_text(
+            "The audit: 36 answers asked again, blind: of 36 absent labels, 0 missed (0 % to "
+        )
 
 
 @pytest.mark.slow
@@ -200,3 +215,116 @@ def test_annotate_page_announces_ready_suggestions_once(browser, tmp_path):
         wait_for_picture(page)
         wait_until_saved(page)
         expect(note).to_have_count(0)
+
+
+# What the page shows from now on: [kind of task, heading, words in place of a task], each once in a row. An answer of
+# the server that ends the project adds what the first frame after it shows.
+WATCH = """() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector("[data-kind]"));
+  const root = host.shadowRoot.querySelector("[data-kind]");
+  const text = (name) => root.querySelector(name)?.textContent ?? "";
+  const state = () => [root.dataset.kind, text(".line"), text(".empty")].join(" | ");
+  window.states = [state()];
+  window.frames = [];
+  const look = () => window.states.at(-1) !== state() && window.states.push(state());
+  new MutationObserver(look).observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+  const read = Response.prototype.json;
+  Response.prototype.json = async function () {
+    const answer = await read.call(this);
+    if (answer.complete) requestAnimationFrame(() => setTimeout(() => window.frames.push(state())));
+    return answer;
+  };
+}"""
+
+
+@pytest.mark.parametrize("by", ["key", "mouse"])
+def test_last_answer_shows_complete_in_the_first_frame_after_the_server_answers(browser, tmp_path, by):
+    with flown(tmp_path, CLASSES, None, complete=59) as served:
+        page = open_page(browser, served, "Last", "/autopilot")
+        until(lambda: page.evaluate(KIND))
+        wait_until_fetched(page)
+        page.evaluate(WATCH)
+        looked_around(page)
+        held: list[Route] = []
+        page.route("**/api/autopilot", lambda route: held.append(route), times=1)
+        if by == "key":
+            page.keyboard.press("Enter")
+        else:
+            page.get_by_role("button", name="Save").click()
+        until(lambda: page.wait_for_timeout(20) or held)
+        assert len(decided(served, "Last")) == 3, "the server is asked once it has the last answer"
+        assert page.evaluate("window.states")[1:] == [" | Saving your last answers... | "]
+        held[0].continue_()
+        until(lambda: page.evaluate("window.frames"))
+        assert page.evaluate("window.frames")[0] == " | Complete | "
+        assert page.evaluate("window.states")[1:] == [" | Saving your last answers... | ", " | Complete | "]
+        finish = page.locator(".finish")
+        for part in ("60 images, 0 labels", "You have not exported yet", "There is no model to compare", "An audit of"):
+            expect(finish).to_contain_text(part)
+        assert page.troubles == []
+
+
+def test_checks_that_were_queued_are_not_asked_after_the_last_answer(browser, tmp_path):
+    with flown(tmp_path, CLASSES, sure_of_the_fox(40), complete=30) as served:
+        db = Database(served.project)
+        others = [(image.id, class_id, -1, None) for image in images.load_all_images(db)[:10] for class_id in (2, 3)]
+        assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Bob", "grid", others)]).refused
+        page = open_page(browser, served, "Last", "/autopilot", viewport=ROOMY)
+        until(lambda: page.evaluate(KIND))
+        while project_counts.count_open_cells(db):
+            page.evaluate(WATCH)
+            looked_around(page)
+            page.keyboard.press("Enter")
+            wait_until_saved(page)
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        expect(page.locator(".finish")).to_contain_text("The model contradicts ")
+        later = page.evaluate("window.states")[1:]
+        assert later == [" | Saving your last answers... | ", " | Complete | "], later
+
+
+def test_undo_on_the_complete_page_brings_the_task_back_without_a_contradiction(browser, tmp_path):
+    with flown(tmp_path, CLASSES, None, complete=59) as served:
+        page = open_page(browser, served, "Undo", "/autopilot")
+        until(lambda: page.evaluate(KIND))
+        last = on(page)
+        looked_around(page)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        wait_until_saved(page)
+        page.reload()
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=60_000)
+        wait_until_fetched(page)
+        page.evaluate(WATCH)
+        page.keyboard.press("Backspace")
+        until(lambda: page.evaluate(KIND) and on(page) == last)
+        kinds = [state.split(" | ")[0] for state in page.evaluate("window.states")]
+        assert kinds == [""] * kinds.count("") + ["image"] * kinds.count("image")
+        assert page.evaluate("window.states")[0] == " | Complete | "
+        assert not any("longer" in state for state in page.evaluate("window.states"))
+        expect(page.locator(".finish")).to_be_hidden()
+
+
+def test_autopilot_stops_at_the_certified_target_and_counts_what_is_done_beyond_it(browser, tmp_path):
+    with flown(tmp_path, CLASSES, None) as served:
+        db = Database(served.project)
+        ids = [image.id for image in images.load_all_images(db)]
+        cells = [(image_id, class_id, 1, None) for image_id in ids for class_id in (1, 2, 3)]
+        assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Bob", "grid", cells[:-6])]).refused
+        audit_sampling.draw_audit(db, 5, seed=1)
+        asked = [(one.image_id, one.class_id, -1, None) for one in audit_sampling.load_open_cells(db)]
+        assert not decisions.save(db, [Batch(str(uuid.uuid4()), "Bob", "audit", asked)]).refused
+        assert project_counts.count_open_cells(db) == 1
+        page = open_page(browser, served, "Beyond", "/autopilot")
+        expect(page.get_by_role("heading", name="98 % recall reached")).to_be_visible(timeout=60_000)
+        finish = page.locator(".finish")
+        expect(finish).to_contain_text("all classes together, and 0 to 1 labels may be missing. 1 pair is unanswered.")
+        expect(finish.get_by_role("link", name="Choose how to export")).to_be_visible()
+        page.get_by_role("button", name="Go on").click()
+        until(lambda: page.evaluate(KIND))
+        looked_around(page)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
+        expect(page.locator(".tally")).to_contain_text("Beyond the target: 1 answer, 0 labels found in under a minute")
+        page.keyboard.press("Backspace")
+        until(lambda: page.evaluate(KIND))
+        expect(page.locator(".tally")).to_have_text("")

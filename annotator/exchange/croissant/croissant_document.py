@@ -385,9 +385,10 @@ def _describe_figure(kind: str, name: str, row: Mapping[str, Any]) -> list[str]:
     figure = row[kind]
     if None in (figure["estimate"], figure["low"], figure["high"]):
         return []
+    answers = row["audited" if kind == "recall" else "audit_answers"]
     return [
         f"The {kind} of {name} is {figure['estimate']:.3f} (95% interval {figure['low']:.3f} to "
-        f"{figure['high']:.3f}, {format_count(row['audited'], 'audited label')})."
+        f"{figure['high']:.3f}, {format_count(answers, 'audited label')})."
     ]
 
 

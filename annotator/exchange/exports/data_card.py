@@ -51,6 +51,10 @@ SAMPLING_SENTENCE = (
     "was drawn without replacement{accepted}. Labels that were given afterwards are credited to the stratum of their "
     "pair."
 )
+RELABEL_SENTENCE = (
+    "Of the answered pairs, a simple random sample was asked again without showing the answers: half of it labeled "
+    "present, half absent, as far as there were so many."
+)
 NO_SAMPLE_SENTENCE = (
     "No answer of an audit counts here: no random sample says how complete and how correct the labels are."
 )
@@ -150,6 +154,7 @@ def build_card(
             "stopping_rule": certified.sentence(),
             "target": DEFAULT_TARGET_RECALL,
             "relabels": asdict(certified.relabels),
+            "relabels_in_words": certified.relabels.describe(),
             "compared": certified.compared,
             "lacks": certified.lacks,
             "ruled_out": [
@@ -187,9 +192,12 @@ def describe_sampling(certified: Certificate) -> str:
             if waiting
             else NO_SAMPLE_SENTENCE
         )
+    again = [RELABEL_SENTENCE] if certified.relabels.total else []
+    if not certified.overall.audited and again:
+        return RELABEL_SENTENCE
     with_run = sum(audit.run_id is not None for audit in certified.audits)
     where = "" if with_run == len(certified.audits) else " where there was a model"
-    return SAMPLING_SENTENCE.format(
+    sampled = SAMPLING_SENTENCE.format(
         by=f" by the model's probability{where}" if with_run else "",
         accepted="; auto-accepted pairs are strata of their own"
         if certified.overall.accepted
@@ -197,6 +205,7 @@ def describe_sampling(certified: Certificate) -> str:
         if certified.ruled_out
         else "",
     )
+    return " ".join([sampled, *again])
 
 
 def _has_intervals(certified: Certificate) -> bool:
@@ -272,6 +281,7 @@ def format_markdown(card: dict[str, Any], text: TextEscaper | None = None) -> st
         *_format_class_table(card, text),
         "",
         *([certified["in_events"], ""] if "in_events" in certified else []),
+        *([f"{certified['relabels_in_words']}.", ""] if certified["relabels_in_words"] else []),
         *(f"* {text(sentence)}" for sentence in certified["lacks"]),
         "",
         "## How this is known",
@@ -428,8 +438,9 @@ def _escape_markdown(text: str) -> str:
 
 
 def _select_certificate_fields(row: CertificateRow) -> dict[str, Any]:
-    keys = ("people", "accepted", "unknown", "audited", "recall", "recall_allowing", "precision", "missing", "seconds")
-    return {name: value for name, value in row.as_json().items() if name in (*keys, "events")}
+    figures = ("recall", "recall_allowing", "precision", "missing", "overlooked")
+    keys = ("people", "accepted", "unknown", "audited", "asked_again", "audit_answers", "seconds", "events", *figures)
+    return {name: value for name, value in row.as_json().items() if name in keys}
 
 
 def _format_class_table(card: dict[str, Any], text: TextEscaper) -> list[str]:
@@ -447,7 +458,7 @@ def _format_class_table(card: dict[str, Any], text: TextEscaper) -> list[str]:
 def _format_class_row(name: str, row: dict[str, Any], kinds: list[str]) -> str:
     *shares, missing = (_parse_interval(row[kind]) for kind in (*kinds, "missing"))
     people, accepted = f"{row['people']:,}", f"{row['accepted']:,}"
-    figures = (*map(describe_share, shares), describe_count(missing), f"{row['audited']:,}")
+    figures = (*map(describe_share, shares), describe_count(missing), f"{row['audit_answers']:,}")
     return f"| {' | '.join((name, people, accepted, *figures))} |"
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from annotator.humanize import format_count, format_duration
 from annotator.quality import rule_out
+from annotator.quality.certificate_records import DEFAULT_TARGET_RECALL, Certificate
+from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, format_count_interval, format_share_interval
 from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.autopilot.complete_project import CompleteProject, PairOffer
@@ -17,6 +19,7 @@ from annotator.store.people import assignment, leases
 
 MIN_KNOWN_TILES = 12  # tiles of a class that were answered, from which on the next grid says how many it brings
 MIN_BARREN_TILES = 48  # tiles of a class in a row without a positive that the line speaks of
+COMPLETE_HEADING = "Complete"
 BEST_VALUE_REASON = "It adds the most correct labels for your time."
 BLIND_REASON = "Others are asked about it, too. Nobody sees what others answer."
 REASON_TEXTS = {
@@ -143,6 +146,22 @@ def explain_empty(
     return "Every class of every image has an answer. The Certificate page says how sure that is."
 
 
+def format_target_lines(certificate: Certificate) -> tuple[str, str]:
+    """Return the heading and the line of a project that reaches its target recall with unanswered labels."""
+    overall = certificate.overall
+    missing = f"{format_count_interval(overall.missing)} labels may be missing"
+    return (
+        f"{100 * DEFAULT_TARGET_RECALL:g} % recall reached",
+        f"With 95 % confidence, {IF_ANSWERS_ARE_RIGHT}: recall is {format_share_interval(overall.recall)}, all classes "
+        f"together, and {missing}. {format_count(overall.unknown, 'pair is', 'pairs are')} unanswered.",
+    )
+
+
+def format_findings_line(complete: CompleteProject) -> str:
+    """Return a sentence on what the newest audit found, or ""."""
+    return f"The audit: {complete.findings}." if complete.findings else ""
+
+
 def format_complete_line(complete: CompleteProject) -> str:
     """Return one line on the labels of a project in which every label is answered."""
     progress, labels = complete.progress, sum(images for _, images in complete.labels)
@@ -167,9 +186,12 @@ def format_doubted_line(doubted: PairOffer | None) -> str:
         return "There is no model to compare the answers with."
     if not doubted.pairs:
         return "The model contradicts no answer that is not checked yet."
+    wrong = (
+        f"about {doubted.wrong:.0f}" if doubted.wrong >= 1.5 else "about 1" if doubted.wrong >= 0.5 else "probably none"
+    )
     return (
-        f"{format_count(doubted.pairs, 'answer')} may be wrong: the model says otherwise. "
-        f"{_format_about_time(doubted.seconds)}."
+        f"The model contradicts {format_count(doubted.pairs, 'answer')}: {wrong} "
+        f"{'is' if wrong.endswith(('1', 'none')) else 'are'} wrong. {_format_about_time(doubted.seconds)}."
     )
 
 

@@ -1,30 +1,39 @@
 """The end of Autopilot, when every label is answered: it offers label checks and audits."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from annotator.quality import audit_sampling
+from annotator.quality.audit_sampling import OpenAuditCell
+from annotator.quality.certificate_strata import count_relabels
 from annotator.queues.autopilot import relabel
+from annotator.queues.autopilot.account import load_account
 from annotator.queues.grid_queue import UnavailableCells
-from annotator.records import WantedActions, WantedGrids
+from annotator.records import PRESENT, WantedActions, WantedGrids
 from annotator.snapshot.project_progress import Progress, load_progress
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.snapshot.time_model import TimeModel, load_time_model
+from annotator.snapshot.time_model import MAX_ANSWERS, MAX_DECISIONS_READ, TimeModel, load_time_model
 from annotator.store.classes import classes
+from annotator.store.database import versions
 from annotator.store.database.database import Database
-from annotator.store.labels import auto_accepted, image_overlap, label_cells, project_counts
+from annotator.store.labels import answer_times, audits, auto_accepted, image_overlap, label_cells, project_counts
+from annotator.store.labels.audits import OPEN
 
 EXTRA_KINDS = ("relabel", "audit")
 AUDIT_GRID_TILES = 24  # of a grid of an audit
+PRIOR_REANSWER_SECONDS = 30.0  # seconds of second answers that the usual times weigh as much as
 
 
 @dataclass(frozen=True)
 class PairOffer:
-    """An offered task: the number of cells to answer, and the estimated seconds."""
+    """An offered task: the number of cells to answer, the estimated seconds, and the expected wrong labels."""
 
     pairs: int
     seconds: float
+    wrong: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class CompleteProject:
         labels: (class, images labeled present), most frequent first.
         doubted_answers: Check of labels that the model contradicts, each once. None without model.
         audit_finds: "missing" labels, or "wrong" ones if every label is answered.
+        findings: What the newest audit found, or "".
     """
 
     progress: Progress
@@ -44,6 +54,7 @@ class CompleteProject:
     open_audit: PairOffer
     new_audit: PairOffer
     audit_finds: str
+    findings: str
 
 
 def has_no_open_pair(db: Database, have: Collection[tuple[int, int]] = ()) -> bool:
@@ -64,18 +75,21 @@ def load_complete_project(db: Database, wanted: WantedActions) -> CompleteProjec
         return None
     labels = sorted(((row["class"], row["present"]) for row in present), key=lambda label: (-label[1], label[0]))
     time_model = load_time_model(db, wanted.annotator)
-    states = project_counts.count_labels_by_state(db)
+    ratio = _estimate_reanswer_ratio(db, wanted.annotator, time_model)
     accepted = sum(auto_accepted.count_accepted(db).values()) + auto_accepted.count_ruled_out(db)
-    asked = Counter(cell.class_id for cell in audit_sampling.load_open_cells(db))
-    size = audit_sampling.estimate_size(db, states["present"], states["absent"], accepted)
-    per_class = [(size + place) // len(present) for place in range(len(present))]
+    open_cells = audit_sampling.load_open_cells(db)
+    new_cells = audit_sampling.estimate_cells(
+        db, np.array([[row["present"], row["absent"]] for row in present]), accepted
+    )
+    tiles = AUDIT_GRID_TILES if wanted.tiles is None else max(1, min(AUDIT_GRID_TILES, wanted.tiles))
     return CompleteProject(
         progress=load_progress(db, wanted.annotator, counts),
         labels=tuple(labels),
-        doubted_answers=_offer_doubted_answers(db, wanted, time_model),
-        open_audit=_build_offer(_split_into_grids(asked.values()), time_model),
-        new_audit=_build_offer(_split_into_grids(per_class), time_model),
+        doubted_answers=_offer_doubted_answers(db, wanted, time_model, ratio),
+        open_audit=_offer_audit(_count_open_cells(db, open_cells), time_model, ratio, tiles),
+        new_audit=_offer_audit(np.column_stack([new_cells.sum(1), new_cells[:, 0]]), time_model, ratio, tiles),
         audit_finds="missing" if accepted else "wrong",
+        findings=_describe_newest_audit(db),
     )
 
 
@@ -92,21 +106,59 @@ def _count_open_among(db: Database, have: Collection[tuple[int, int]]) -> int:
     )
 
 
-def _offer_doubted_answers(db: Database, wanted: WantedActions, time_model: TimeModel) -> PairOffer | None:
+def _offer_doubted_answers(
+    db: Database, wanted: WantedActions, time_model: TimeModel, ratio: float
+) -> PairOffer | None:
     snapshot = read_snapshot(db)
     if snapshot is None:
         return None
     page = WantedGrids(wanted.holder, wanted.annotator, None, relabel.GRID_TILES, (), 1)
-    return _build_offer(relabel.compute_grid_sizes(db, snapshot, UnavailableCells.for_request(db, page)), time_model)
+    grids = relabel.list_grids(db, snapshot, UnavailableCells.for_request(db, page), load_account(db))
+    seconds = ratio * sum(time_model.estimate_grid_seconds(tiles, wrong) for tiles, wrong in grids)
+    return PairOffer(sum(tiles for tiles, _ in grids), seconds, sum(wrong for _, wrong in grids))
 
 
-def _split_into_grids(pairs_of_classes: Iterable[int]) -> list[int]:
-    return [
-        min(AUDIT_GRID_TILES, pairs - start)
-        for pairs in pairs_of_classes
-        for start in range(0, pairs, AUDIT_GRID_TILES)
-    ]
+def _count_open_cells(db: Database, cells: Sequence[OpenAuditCell]) -> np.ndarray:
+    """Return per class (tiles, expected presses), (C, 2): audit grids start absent, so each present tile is one."""
+    labels = label_cells.load_labels_with_annotators(db, [(cell.image_id, cell.class_id) for cell in cells])
+    counts: dict[int, list[float]] = {}
+    for cell in cells:
+        of_class = counts.setdefault(cell.class_id, [0.0, 0.0])
+        label = labels.get((cell.image_id, cell.class_id))
+        of_class[0] += 1
+        of_class[1] += cell.score or 0.0 if label is None else label[0] == PRESENT
+    return np.array(list(counts.values())).reshape(-1, 2)
 
 
-def _build_offer(grids: list[int], time_model: TimeModel) -> PairOffer:
-    return PairOffer(sum(grids), sum(time_model.estimate_grid_seconds(tiles, 1) for tiles in grids))
+def _offer_audit(tiles_and_presses: np.ndarray, time_model: TimeModel, ratio: float, max_tiles: int) -> PairOffer:
+    """Return the offer of an audit with these expected (tiles, presses) per class, (C, 2)."""
+    seconds = 0.0
+    for tiles, presses in tiles_and_presses.tolist():
+        grids = math.ceil(tiles / max_tiles) if tiles >= 1 else 1 - math.exp(-tiles)  # a class may draw no tile
+        overhead = time_model.estimate_grid_seconds(0, 0.0)
+        seconds += grids * overhead + time_model.estimate_grid_seconds(tiles, presses) - overhead
+    return PairOffer(round(float(tiles_and_presses[:, 0].sum())), ratio * seconds)
+
+
+def _estimate_reanswer_ratio(db: Database, annotator: str, time_model: TimeModel) -> float:
+    """Return how many times as long as other grids of the same size this annotator's second answers take."""
+    answers = answer_times.load_newest_answers(
+        db, annotator, MAX_DECISIONS_READ, MAX_ANSWERS, sources=("audit", "relabel")
+    )
+    expected = sum(time_model.estimate_grid_seconds(answer.cells, answer.changes) for answer in answers)
+    return (sum(answer.seconds for answer in answers) + PRIOR_REANSWER_SECONDS) / (expected + PRIOR_REANSWER_SECONDS)
+
+
+def _describe_newest_audit(db: Database) -> str:
+    """Return what the newest audit found among labeled cells, or "" before it is answered."""
+    newest = audits.load_audits(db, 1)
+    if not newest or newest[0].by_event:
+        return ""
+
+    def describe() -> str:
+        cells = audits.load_cells(db, newest[0])
+        if ((cells.state == OPEN) & cells.shown).any():
+            return ""
+        return count_relabels(audit_sampling.load_samples(db, newest[0], cells)).describe()
+
+    return db.caches.get("audit_findings", (newest[0].id, versions.get_label_version(db)), describe, 1)

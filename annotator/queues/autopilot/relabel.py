@@ -55,10 +55,17 @@ def propose_grids(
         )
 
 
-def compute_grid_sizes(db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells) -> list[int]:
-    """Return the sizes of the grids that check all likely mistakes."""
-    groups = _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=True).values()
-    return [len(group[start : start + GRID_TILES]) for group in groups for start in range(0, len(group), GRID_TILES)]
+def list_grids(
+    db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells, account: Account
+) -> list[tuple[int, float]]:
+    """Return (tiles, expected mistakes) of the grids that check all likely mistakes."""
+    grids: list[tuple[int, float]] = []
+    for (_, state), group in _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=True).items():
+        for start in range(0, len(group), GRID_TILES):
+            promised = [wrong for _, wrong in group[start : start + GRID_TILES]]
+            wrong = _estimate_wrong(float(np.mean(promised)), *account.relabels.get(state, (0, 0)))
+            grids.append((len(promised), len(promised) * wrong))
+    return grids
 
 
 def _group_likely_mistakes(

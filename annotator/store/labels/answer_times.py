@@ -1,5 +1,6 @@
 """Answer times and outcomes, the measurements behind the time model."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from annotator.records import SOURCES, list_sources
@@ -7,6 +8,7 @@ from annotator.store.database.database import Database
 from annotator.store.database.decision_sql import NEWEST_DECISION_ID_SQL
 from annotator.store.labels import blind_visibility
 from annotator.store.labels.sources import format_source_list
+from spmll.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT
 
 MAX_DECISIONS_SEARCHED = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
 UNREACHABLE_PROBABILITY = 2.0  # above any probability
@@ -47,15 +49,21 @@ _COUNT_PRESSES_SQL = f"""sum(state = 0) + CASE
 
 
 def load_newest_answers(
-    db: Database, annotator: str, decisions: int, answers: int = -1, guessed_from: float | None = None
+    db: Database,
+    annotator: str,
+    decisions: int,
+    answers: int = -1,
+    guessed_from: float | None = None,
+    sources: Collection[str] = SOURCES,
 ) -> list[TimedAnswer]:
     """Return timed answers among the newest decisions, newest first, without the speed test.
 
     Args:
         annotator: "" selects all, except hidden blind answers.
         guessed_from: Probability from which classes were preset as present, or None.
+        sources: Decision sources that count.
     """
-    left_out = list_sources(timed="")
+    left_out = [*list_sources(timed=""), *(SOURCES.keys() - sources)]
     if not annotator and not blind_visibility.can_see_all(db):
         left_out += list_sources(is_vote=True)
     rows = db.tuples(
@@ -148,12 +156,17 @@ def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: 
 def find_cells_answered_twice(
     db: Database, cells: list[tuple[int, int]], *, relabels: bool = False
 ) -> set[tuple[int, int]]:
-    """Return the cells (image id, class id) with several answers, without imports (`relabels`: also repeated ones)."""
+    """Return the cells (image id, class id) with several answers, without imports (`relabels`: also repeated ones).
+
+    An audit answer to a labeled cell is a second one, also where "done" had marked the cell absent.
+    """
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
-        f"""SELECT image_id, class_id FROM decision
+        f"""SELECT image_id, class_id FROM decision d
         WHERE image_id IN ({",".join("?" * len(ids))}) AND action = 'label' AND source != 'import'
-        GROUP BY image_id, class_id HAVING count(*) > 1 OR (? AND max(source = 'relabel'))""",
+        GROUP BY image_id, class_id HAVING count(*) > 1 OR (? AND max(source = 'relabel'))
+            OR (max(source = 'audit') AND EXISTS (SELECT 1 FROM audit_cell a WHERE a.image_id = d.image_id
+                AND a.class_id = d.class_id AND a.stratum IN ({LOOK_PRESENT}, {LOOK_ABSENT})))""",
         [*ids, relabels],
     )
     return {(image_id, class_id) for image_id, class_id in rows} & set(cells)

@@ -88,12 +88,15 @@ class GridRequest(_PageRequest, kw_only=True):
 
 
 class ActionsRequest(_PageRequest, kw_only=True):
-    """Autopilot's request for actions (see `WantedActions`). `extra` "none" requests none."""
+    """Autopilot's request for actions (see `WantedActions`).
+
+    `extra` "none" requests none, and "beyond" requests open cells although the target recall is reached.
+    """
 
     have: CellIds = []
     passed: CellIds = []
     tiles: Id | None = None
-    extra: Literal["", "relabel", "audit", "none"] = ""
+    extra: Literal["", "relabel", "audit", "beyond", "none"] = ""
 
 
 class TimedTaskRequest(Struct):

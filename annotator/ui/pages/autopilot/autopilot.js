@@ -20,7 +20,7 @@ import { PRESENT } from "../shared/states.js";
 
 const QUEUED_ACTIONS = 3; // actions: the one on screen and two ahead
 const DEFAULT_TILES = 24; // tiles
-const COMPLETE_TEXT = "Complete";
+const SAVING_TEXT = "Saving your last answers...";
 
 /**
  * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click" | "reading", source: string, line: string, decided: number, others: string[],
@@ -42,6 +42,7 @@ export default class AutopilotPage extends Page {
       lowWater: QUEUED_ACTIONS,
       targetCount: QUEUED_ACTIONS,
       steady: 1,
+      savesFirst: true,
       request: () => ({ tiles: this.board.layout.steadyRoom, extra: this.extra }),
       cells: (/** @type {any} */ action) => listActionCells(action),
       waiting: () => this.waiting(),
@@ -53,7 +54,10 @@ export default class AutopilotPage extends Page {
     const { session } = this;
     /** What is on screen. @type {Action | null} */
     this.shown = null;
-    /** What is asked once no pair is open; "none": nothing, as long as the project is shown as complete. @type {"" | "relabel" | "audit" | "none"} */
+    /**
+     * What is asked at the end; "beyond": what is open although the target is reached; "none": nothing, while the end is shown.
+     * @type {"" | "relabel" | "audit" | "beyond" | "none"}
+     */
     this.extra = "";
     this.completion = new CompletionPanel(session, (extra) => this.askFor(extra));
     this.mode = new LabelMode(session, { onChange: () => this.shown && this.headline.again(this.shown) });
@@ -134,6 +138,7 @@ export default class AutopilotPage extends Page {
   /** @param {any} step @param {"undone" | "redone"} how */
   onForeignStep({ entry }, how) {
     this.announceUndo(how, this.describeDecision(entry));
+    if (this.completion.isShown) this.askFor(""); // what this person opened again is no news to them
   }
 
   /** @param {number} id */
@@ -225,9 +230,11 @@ export default class AutopilotPage extends Page {
    */
   answer(action, entry, positives, goOn, mark) {
     const milliseconds = this.items.viewMilliseconds;
+    const { tallies } = this.headline;
+    const answers = entry?.action === "done" ? this.imageTask.cells().length : countAnswers(entry);
     const become = (/** @type {1 | -1} */ way) => {
       mark(way);
-      this.headline.count(positives, milliseconds, way);
+      this.headline.count(tallies, { answers, positives, milliseconds }, way);
     };
     this.perform(entry && { ...entry, milliseconds }, {
       forward: () => {
@@ -296,8 +303,16 @@ export default class AutopilotPage extends Page {
     else this.items.queue = this.items.queue.filter((other) => /** @type {any} */ (other) !== action);
   }
 
+  /** Why nothing is on screen, "" while something may be on its way. */
+  #describeEmpty() {
+    const { news, passed, isNewsFinal } = this.items;
+    if (!isNewsFinal) return news.ends ? SAVING_TEXT : "";
+    return passed.size || this.extra ? "" : news.empty;
+  }
+
   /** @param {Action} action */
   bringBack(action) {
+    if (this.extra === "none") this.extra = "";
     this.items.bringBack(action);
     this.imageTask.marked();
   }
@@ -326,27 +341,21 @@ export default class AutopilotPage extends Page {
 
   onNews() {
     const { items } = this;
+    const { complete, empty, ends } = items.news;
+    // With these answers nothing is open any more: what was answered before is asked again only on request.
+    if (ends && (!this.extra || this.extra === "beyond")) items.queue = items.queue.filter((action) => action.passedOn || !isOffered(/** @type {any} */ (action)));
     if (items.current) return;
-    if (this.session.outbox.waiting.size) {
-      this.#save();
-      return;
-    }
-    const { complete, empty } = items.news;
-    if (items.passed.size && (empty || complete)) this.askFor(complete ? "none" : ""); // what was skipped comes again
+    if (!items.isNewsFinal) this.paint();
+    else if (items.passed.size && (empty || complete)) this.askFor(complete ? "none" : ""); // what was skipped comes again
     else if (complete) this.#complete(complete);
-    else if (this.extra === "none") this.completion.reopen();
-    else if (this.extra && empty) this.askFor(""); // something was opened meanwhile
+    else if (this.extra === "none") {
+      this.completion.reopen();
+      this.paint();
+    } else if (this.extra && empty) this.askFor(""); // something was opened meanwhile
     else {
       this.completion.hide();
-      super.onNews();
+      this.paint();
     }
-  }
-
-  /** The last answers are still on their way: the server says what is left once it has them. */
-  #save() {
-    const { outbox } = this.session;
-    if (outbox.trouble || this.items.trouble) this.paint();
-    else outbox.flush().then(() => this.items.fetchMore());
   }
 
   /** @param {import("./completion_panel.js").Complete} complete */
@@ -356,9 +365,10 @@ export default class AutopilotPage extends Page {
     this.paint();
   }
 
-  /** @param {"" | "relabel" | "audit" | "none"} extra as in `extra` */
+  /** @param {"" | "relabel" | "audit" | "beyond" | "none"} extra as in `extra` */
   askFor(extra) {
     this.extra = extra;
+    if (extra === "beyond") this.headline.beginBeyond();
     this.items.passed.clear();
     this.items.fetchMore();
   }
@@ -368,7 +378,7 @@ export default class AutopilotPage extends Page {
     const action = current?.loaded ? current : null;
     if (current) this.completion.hide();
     const isComplete = this.completion.isShown;
-    const words = isComplete ? COMPLETE_TEXT : current || this.items.passed.size || this.extra ? "" : this.items.news.empty;
+    const words = isComplete ? this.completion.heading : current ? "" : this.#describeEmpty();
     if (action ? action === this.shown : !this.shown && this.wordsShown === words) return;
     this.shown = action;
     this.wordsShown = action ? null : words;
@@ -380,7 +390,7 @@ export default class AutopilotPage extends Page {
     this.board.host.hidden = single || isComplete;
     this.imageTask.element.hidden = !single;
     if (action) this.headline.show(action);
-    else this.headline.showNone(isComplete ? COMPLETE_TEXT : words ? "" : "Loading...");
+    else this.headline.showNone(isComplete || words === SAVING_TEXT ? words : words ? "" : "Loading...");
     if (single) this.imageTask.show(action);
     else this.imageTask.leave();
     if (action?.grid) {
@@ -388,8 +398,8 @@ export default class AutopilotPage extends Page {
       this.saveBar.showMarks(action.grid.view, action.grid.view.name);
     } else {
       this.saveBar.showNone();
-      if (words && !isComplete) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), buildOnwardLinks(this.session)));
-      else if (single || isComplete) this.board.fill(el("div"));
+      if (words && !isComplete && words !== SAVING_TEXT) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), buildOnwardLinks(this.session)));
+      else if (single || words) this.board.fill(el("div"));
       else this.board.wait(DEFAULT_TILES);
     }
     this.session.onPictureShown();
@@ -401,10 +411,20 @@ function listActionCells({ grid, item }) {
   return grid ? listCells(grid) : [[item.id, 0]];
 }
 
+/** How many cells a decision answers. @param {any} entry null: none */
+function countAnswers(entry) {
+  return entry?.cells ? entry.cells.length + (entry.copies?.length ?? 0) : entry?.action === "label" ? 1 : 0;
+}
+
 /** The run whose probabilities are logged with the answer. @param {Action} action */
 function getRun({ grid, run, scores }) {
   if (grid) return grid.run;
   return scores.length ? run : null;
+}
+
+/** Whether it settles nothing: once nothing is open, it is only offered. @param {Action} action */
+function isOffered(action) {
+  return action.kind === "audit" || isRelabel(action);
 }
 
 /** Of the same kind, and about the same class. @param {Action} action @param {Action} other */

@@ -11,31 +11,37 @@ import { el, formatCount } from "../shared/dom.js";
 import { buildOnwardLinks } from "../shared/placeholder.js";
 
 const MAX_LISTED_CLASSES = 12; // classes, the most frequent first
+const REOPENED_TEXT = "No longer complete";
 const ONWARD_PAGES = ["certificate", "review", "gallery"];
 
 /**
  * @typedef {{format: string, name: string, on_server: boolean}} LastExport
- * @typedef {{line: string, labels: [string, number][], doubted: string, doubts: boolean, audit: string, audit_is_drawn: boolean,
- *            exports: boolean, export: LastExport | null}} Complete
- *   labels: classes and the images that show them; doubts: whether answers may be checked; exports: whether this person may
+ * @typedef {{heading: string, line: string, beyond: boolean, labels: [string, number][], doubted: string, doubts: boolean, findings: string,
+ *            audit: string, audit_is_drawn: boolean, exports: boolean, export: LastExport | null}} Complete
+ *   beyond: whether something is open, and only the target is reached; labels: classes and the images that show them; doubts:
+ *   whether answers may be checked; findings: what the last audit found; exports: whether this person may
  */
 
 export class CompletionPanel {
   /**
    * @param {import("../shared/session.js").Session} session
-   * @param {(extra: "" | "relabel" | "audit") => void} onAsk told of what the person wants to be asked, "": what is open again
+   * @param {(extra: "" | "relabel" | "audit" | "beyond") => void} onAsk told of what the person wants to be asked, "": what is open again
    */
   constructor(session, onAsk) {
     this.session = session;
     this.onAsk = onAsk;
+    this.heading = "";
     this.line = el("p", {});
-    this.goOn = el("button", { type: "button", class: "main", onclick: () => onAsk("") }, "Go on");
+    this.goOn = el("button", { type: "button", class: "main", onclick: () => onAsk(this.isBeyond ? "beyond" : "") }, "Go on");
     this.repeatExport = new RepeatExport(session);
+    this.isBeyond = false;
     this.doubted = el("p", {});
     this.check = el("button", { type: "button", onclick: () => onAsk("relabel") }, "Check them");
+    this.checking = el("div", { class: "offer" }, this.doubted, this.check);
+    this.findings = el("p", { class: "findings" });
     this.audit = el("p", {});
     this.begin = el("button", { type: "button", onclick: () => this.#audit() });
-    this.auditing = el("div", { class: "offer" }, this.audit, this.begin);
+    this.auditing = el("div", { class: "offer" }, this.findings, this.audit, this.begin);
     this.labels = el("table", {});
     this.links = el("div", {});
     // The second press of a double click on the last task lands here: it selects no text.
@@ -43,7 +49,7 @@ export class CompletionPanel {
     this.element = el("section", { class: "finish", "aria-label": "Complete", hidden: true, onmousedown: once },
       el("div", { class: "offer held" }, this.line, this.goOn),
       el("div", { class: "columns" },
-        el("div", { class: "offers" }, this.repeatExport.element, el("div", { class: "offer" }, this.doubted, this.check), this.auditing),
+        el("div", { class: "offers" }, this.repeatExport.element, this.checking, this.auditing),
         this.labels),
       this.links);
   }
@@ -61,9 +67,14 @@ export class CompletionPanel {
       this.auditing.hidden = !complete.audit;
       this.element.hidden = false;
     }
+    this.heading = complete.heading;
     this.line.textContent = complete.line;
     this.labels.replaceChildren(...buildLabelRows(complete.labels));
-    this.goOn.hidden = true;
+    this.isBeyond = complete.beyond;
+    this.goOn.hidden = !complete.beyond;
+    this.checking.hidden = complete.beyond;
+    this.findings.textContent = complete.findings.replaceAll(" %", "\u00a0%");
+    this.findings.hidden = !complete.findings;
     this.doubted.textContent = complete.doubted;
     this.check.hidden = !complete.doubts;
     this.audit.textContent = complete.audit;
@@ -73,6 +84,8 @@ export class CompletionPanel {
 
   /** Something is open again: others took an answer back, or there are new images. */
   reopen() {
+    this.heading = REOPENED_TEXT;
+    this.isBeyond = false;
     this.line.textContent = "Something is unanswered again.";
     this.goOn.hidden = false;
   }

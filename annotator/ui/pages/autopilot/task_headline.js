@@ -7,6 +7,8 @@ import { describeLine, describeTask } from "./autopilot_texts.js";
 
 const MAX_TIMED_MILLISECONDS = 60_000; // milliseconds of one decision that count: whoever takes longer is having a coffee
 
+/** @typedef {{answers: number, positives: number, milliseconds: number}} Tally positives: labels in them that say present */
+
 export class TaskHeadline {
   /**
    * @param {import("../shared/label_mode.js").LabelMode} mode whether a single label completes a task
@@ -14,8 +16,10 @@ export class TaskHeadline {
    */
   constructor(mode, onRule) {
     this.mode = mode;
-    this.positives = 0;
-    this.milliseconds = 0;
+    /** Of this sitting, and since the person went on although the target is reached. @type {Tally} */
+    this.sitting = { answers: 0, positives: 0, milliseconds: 0 };
+    /** @type {Tally | null} */
+    this.beyond = null;
     this.line = el("h2", { class: "line", "aria-live": "polite" });
     this.task = el("p", { class: "task", "aria-live": "polite" });
     this.reason = el("p", {});
@@ -55,12 +59,32 @@ export class TaskHeadline {
     this.ruleOutOffer.show(null);
   }
 
-  /** An answer was given, or taken back. @param {number} positives labels in it that say present @param {number} milliseconds @param {1 | -1} way */
-  count(positives, milliseconds, way) {
-    this.positives += way * positives;
-    this.milliseconds += way * Math.min(milliseconds, MAX_TIMED_MILLISECONDS);
-    const minutes = Math.round(this.milliseconds / 60_000);
-    const time = minutes < 1 ? "under a minute" : formatCount(minutes, "minute");
-    setText(this.tally, this.milliseconds ? `${formatCount(this.positives, "label")} found in ${time}` : "");
+  /** The person goes on although the target is reached. */
+  beginBeyond() {
+    this.beyond ??= { answers: 0, positives: 0, milliseconds: 0 };
   }
+
+  /** The tallies that an answer counts in that is given now. */
+  get tallies() {
+    return [this.sitting, ...(this.beyond ? [this.beyond] : [])];
+  }
+
+  /** An answer was given, or taken back. @param {Tally[]} tallies it counts in @param {Tally} answer @param {1 | -1} way */
+  count(tallies, { answers, positives, milliseconds }, way) {
+    for (const tally of tallies) {
+      tally.answers += way * answers;
+      tally.positives += way * positives;
+      tally.milliseconds += way * Math.min(milliseconds, MAX_TIMED_MILLISECONDS);
+    }
+    const { sitting, beyond } = this;
+    const found = sitting.milliseconds ? `${formatCount(sitting.positives, "label")} found in ${formatTime(sitting.milliseconds)}` : "";
+    const more = beyond?.milliseconds ? `Beyond the target: ${formatCount(beyond.answers, "answer")}, ${formatCount(beyond.positives, "label")} found in ${formatTime(beyond.milliseconds)}` : "";
+    setText(this.tally, [found, more].filter(Boolean).join(". "));
+  }
+}
+
+/** @param {number} milliseconds */
+function formatTime(milliseconds) {
+  const minutes = Math.round(milliseconds / 60_000);
+  return minutes < 1 ? "under a minute" : formatCount(minutes, "minute");
 }

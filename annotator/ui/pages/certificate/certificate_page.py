@@ -178,9 +178,11 @@ def _draw_audit(db: Database, certified: Certificate) -> None:
         if more := len(audit_sampling.load_cells_to_repeat(db, None)):
             st.markdown(f"**{format_count(more, 'pair')} for a second person to check**, or a third.")
             draw_page_link("grid", "Answer as another person", ":material/group:", audit="1")
-        audited = certified.overall.audited
+        audited, again = certified.overall.audit_answers, certified.overall.asked_again
         so_far = f"{format_count(audited, 'pair')} answered so far." if audited else "None answered yet."
         st.caption(f"A random sample, answered with predictions hidden. {so_far}")
+        if again.total:
+            st.caption(escape_markdown(f"{again.describe()}."))
         if not has_right(Right.REVIEW):
             st.caption("Reviewers and owners start audits.")
             return
@@ -266,11 +268,12 @@ def _draw_table(certified: Certificate) -> None:
                 f"Precision rests on {format_count(certified.relabels.present, 'label')} that audits asked again, of "
                 "all classes together."
             )
-        rows = [_build_row(row, certified.compared > 0) for row in [certified.overall, *_sort_by_missing(certified)]]
+        columns = certified.compared > 0, certified.relabels.absent > 0
+        rows = [_build_row(row, *columns) for row in [certified.overall, *_sort_by_missing(certified)]]
         html_tables.show(rows, "The certificate, class by class")
 
 
-def _build_row(row: CertificateRow, compared: bool) -> dict[str, str]:
+def _build_row(row: CertificateRow, compared: bool, again: bool) -> dict[str, str]:
     accepted = f" ({row.accepted:,} auto-accepted)" if row.accepted else ""
     return {
         "class": row.name,
@@ -281,7 +284,8 @@ def _build_row(row: CertificateRow, compared: bool) -> dict[str, str]:
         "precision": describe_share(row.precision),
         "missing": describe_count(row.missing),
         "time to find": format_search_time(row.seconds),
-        "audited": f"{row.audited:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
+        **({"overlooked": describe_count(row.overlooked)} if again else {}),
+        "audited": f"{row.audit_answers:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
     }
 
 

@@ -25,7 +25,7 @@ const EMPTY_RETRY_MILLISECONDS = 3000; // milliseconds, with nothing queued
  * @typedef {{session: import("./session.js").Session, mode: string, onShow: () => void, onNews: () => void,
  *            path?: string, request?: () => object, place?: () => object, lowWater?: number, targetCount?: number,
  *            load?: (item: Item) => Promise<unknown>, cells?: (item: Item) => any[], waiting?: () => any[],
- *            first?: Item | null, steady?: number, follows?: "version" | "run"}} ItemQueueOptions
+ *            first?: Item | null, steady?: number, savesFirst?: boolean, follows?: "version" | "run"}} ItemQueueOptions
  *   path, request   the route that is asked, and what it is asked besides
  *   place           what more the server is told; an answer counts even if it has changed meanwhile
  *   lowWater, targetCount   up to targetCount items are held; more are asked for as soon as fewer than lowWater are left
@@ -33,6 +33,7 @@ const EMPTY_RETRY_MILLISECONDS = 3000; // milliseconds, with nothing queued
  *   cells           what of an item is leased, as the server names it; waiting: the same of what was answered and is not saved
  *   first           an item that is there before the server has been asked
  *   steady          how many of the next items stay as they are, whatever the model learns
+ *   savesFirst      with nothing in hand, the server is asked once it has all answers: only then can it say that none is missing
  *   follows         the rest is asked for anew when the model has learned from single decisions, or only after a new run
  */
 
@@ -40,7 +41,7 @@ export class ItemQueue {
   /** @param {ItemQueueOptions} options */
   constructor({
     session, mode, onShow, onNews, path = "/api/work", request, place, lowWater = 48, targetCount = 64, load, cells, waiting, first = null,
-    steady = 2, follows = "version",
+    steady = 2, savesFirst = false, follows = "version",
   }) {
     this.session = session;
     this.api = session.api;
@@ -52,6 +53,7 @@ export class ItemQueue {
     this.lowWater = lowWater;
     this.targetCount = targetCount;
     this.steady = steady;
+    this.savesFirst = savesFirst;
     this.follows = follows;
     this.pictureLoader = new PictureLoader(this, load);
     this.cells = cells ?? ((item) => [item.id]);
@@ -68,6 +70,8 @@ export class ItemQueue {
     /** Ids that the server must not give again. @type {Set<any>} */
     this.passed = new Set();
     this.news = { progress: null, empty: "", onward: [], worker: "", run: null };
+    /** Whether nothing is in hand, was not when the news were asked for, and they hold all answers of this page. */
+    this.isNewsFinal = false;
     this.trouble = "";
     /** An image is on its way that was asked for by its id; nothing is on screen meanwhile. @type {object | null} */
     this.opening = null;
@@ -249,6 +253,8 @@ export class ItemQueue {
     clearTimeout(this.timer);
     this.isFetching = true;
     let pause = RENEW_MILLISECONDS;
+    const { outbox } = this.session;
+    if (this.savesFirst && !this.#listHeld().length && outbox.waiting.size && !outbox.trouble) await outbox.flush();
     const request = this.request();
     const asked = JSON.stringify(request);
     const resting = performance.now() - this.actedAt >= IDLE_MILLISECONDS;
@@ -258,8 +264,8 @@ export class ItemQueue {
     if (anew) this.otherClasses = false;
     const inHand = resting ? this.#listHeld().slice(0, 1) : this.#listHeld().filter((item) => !replaced.has(item));
     if (resting) for (const item of this.#listHeld().slice(1)) item.unheld = true;
-    const { outbox } = this.session;
     const areCountsExact = outbox.beginCountReading();
+    const have = [...inHand.flatMap(this.cells), ...this.waiting()];
     try {
       const more = resting ? 1 : anew || inHand.length < this.lowWater ? this.targetCount : 0;
       const room = Math.max(0, more - inHand.length);
@@ -268,7 +274,7 @@ export class ItemQueue {
         ...this.place(),
         holder: this.holder,
         instead: this.instead,
-        have: [...inHand.flatMap(this.cells), ...this.waiting()],
+        have,
         passed: [...this.passed].slice(-5000),
         want: room,
       });
@@ -281,15 +287,18 @@ export class ItemQueue {
       for (const item of inHand) item.unheld = false;
       const isExact = areCountsExact();
       this.#applyAnswer(news, replaced, isExact);
+      this.isNewsFinal = isExact && !have.length && !this.current;
       const model = this.follows === "run" ? news.run : news.fresh;
       if (anew) this.model = model;
       this.outdated = this.model !== model;
       if (!resting && this.outdated && this.#replaceable().length) this.fetchAgain = true;
       if (!resting && this.#listHeld().some((item) => item.unheld)) this.fetchAgain = true; // shown since it was asked
       if (!this.current) pause = EMPTY_RETRY_MILLISECONDS;
+      if (this.savesFirst && !this.current && !this.isNewsFinal && !outbox.trouble) this.fetchAgain = true;
       if (!isExact && !outbox.trouble) pause = LEARN_MILLISECONDS;
     } catch (error) {
       this.trouble = error.message;
+      this.isNewsFinal = false;
       if (error.status === 401) this.session.renew();
       pause = RETRY_MILLISECONDS;
       if (!resting) for (const item of inHand) item.unheld = false; // whoever is cut off works on
@@ -379,6 +388,7 @@ export class ItemQueue {
   #show() {
     this.current = this.queue.shift() ?? null;
     if (this.current) {
+      this.isNewsFinal = false;
       this.current.seen = true;
       this.pictureLoader.load(this.current);
     }
