@@ -4,12 +4,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from annotator.humanize import format_count
-from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, Interval, describe_share, format_share_interval
+from annotator.quality.evidence import ALLOWANCES, IF_ANSWERS_ARE_RIGHT, Interval, describe_share, format_share_interval
 from annotator.snapshot.project_progress import CHANGED_TILES, GRID_TILES
 from annotator.snapshot.time_model import DEFAULT_TIMES
 from annotator.store.labels.audits import Audit
+from spmll.statistics.allowed_mistakes import (
+    ASSUMED_MISTAKE_SHARE,
+    ENOUGH_REPEATS,
+    READ_TWICE,
+    REPEATED,
+    RepeatedAnswers,
+)
 
-DEFAULT_TARGET_RECALL = 0.98
+DEFAULT_TARGET_RECALL = 0.95  # more cannot be shown while 1 answer in 50 may be wrong
 
 
 @dataclass(frozen=True)
@@ -35,9 +42,10 @@ class CertificateRow:
         people, accepted: Cells labeled present by annotators, and auto-accepted as present.
         audited, waiting: Answered and unanswered audit cells.
         recall: In [0, 1], assumes correct answers.
-        recall_allowing: Allows for mistakes, if several annotators answered.
+        recall_allowing: Allows for wrong answers. The target must be reached with it.
         missing: Estimated positive cells not labeled present.
         seconds: Estimated time to find 95% of `missing` in grids.
+        allowance: Clause on the wrong answers that `recall_allowing` allows for.
     """
 
     class_id: int | None
@@ -53,6 +61,7 @@ class CertificateRow:
     missing: Interval
     seconds: float | None
     events: EventFigures | None = None
+    allowance: str = ""
 
     @property
     def says(self) -> str:
@@ -70,22 +79,14 @@ class CertificateRow:
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
                 figures[name]["assuming"] = IF_ANSWERS_ARE_RIGHT
+        if "reason" not in figures["recall_allowing"]:
+            figures["recall_allowing"]["assuming"] = self.allowance
         fields = asdict(self) | figures
         del fields["events"]
         if self.events:
             of_events = {"recall": self.events.recall.as_json(), "missing": self.events.missing.as_json()}
             fields["events"] = {"found": self.events.found, "audited": self.events.audited} | of_events
         return fields
-
-
-@dataclass(frozen=True)
-class RelabelCounts:
-    """Counts of blind second answers to cells labeled present (of these `mistaken`) or absent (of these `missed`)."""
-
-    present: int = 0
-    mistaken: int = 0
-    absent: int = 0
-    missed: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class Certificate:
         audits: Audits used, newest first.
         uncovered: Images added after these audits.
         compared: Answers to positives that others also found, which measure mistakes.
+        mistakes: What the rates of wrong answers rest on, a key of ALLOWANCES.
         unsettled: Cells with conflicting answers.
         ruled_out: Class id -> sentence, for classes marked absent everywhere.
         lacks: Advice on reaching the target recall.
@@ -103,7 +105,7 @@ class Certificate:
 
     classes: list[CertificateRow]
     overall: CertificateRow
-    relabels: RelabelCounts
+    relabels: RepeatedAnswers
     audits: list[Audit]
     images: int
     seconds_a_tile: float
@@ -111,18 +113,21 @@ class Certificate:
     uncovered: int
     people: int
     compared: int
+    mistakes: str
     unsettled: int
     ruled_out: dict[int, str]
     lacks: list[str]
     events: int | None = None
     set_aside: int = 0
 
-    def find_reached_classes(self, target: float = DEFAULT_TARGET_RECALL, allowing: bool = False) -> list[int]:
-        """Return the ids of classes whose recall reaches `target` with 95% confidence.
+    @property
+    def allowance(self) -> str:
+        """Return the clause on the wrong answers that certified figures allow for."""
+        return ALLOWANCES[self.mistakes]
 
-        Recall assumes correct answers, or allows for mistakes if `allowing`.
-        """
-        recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
+    def find_reached_classes(self, target: float = DEFAULT_TARGET_RECALL) -> list[int]:
+        """Return the ids of classes whose recall, allowing for wrong answers, reaches `target` with 95% confidence."""
+        recalls = [(row.class_id, row.recall_allowing) for row in self.classes]
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     @property
@@ -142,10 +147,7 @@ class Certificate:
             return ""
         rest = f"; {self.unmeasured_class_count:,} not measured" if self.unmeasured_class_count else ""
         rest += f"; without {format_count(self.set_aside, 'image')} set aside" if self.set_aside else ""
-        allowing = ""
-        if self.compared:
-            allowing = f". Reached allowing for their mistakes: {len(self.find_reached_classes(target, allowing=True))}"
-        return f"With 95 % confidence, {IF_ANSWERS_ARE_RIGHT}{rest}{allowing}"
+        return f"With 95 % confidence at all looks together, {self.allowance}{rest}"
 
     def sentence(self, target: float = DEFAULT_TARGET_RECALL) -> str:
         """Return headline, conditions and precision in one text, without a final period."""
@@ -180,8 +182,20 @@ class Certificate:
 
 
 def describe_mistake_allowance(certificate: Certificate) -> str:
-    """Describe which mistakes the recall that allows for mistakes covers, and which it misses."""
+    """Describe which wrong answers the certified recall allows for, and which it misses."""
+    repeats = certificate.relabels.present + certificate.relabels.absent
+    if certificate.mistakes == READ_TWICE:
+        return (
+            f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
+            "What everybody overlooks is not seen."
+        )
+    if certificate.mistakes == REPEATED:
+        return (
+            f"Allowing for mistakes: from {format_count(repeats, 'label')} that audits asked again, of all classes "
+            "together. What is overlooked each time is not seen."
+        )
     return (
-        f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
-        "What everybody overlooks is not seen."
+        f"Allowing for mistakes: up to 1 answer in {1 / ASSUMED_MISTAKE_SHARE:.0f} may be wrong. Measured rates "
+        f"replace this assumption once audits have asked {ENOUGH_REPEATS} labels of each state again "
+        f"({repeats:,} so far)."
     )

@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
-from spmll.statistics.double_reading import (
+from spmll.statistics.allowed_mistakes import (
     COUNT_AS_ABSENT,
     COUNT_AS_LABELED,
     COUNT_AS_PRESENT,
     COUNTING_WAYS,
     DoubleReadings,
-    correct_recall_for_mistakes,
+    allow_for_mistakes,
+    measure_double_readings,
 )
+from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
 
 NONE = np.zeros(1, np.int64)
 
@@ -37,9 +38,14 @@ def complete(present: int, absent: int) -> tuple[CertifiedFigures, LabelTotals]:
     return certify(strata, labels), labels
 
 
+def correct(certified: CertifiedFigures, labels: LabelTotals, absent: int, of: DoubleReadings):
+    allowed = measure_double_readings(of, len(certified.sums.most))
+    return allow_for_mistakes(certified, labels, np.array([absent]), NONE, allowed, of)
+
+
 def recall(present, absent, of, **more):
     certified, labels = complete(present, absent)
-    return correct_recall_for_mistakes(certified, replace(labels, **more), np.array([absent]), NONE, of)
+    return correct(certified, replace(labels, **more), absent, of)
 
 
 def test_recall_with_one_answer_per_image_is_lowered_by_the_miss_rate_of_annotators():
@@ -64,7 +70,7 @@ def test_false_positives_of_annotators_do_not_count_as_found():
     # 1 % of what is absent is called present: of 4,000 rejected 40 more were not.
     alarms = read(asked=((90, 900), (90, 900)), said=((81, 891), (81, 891)))
     certified, labels = complete(50, 4000)
-    found = correct_recall_for_mistakes(certified, labels, np.array([4000]), np.array([0]), alarms)
+    found = correct(certified, labels, 4000, alarms)
     assert found.estimate[0] == pytest.approx(0.9) and found.low[0] < 0.8, (
         "of 10 found, how many are missed is less sure"
     )
