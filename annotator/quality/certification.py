@@ -47,7 +47,6 @@ from annotator.store.labels import audits, auto_accepted, project_counts
 from annotator.store.labels.audits import OPEN, AuditCells
 from annotator.store.runs import runs
 from spmll.statistics.allowed_mistakes import (
-    READ_TWICE,
     RepeatedAnswers,
     allow_for_mistakes,
     select_allowed_mistakes,
@@ -97,7 +96,6 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
     read, absent = count_double_readings(db, class_ids), len(image_ids) - counts.present - counts.open
     compared = read.compared_answers[-1] if read else 0
     basis, allowed = select_allowed_mistakes(relabels, read, counts.present, absent)
-    read = read if basis == READ_TWICE else None
     recall_allowing = allow_for_mistakes(certified, labels, absent, counts.open - counts.accepted, allowed, read)
     waiting = {cell for _, cells in drawn for cell in _find_waiting_cells(cells)}
     seconds_a_tile = estimate_seconds_per_tile(db)

@@ -30,7 +30,7 @@ from spmll.statistics.certified_recall import certify
 
 MISTAKE_SHARES = (0.0, 0.01, 0.02, 0.05)
 OLD, NEW = "old", "new"
-INTERVAL_DRAWS, OLD_INTERVAL_DRAWS = 600, 200  # fewer where the ends are less extreme
+INTERVAL_DRAWS, OLD_INTERVAL_DRAWS = 400, 200  # fewer where the ends are less extreme
 TOLERANCE = 1e-9
 
 
@@ -57,7 +57,8 @@ def measure_certificates(
     Raises AnnotatorError for an unknown kind.
     """
     if unknown := set(kinds) - PROJECT_KINDS.keys():
-        raise AnnotatorError(f"Unknown kind {sorted(unknown)[0]!r}. Choose from: {', '.join(PROJECT_KINDS)}.")
+        names = ", ".join(map(repr, PROJECT_KINDS))
+        raise AnnotatorError(f"Unknown kind of project {min(unknown)!r}. Choose one of: {names}.")
     started = time.perf_counter()
     rows = [
         {"kind": name, "mistakes": share} | _measure_kind(PROJECT_KINDS[name], share, projects, target, seed)
@@ -182,5 +183,6 @@ def build_coverage_report(result: dict[str, Any]) -> Report:
             f"that assume at most {ASSUMED_MISTAKE_SHARE:.0%} wrong answers, because fewer than {ENOUGH_REPEATS} "
             "labels of each state were asked again.",
         ],
+        command=result.get("command", ""),
         remarks=[f"Below 95%: {'; '.join(failures)}"] if failures else ["No kind is below 95%."],
     )

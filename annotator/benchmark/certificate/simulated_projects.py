@@ -54,7 +54,7 @@ class ProjectKind:
     audits: int = 1
     cells: int = 40
     images: int = 1500
-    classes: int = 6
+    classes: int = 4
     positives: int = 0
     hidden_share: float = 0.0
     repeats: int | None = None
@@ -68,7 +68,7 @@ PROJECT_KINDS = {
     "common, early, good model": ProjectKind(COMMON_SHARES, 2.5, 0.02),
     "common, early, bad model": ProjectKind(COMMON_SHARES, 0.3, 0.02),
     "common, late, good model": ProjectKind(COMMON_SHARES, 2.5, 0.6),
-    "common, late, 900 audit answers": ProjectKind(COMMON_SHARES, 2.5, 0.8, cells=150),
+    "common, late, 600 audit answers": ProjectKind(COMMON_SHARES, 2.5, 0.8, cells=150),
     "common, worse than chance": ProjectKind(COMMON_SHARES, -1.5, 0.1),
     "few images": ProjectKind(ALL_SHARES, 2.0, 0.3, images=160, cells=30),
     "many classes, three positives each": ProjectKind(RARE_SHARES, 2.0, 0.5, images=300, classes=12, positives=3),

@@ -55,6 +55,13 @@ class DoubleReadings:
         """Count the answers from which sensitivity is estimated, (C + 1,)."""
         return _append_total(self.present[COUNT_AS_LABELED, 0].sum(0))
 
+    def count_repeats(self) -> "RepeatedAnswers":
+        """Count the answers to cells that others answered, and those that differ from the label."""
+        (shown, found), (empty, rejected) = (
+            counts[COUNT_AS_LABELED].sum((1, 2)).tolist() for counts in (self.present, self.absent)
+        )
+        return RepeatedAnswers(shown, shown - found, empty, empty - rejected)
+
 
 @dataclass(frozen=True)
 class RepeatedAnswers:
@@ -150,11 +157,10 @@ def select_allowed_mistakes(
         read: Cells with several answers, or None.
         present, absent: (C,), cells labeled present and absent.
     """
-    classes = len(present)
-    if read is not None and read.compared_answers[-1] >= ENOUGH_REPEATS:
+    classes, cells = len(present), (int(present.sum()), int(absent.sum()))
+    if read is not None and _is_assumption_replaced(read.count_repeats(), *cells):
         return READ_TWICE, measure_double_readings(read, draws)
-    enough = min(repeats.present, repeats.absent) >= ENOUGH_REPEATS
-    if enough or _is_assumption_refuted(repeats, int(present.sum()), int(absent.sum())):
+    if _is_assumption_replaced(repeats, *cells):
         return REPEATED, measure_repeats(repeats, classes, draws)
     return ASSUMED, assume_mistakes(ASSUMED_MISTAKE_SHARE, classes, draws)
 
@@ -222,10 +228,12 @@ def allow_for_mistakes(
     )
 
 
-def _is_assumption_refuted(repeats: RepeatedAnswers, present: int, absent: int) -> bool:
-    """Return whether repeated answers differ too often for ASSUMED_MISTAKE_SHARE."""
+def _is_assumption_replaced(repeats: RepeatedAnswers, present: int, absent: int) -> bool:
+    """Return whether repeated answers are enough, or differ too often for ASSUMED_MISTAKE_SHARE."""
     from scipy.special import bdtrc
 
+    if min(repeats.present, repeats.absent) >= ENOUGH_REPEATS:
+        return True
     # With a share e of wrong answers at most 2 e + e A / P of P present labels get another answer, by chance.
     tail, limit = (1 - CONFIDENCE) / 2, ASSUMED_MISTAKE_SHARE
     return any(
