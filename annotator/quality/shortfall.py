@@ -81,11 +81,15 @@ def _describe_effort(certificate: Certificate, target: float) -> list[str]:
     return [f"{share} of all classes together takes about {answers:,} audit answers, if they find nothing new."]
 
 
-def _count_allowed(certificate: Certificate, row: CertificateRow, target: float) -> float:
+def count_allowed_missing(labeled: int, target: float, mistake_share: float = ASSUMED_MISTAKE_SHARE) -> float:
     """Return how many missing positives the target allows, after those that wrong answers may have missed."""
-    labeled = row.people + row.accepted
-    missed = labeled * ASSUMED_MISTAKE_SHARE / (1 - ASSUMED_MISTAKE_SHARE) if certificate.mistakes == ASSUMED else 0.0
+    missed = labeled * mistake_share / (1 - mistake_share)
     return labeled * (1 - target) / target - missed - NORMAL_QUANTILE * math.sqrt(missed)
+
+
+def _count_allowed(certificate: Certificate, row: CertificateRow, target: float) -> float:
+    share = ASSUMED_MISTAKE_SHARE if certificate.mistakes == ASSUMED else 0.0
+    return count_allowed_missing(row.people + row.accepted, target, share)
 
 
 def _count_needed_answers(certificate: Certificate, row: CertificateRow, target: float) -> int | None:
