@@ -68,7 +68,7 @@ class CertificateRow:
         """Return a sentence with the assumption behind recall and missing positives."""
         if not self.unknown and not self.audited:
             return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
-        return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}."
+        return f"From {format_count(self.audited, 'audit answer')}, each taken as right."
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain values.
@@ -196,6 +196,6 @@ def describe_mistake_allowance(certificate: Certificate) -> str:
         )
     return (
         f"Allowing for mistakes: up to 1 answer in {1 / ASSUMED_MISTAKE_SHARE:.0f} may be wrong. Measured rates "
-        f"replace this assumption once audits have asked {ENOUGH_REPEATS} labels of each state again "
-        f"({repeats:,} so far)."
+        f"replace this assumption once audits have asked {ENOUGH_REPEATS} present and {ENOUGH_REPEATS} absent labels "
+        f"again ({certificate.relabels.present:,} and {certificate.relabels.absent:,} so far)."
     )

@@ -25,6 +25,7 @@ from annotator.quality.evidence import (
     explain_hidden_recall,
     format_search_time,
 )
+from annotator.quality.shortfall import list_shortfalls
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, decisions
@@ -400,3 +401,30 @@ def test_audit_draw_of_a_large_project_stays_within_the_memory_limit(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 3 * images * classes_, "a byte a cell for its strata, and few more"
     finally:
         tracemalloc.stop()
+
+
+@pytest.fixture
+def half_labeled(tmp_path) -> Database:
+    """A project of 400 images and 3 classes, with 458 labels present and 150 absent."""
+    db = projects.make_project(tmp_path, 400, 3)
+    cells = [(image_id, class_id) for class_id in (1, 2, 3) for image_id in range(1, 201)]
+    for class_id in (1, 2, 3):
+        of_class = [cell for cell in cells if cell[1] == class_id]
+        say(db, of_class, states=[1 if image_id <= 150 else -1 for image_id, _ in of_class])
+    return db
+
+
+def test_certificate_names_more_than_500_audit_answers_before_an_audit_starts(half_labeled, annotator):
+    found = compute_certificate(half_labeled)
+    # 458 labels allow 24.1 missing ones, of which wrong answers may miss 16.2: ln(80) x 592 / 7.9 = 328 answers.
+    # With 96 % they allow 19.1, of which 2.9 are left: 884 answers, more than the 592 that are open.
+    assert list_shortfalls(found, 0.95) == found.lacks and not any("audit answers, if" in one for one in found.lacks)
+    [effort] = [one for one in list_shortfalls(found, 0.96) if "audit answers, if" in one]
+    assert effort == "96 % recall of all classes together takes about 592 audit answers, if they find nothing new."
+    text = " ".join(annotator("certificate", half_labeled.paths.project, "--target", 0.96).stdout.split())
+    assert effort in text
+
+
+def test_certificate_states_that_98_percent_cannot_be_shown_while_1_answer_in_50_may_be_wrong(half_labeled):
+    told = " ".join(list_shortfalls(compute_certificate(half_labeled), 0.98))
+    assert "98 % recall cannot be shown if 1 answer in 50 is wrong" in told and "183 or more labels" in told
