@@ -17,14 +17,14 @@ commands = typer.Typer(rich_markup_mode=None)
 @commands.command(
     epilog=format_examples(
         "annotator certificate birds",
-        "annotator certificate birds --target 0.95 --json",
+        "annotator certificate birds --target 0.9 --json",
         "annotator certificate birds --by place",
     )
 )
 def certificate(
     context: typer.Context,
     project: ProjectArgument,
-    target: Annotated[float, typer.Option(help="Target recall.", min=0.01, max=1.0)] = 0.98,
+    target: Annotated[float, typer.Option(help="Target recall.", min=0.01, max=1.0)] = 0.95,
     by: Annotated[
         str | None,
         typer.Option(
@@ -48,20 +48,19 @@ def certificate(
     reached = {
         "target": target,
         "classes": certified.find_reached_classes(target),
-        "classes_allowing": certified.find_reached_classes(target, allowing=True),
+        "assuming": certified.allowance,
         "sentence": certified.sentence(target),
     }
 
     def text() -> None:
         # A column without any figure would say nothing.
-        allowing = ["allowing for mistakes"] if certified.compared else []
         of_events = ["recall of events"] if certified.events is not None else []
         titles = (
             "",
             "labeled",
             f"recall {IF_ANSWERS_ARE_RIGHT}",
+            f"recall {certified.allowance}",
             *of_events,
-            *allowing,
             "precision",
             "missing",
             "audited",
@@ -72,8 +71,8 @@ def certificate(
                 row.name,
                 f"{row.people + row.accepted:,}",
                 shorten_figure(describe_share(row.recall)),
+                shorten_figure(describe_share(row.recall_allowing)),
                 *([shorten_figure(describe_share(row.events.recall))] if row.events else []),
-                *(shorten_figure(describe_share(row.recall_allowing)) for _ in allowing),
                 shorten_figure(describe_share(row.precision)),
                 shorten_figure(describe_count(row.missing)),
                 f"{row.audit_answers:,}",
@@ -85,8 +84,7 @@ def certificate(
         print(f"\n{certified.sentence(target)}.")
         if words := certified.in_events():
             print(f"  {words}")
-        if certified.compared:
-            print(f"  {describe_mistake_allowance(certified)}")
+        print(f"  {describe_mistake_allowance(certified)}")
         if not certified.overall.unknown or certified.overall.asked_again.total:
             print(f"  {certified.overall.says}")
         for sentence in (*certified.ruled_out.values(), *certified.lacks):

@@ -113,7 +113,9 @@ FolderColumn = Annotated[str | None, _build_option("Column with the image's fold
 LabelColumn = Annotated[
     str | None, _build_option("Columns that name the present classes, with commas; none: facts only.")
 ]
-ClassColumns = Annotated[str | None, _build_option("Columns or keywords that are classes, with commas; none: facts only.")]
+ClassColumns = Annotated[
+    str | None, _build_option("Columns or keywords that are classes, with commas; none: facts only.")
+]
 Separator = Annotated[str | None, _build_option("Between the labels of a cell; none: a cell is one label.", "TEXT")]
 PresentWords = Annotated[str | None, _build_option("Further words for present, with commas.", "WORDS")]
 AbsentWords = Annotated[str | None, _build_option("Further words for absent.", "WORDS")]

@@ -9,30 +9,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.indexing import CellIndex
+from annotator.indexing import CellIndex, find_positions
 from annotator.quality import event_audit
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.run_predictions import AlignedRows, Predictions, read_predictions
 from annotator.store.classes import classes
 from annotator.store.database.database import Database, get_newest_decision_id
-from annotator.store.labels import audits
+from annotator.store.labels import audits, project_counts
 from annotator.store.labels.audits import OPEN, Audit, AuditCells
 from spmll.rows import Rows
+from spmll.statistics.allowed_mistakes import allocate_second_looks
 from spmll.statistics.stratified_sampling import (
     ACCEPTED_ABSENT,
     ACCEPTED_PRESENT,
+    CONFIRM_PRESENT,
     LOOK_ABSENT,
     LOOK_PRESENT,
     NO_STRATUM,
+    RELABEL_STRATA,
     UNKNOWN_CELL,
     allocate,
     draw_sample,
-    find_usable_cells,
 )
 
 # default size of an audit: so many cells of each class, and at least so many in all
 CELLS_PER_CLASS, MIN_CELLS = (30, 200)
 RELABEL_SHARE = 0.1  # share of an audit that are relabels: cells that people have decided, half of them "present"
+SECOND_LOOK_SHARE = 0.2  # share of an audit, at most, that are second looks at present labels of rare classes
 DECIDED_CELL = -1
 COLUMNS_PER_READ = 8  # of all probabilities: reading one column of them takes as long as reading eight
 MAX_PEOPLE_PER_CELL = 9  # people who may answer the same cell
@@ -101,7 +104,7 @@ def draw_audit(
     """Draw an audit from the current labels.
 
     Unanswered cells are stratified by the model's probabilities, auto-accepted cells separately. Relabels are a simple
-    random sample of decided cells.
+    random sample of decided cells. Present labels of rare classes, which may be false alarms, get a second look.
 
     Args:
         size: Maximum of cells, relabels included.
@@ -151,6 +154,9 @@ def _draw_cells(
         counts[:, column] = (states == PRESENT).sum(), (states == ABSENT).sum()
     open_counts = np.where(chosen, len(image_ids) - counts.sum(0), 0)
     relabels = _draw_relabels(strata, counts, _count_relabels_per_state(size, int(open_counts.sum())), rng)
+    seen = _find_seen_cells(db, strata, relabels, image_ids, all_ids)
+    looks = _draw_second_looks(strata, counts, seen, min(round(SECOND_LOOK_SHARE * size), size - len(relabels)), rng)
+    relabels = np.concatenate([relabels, looks])
     sizes = allocate(min(size - len(relabels), int(open_counts.sum())), open_counts > 0, open_counts)
     cells: list[tuple[int, int, int, int]] = []
     for column, class_id in enumerate(all_ids.tolist()):
@@ -175,7 +181,7 @@ def _draw_cells(
 def load_open_cells(db: Database, class_id: int | None = None) -> list[OpenAuditCell]:
     """Return the unanswered audit cells, newest audit first, by class, in random asking order.
 
-    An answer counts only once all earlier cells of its class and stratum are answered.
+    The answers to a class count once all are given.
     """
     open_: dict[tuple[int, int], OpenAuditCell] = {}
     for audit in audits.load_audits(db):
@@ -203,23 +209,33 @@ def load_open_cells_for(db: Database, annotator: str) -> list[OpenAuditCell]:
 def load_cells_to_repeat(
     db: Database, annotator: str | None, excluded: Collection[tuple[int, int]] = ()
 ) -> list[OpenAuditCell]:
-    """Return the answered audit cells that need more annotators, in asking order.
+    """Return the answered audit cells that need more answers, in asking order.
+
+    Each needs `people` annotators. Where that is 1, "present" gets a second look, by the same one if there is no other.
 
     Args:
-        annotator: Omit cells answered by this annotator.
+        annotator: Omit cells answered by this annotator, except for second looks of a single annotator.
         excluded: Omit these (class id, image id).
     """
     wanted: dict[tuple[int, int], OpenAuditCell] = {}
+    is_alone = len({*project_counts.list_annotators(db)} - {"import"}) < 2
     for audit in audits.load_audits(db):
-        if audit.people == 1:
-            continue
         people, cells = audits.load_annotators_by_cell(db, audit), audits.load_cells(db, audit)
-        for class_id, image_id, shown in zip(
-            cells.class_id.tolist(), cells.image_id.tolist(), cells.shown, strict=True
+        needs_look = (cells.state == PRESENT) & ~np.isin(cells.stratum, RELABEL_STRATA)
+        needs_look &= audit.people == 1 and not audit.by_event
+        for class_id, image_id, is_asked, is_present in zip(
+            cells.class_id.tolist(), cells.image_id.tolist(), cells.shown, needs_look, strict=True
         ):
             cell = class_id, image_id
-            had = people.get(cell, set())
-            if shown and had and len(had) < audit.people and annotator not in had and cell not in excluded:
+            had = people.get(cell, [])
+            is_other = annotator not in had or (is_present and is_alone)
+            if (
+                is_asked
+                and had
+                and len(had) < (2 if is_present else audit.people)
+                and is_other
+                and cell not in excluded
+            ):
                 # The model's probability is logged with the first answer only, so that a cell tests it once.
                 wanted.setdefault(cell, OpenAuditCell(audit.id, class_id, image_id, audit.run_id, None))
     return list(wanted.values())
@@ -228,7 +244,7 @@ def load_cells_to_repeat(
 def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSample]:
     """Return an audit's samples, one per class, or [] if its arrays are missing.
 
-    Unreadable images are removed from population and sample alike.
+    Unreadable images are removed from population and sample alike. The answers to a class count once all are given.
     """
     try:
         population = audits.load_population(db, audit.id)
@@ -236,13 +252,9 @@ def load_samples(db: Database, audit: Audit, cells: AuditCells) -> list[ClassSam
         return []
     samples = []
     for column, class_id in enumerate(population.class_ids.tolist()):
-        of_class = np.flatnonzero((cells.class_id == class_id) & cells.shown)
-        counts = np.zeros(len(of_class), bool)
-        for stratum in np.unique(cells.stratum[of_class]):
-            places = np.flatnonzero(cells.stratum[of_class] == stratum)
-            drawn = of_class[places]
-            counts[places] = find_usable_cells(cells.place[drawn], cells.state[drawn] != OPEN, cells.in_audit[drawn])
-        counted = of_class[counts]
+        counted = np.flatnonzero((cells.class_id == class_id) & cells.shown)
+        if (cells.state[counted] == OPEN).any():  # each audit is one look, after its last answer to the class
+            counted = counted[:0]
         rows, _ = population.find_rows(cells.image_id[counted])
         strata, scores = population.strata[:, column], population.scores[:, column]
         samples.append(ClassSample(audit, class_id, population.image_ids, strata, scores, rows, cells.state[counted]))
@@ -265,6 +277,33 @@ def _load_cell_kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.n
 
 def _count_relabels_per_state(size: int, undecided: int) -> int:
     return round((RELABEL_SHARE if undecided else 1.0) * size / 2)
+
+
+def _find_seen_cells(
+    db: Database, strata: np.ndarray, relabels: np.ndarray, image_ids: np.ndarray, class_ids: np.ndarray
+) -> np.ndarray:
+    """Return rows and columns, (n, 2), of present cells that have a second look, or are among the relabels."""
+    confirmed = audits.load_confirmed_cells(db)
+    columns, is_class = find_positions(confirmed[:, 0], class_ids)
+    rows, is_image = find_positions(confirmed[:, 1], image_ids)
+    confirmed = np.stack([rows, columns], 1)[is_class & is_image]
+    cells = np.unique(np.concatenate([relabels, confirmed]), axis=0)
+    return cells[strata[cells[:, 0], cells[:, 1]] == LOOK_PRESENT]
+
+
+def _draw_second_looks(
+    strata: np.ndarray, counts: np.ndarray, seen: np.ndarray, most: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Mark in `strata` at most `most` present cells of rare classes for a second look. Returns rows and columns."""
+    left = counts[0] - np.bincount(seen[:, 1], minlength=counts.shape[1])
+    looks = [np.zeros((0, 2), np.int64)]
+    for column, many in enumerate(allocate_second_looks(left, counts[1], max(most, 0)).tolist()):
+        if many:
+            rows = np.setdiff1d(np.flatnonzero(strata[:, column] == LOOK_PRESENT), seen[seen[:, 1] == column, 0])
+            rows = rng.choice(rows, many, replace=False)
+            strata[rows, column] = CONFIRM_PRESENT
+            looks.append(np.stack([rows, np.full(many, column)], 1))
+    return np.concatenate(looks)
 
 
 def _draw_relabels(strata: np.ndarray, counts: np.ndarray, per_state: int, rng: np.random.Generator) -> np.ndarray:

@@ -16,7 +16,7 @@ from annotator.store.database.database import Database, get_newest_decision_id
 from annotator.store.labels import audits
 from annotator.store.labels.audits import OPEN, Audit
 from spmll.statistics.sequential_bound import CANDIDATE_THRESHOLDS, StratifiedSample, compute_sample_size
-from spmll.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM, find_usable_cells
+from spmll.statistics.stratified_sampling import NO_STRATUM, RELABEL_STRATA, find_usable_cells
 
 ONE_CLASS_STRATA = {PRESENT: 40, ABSENT: 41}  # strata of an audit for auto-accept: acceptable cells of one class
 ALL_CLASSES_STRATA = {PRESENT: 42, ABSENT: 43}  # the same, sampled from all classes as one
@@ -141,7 +141,7 @@ class AnsweredAudit:
             return None
         sample = self.samples[class_id]
         strata = np.asarray(sample.strata)
-        inside = np.flatnonzero(~np.isin(strata, (NO_STRATUM, LOOK_PRESENT, LOOK_ABSENT)) & ~np.isnan(sample.scores))
+        inside = np.flatnonzero(~np.isin(strata, (NO_STRATUM, *RELABEL_STRATA)) & ~np.isnan(sample.scores))
         counted = np.isin(sample.rows, inside)
         sampled, _ = find_positions(sample.rows[counted], inside)
         columns, _ = self.population.find_columns(np.full(len(inside), class_id))

@@ -1,13 +1,14 @@
 """Records of the figures in a quality report, per class and overall."""
 
 import math
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from scipy.special import betaincinv
 
 from annotator.humanize import format_count
 from annotator.quality.evidence import (
+    ALLOWANCES,
     IF_ANSWERS_ARE_RIGHT,
     NOT_MEASURED,
     Interval,
@@ -18,9 +19,16 @@ from annotator.quality.evidence import (
 from annotator.snapshot.project_progress import CHANGED_TILES, GRID_TILES
 from annotator.snapshot.time_model import DEFAULT_TIMES
 from annotator.store.labels.audits import Audit
+from spmll.statistics.allowed_mistakes import (
+    ASSUMED_MISTAKE_SHARE,
+    ENOUGH_REPEATS,
+    READ_TWICE,
+    REPEATED,
+    RepeatedAnswers,
+)
 from spmll.statistics.bounds import CONFIDENCE
 
-DEFAULT_TARGET_RECALL = 0.98
+DEFAULT_TARGET_RECALL = 0.95  # more cannot be shown while 1 answer in 50 may be wrong
 UNMEASURED_INTERVAL = Interval(None, 0.0, math.inf, NOT_MEASURED)
 
 
@@ -39,49 +47,34 @@ class EventFigures:
     missing: Interval
 
 
-@dataclass(frozen=True)
-class RelabelCounts:
-    """Counts of blind second answers to cells labeled present (of these `mistaken`) or absent (of these `missed`)."""
+def estimate_overlooked(repeats: RepeatedAnswers, labeled_absent: int) -> Interval:
+    """Return the present cells among all cells labeled absent, without those that the second answers found.
 
-    present: int = 0
-    mistaken: int = 0
-    absent: int = 0
-    missed: int = 0
+    Of N cells the n asked again had x present ones. N times the limits of Clopper and Pearson (Biometrika 1934)
+    for x of n, minus x, are conservative limits for a finite N.
+    """
+    if not repeats.absent:
+        return Interval(None, 0.0, float(labeled_absent), NOT_MEASURED)
+    share, was_absent = _bound_share(repeats.missed, repeats.absent), labeled_absent + repeats.missed
+    rest = max(was_absent - repeats.absent, 0)
+    least, most = (min(max(was_absent * end - repeats.missed, 0.0), rest) for end in (share.low, share.high))
+    return Interval(round(rest * repeats.missed / repeats.absent, 1), math.floor(least), math.ceil(most))
 
-    def __add__(self, other: "RelabelCounts") -> "RelabelCounts":
-        return RelabelCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
-    @property
-    def total(self) -> int:
-        return self.present + self.absent
-
-    def estimate_overlooked(self, labeled_absent: int) -> Interval:
-        """Return the present cells among all cells labeled absent, without those that these answers found.
-
-        Of N cells the n asked again had x present ones. N times the limits of Clopper and Pearson (Biometrika 1934)
-        for x of n, minus x, are conservative limits for a finite N.
-        """
-        if not self.absent:
-            return Interval(None, 0.0, float(labeled_absent), NOT_MEASURED)
-        share, was_absent = _bound_share(self.missed, self.absent), labeled_absent + self.missed
-        rest = max(was_absent - self.absent, 0)
-        least, most = (min(max(was_absent * end - self.missed, 0.0), rest) for end in (share.low, share.high))
-        return Interval(round(rest * self.missed / self.absent, 1), math.floor(least), math.ceil(most))
-
-    def describe(self) -> str:
-        """Return a clause on what the second answers found, with 95% intervals, or "" without any."""
-        if not self.total:
-            return ""
-        found = [
-            f"of {format_count(asked, f'{state} label')}, {changed:,} {kind} "
-            f"({format_share_interval(_bound_share(changed, asked))})"
-            for changed, asked, state, kind in (
-                (self.mistaken, self.present, "present", "wrong"),
-                (self.missed, self.absent, "absent", "missed"),
-            )
-            if asked
-        ]
-        return f"{format_count(self.total, 'answer')} asked again, blind: {'; '.join(found)}"
+def describe_repeats(repeats: RepeatedAnswers) -> str:
+    """Return a clause on what the second answers found, with 95% intervals, or "" without any."""
+    if not repeats.total:
+        return ""
+    found = [
+        f"of {format_count(asked, f'{state} label')}, {changed:,} {kind} "
+        f"({format_share_interval(_bound_share(changed, asked))})"
+        for changed, asked, state, kind in (
+            (repeats.mistaken, repeats.present, "present", "wrong"),
+            (repeats.missed, repeats.absent, "absent", "missed"),
+        )
+        if asked
+    ]
+    return f"{format_count(repeats.total, 'answer')} asked again, blind: {'; '.join(found)}"
 
 
 def _bound_share(count: int, of: int) -> Interval:
@@ -99,11 +92,12 @@ class CertificateRow:
         people, accepted: Cells labeled present by annotators, and auto-accepted as present.
         audited, waiting: Answered and unanswered audit cells.
         recall: In [0, 1], assumes correct answers.
-        recall_allowing: Allows for mistakes, if several annotators answered.
+        recall_allowing: Allows for wrong answers. The target must be reached with it.
         missing: Estimated positive cells not labeled present.
         seconds: Estimated time to find 95% of `missing` in grids.
         asked_again: Audit answers to labeled cells, not in `audited`.
         overlooked: Present cells among those labeled absent, from `asked_again`.
+        allowance: Clause on the wrong answers that `recall_allowing` allows for.
     """
 
     class_id: int | None
@@ -119,7 +113,8 @@ class CertificateRow:
     missing: Interval
     seconds: float | None
     events: EventFigures | None = None
-    asked_again: RelabelCounts = RelabelCounts()
+    allowance: str = ""
+    asked_again: RepeatedAnswers = RepeatedAnswers()
     overlooked: Interval = UNMEASURED_INTERVAL
 
     @property
@@ -131,12 +126,12 @@ class CertificateRow:
         """Return a sentence with the assumption behind recall and missing positives."""
         if self.asked_again.absent:
             return (
-                f"{IF_ANSWERS_ARE_RIGHT.capitalize()}. {self.asked_again.describe()}. Still overlooked: "
+                f"{IF_ANSWERS_ARE_RIGHT.capitalize()}. {describe_repeats(self.asked_again)}. Still overlooked: "
                 f"{format_count_interval(self.overlooked)}."
             )
         if not self.unknown and not self.audit_answers:
             return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
-        return f"{IF_ANSWERS_ARE_RIGHT.capitalize()}."
+        return f"From {format_count(self.audited, 'audit answer')}, each taken as right."
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as plain values.
@@ -147,6 +142,8 @@ class CertificateRow:
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
                 figures[name]["assuming"] = IF_ANSWERS_ARE_RIGHT
+        if "reason" not in figures["recall_allowing"]:
+            figures["recall_allowing"]["assuming"] = self.allowance
         fields = asdict(self) | figures | {"audit_answers": self.audit_answers}
         del fields["events"]
         if self.events:
@@ -163,6 +160,7 @@ class Certificate:
         audits: Audits used, newest first.
         uncovered: Images added after these audits.
         compared: Answers to positives that others also found, which measure mistakes.
+        mistakes: What the rates of wrong answers rest on, a key of ALLOWANCES.
         unsettled: Cells with conflicting answers.
         ruled_out: Class id -> sentence, for classes marked absent everywhere.
         lacks: Advice on reaching the target recall.
@@ -170,7 +168,7 @@ class Certificate:
 
     classes: list[CertificateRow]
     overall: CertificateRow
-    relabels: RelabelCounts
+    relabels: RepeatedAnswers
     audits: list[Audit]
     images: int
     seconds_a_tile: float
@@ -178,18 +176,21 @@ class Certificate:
     uncovered: int
     people: int
     compared: int
+    mistakes: str
     unsettled: int
     ruled_out: dict[int, str]
     lacks: list[str]
     events: int | None = None
     set_aside: int = 0
 
-    def find_reached_classes(self, target: float = DEFAULT_TARGET_RECALL, allowing: bool = False) -> list[int]:
-        """Return the ids of classes whose recall reaches `target` with 95% confidence.
+    @property
+    def allowance(self) -> str:
+        """Return the clause on the wrong answers that certified figures allow for."""
+        return ALLOWANCES[self.mistakes]
 
-        Recall assumes correct answers, or allows for mistakes if `allowing`.
-        """
-        recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
+    def find_reached_classes(self, target: float = DEFAULT_TARGET_RECALL) -> list[int]:
+        """Return the ids of classes whose recall, allowing for wrong answers, reaches `target` with 95% confidence."""
+        recalls = [(row.class_id, row.recall_allowing) for row in self.classes]
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     @property
@@ -209,10 +210,7 @@ class Certificate:
             return ""
         rest = f"; {self.unmeasured_class_count:,} not measured" if self.unmeasured_class_count else ""
         rest += f"; without {format_count(self.set_aside, 'image')} set aside" if self.set_aside else ""
-        allowing = ""
-        if self.compared:
-            allowing = f". Reached allowing for their mistakes: {len(self.find_reached_classes(target, allowing=True))}"
-        return f"With 95 % confidence, {IF_ANSWERS_ARE_RIGHT}{rest}{allowing}"
+        return f"With 95 % confidence at all looks together, {self.allowance}{rest}"
 
     def sentence(self, target: float = DEFAULT_TARGET_RECALL) -> str:
         """Return headline, conditions and precision in one text, without a final period."""
@@ -247,8 +245,20 @@ class Certificate:
 
 
 def describe_mistake_allowance(certificate: Certificate) -> str:
-    """Describe which mistakes the recall that allows for mistakes covers, and which it misses."""
+    """Describe which wrong answers the certified recall allows for, and which it misses."""
+    repeats = certificate.relabels.present + certificate.relabels.absent
+    if certificate.mistakes == READ_TWICE:
+        return (
+            f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
+            "What everybody overlooks is not seen."
+        )
+    if certificate.mistakes == REPEATED:
+        return (
+            f"Allowing for mistakes: from {format_count(repeats, 'label')} that audits asked again, of all classes "
+            "together. What is overlooked each time is not seen."
+        )
     return (
-        f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
-        "What everybody overlooks is not seen."
+        f"Allowing for mistakes: up to 1 answer in {1 / ASSUMED_MISTAKE_SHARE:.0f} may be wrong. Measured rates "
+        f"replace this assumption once audits have asked {ENOUGH_REPEATS} present and {ENOUGH_REPEATS} absent labels "
+        f"again ({certificate.relabels.present:,} and {certificate.relabels.absent:,} so far)."
     )

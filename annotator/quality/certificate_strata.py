@@ -8,14 +8,14 @@ import numpy as np
 from annotator.indexing import find_positions
 from annotator.quality import event_audit
 from annotator.quality.audit_sampling import ClassSample
-from annotator.quality.certificate_records import RelabelCounts
 from annotator.records import ABSENT, PRESENT
 from annotator.store.database.database import Database
 from annotator.store.labels import audits
 from annotator.store.labels.audits import Audit, AuditCells
+from spmll.statistics.allowed_mistakes import RepeatedAnswers
 from spmll.statistics.certified_recall import Strata, count_strata
 from spmll.statistics.event_totals import compute_event_states, count_events
-from spmll.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM
+from spmll.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM, RELABEL_STRATA
 
 # an audit is used, too, if it leaves at most this share of a class's cells more without a sample
 UNCOVERED_SLACK = 0.02
@@ -72,7 +72,7 @@ def align_sample(sample: ClassSample, image_ids: np.ndarray) -> AlignedSample:
     places, known = find_positions(image_ids, sample.image_ids)
     strata = np.where(known, sample.strata[places], NO_STRATUM)
     rows, _ = find_positions(sample.image_ids[sample.rows], image_ids)
-    relabel = np.isin(strata[rows], (LOOK_PRESENT, LOOK_ABSENT))
+    relabel = np.isin(strata[rows], RELABEL_STRATA)
     return AlignedSample(sample, strata, rows[~relabel], int((~known).sum()))
 
 
@@ -109,11 +109,21 @@ class EventCounts(NamedTuple):
 
 
 class CellCounts(NamedTuple):
-    """Number of present and `open` (unanswered) cells per class, (C,). Of `open`, `accepted` are auto-accepted."""
+    """Numbers of cells per class, (C,).
+
+    Attributes:
+        accepted: Auto-accepted cells among the `open` (unanswered) ones.
+        confirmed: Present cells that have a second look.
+        unconfirmed: Present cells of audits that have none.
+        audits: Number of audits whose answers count.
+    """
 
     present: np.ndarray
     accepted: np.ndarray
     open: np.ndarray
+    confirmed: np.ndarray
+    unconfirmed: np.ndarray
+    audits: np.ndarray
 
 
 def build_strata(
@@ -124,11 +134,18 @@ def build_strata(
     counts_of_events: list[EventCounts] = []
     parts: list[AuditPart] = []
     length = 0
-    cells = np.zeros((3, len(population.class_ids)), np.int64)
+    cells = np.zeros((6, len(population.class_ids)), np.int64)
+    seen = audits.load_confirmed_cells(population.db)
+    forgotten = audits.count_forgotten_audits(population.db)
     for column, class_id in enumerate(population.class_ids.tolist()):
         states, accepted = population.read_class(column)
         is_open = (states != PRESENT) & (states != ABSENT)
-        cells[:, column] = (states == PRESENT).sum(), (accepted & is_open).sum(), is_open.sum()
+        is_seen = np.isin(population.image_ids, seen[seen[:, 0] == class_id, 1])
+        cells[:4, column] = (
+            (states == PRESENT).sum(), (accepted & is_open).sum(), is_open.sum(), (is_seen & (states == PRESENT)).sum()
+        )  # fmt: skip
+        answered = sum(sample.class_id == class_id and len(sample.rows) > 0 for sample in samples)
+        cells[5, column] = answered + (forgotten if answered else 0)
         if population.events is not None:
             sample = event_audit.find_largest_sample(population.db, event_audits, class_id, population.image_ids)
             found = int((compute_event_states(states, population.events) == PRESENT).sum())
@@ -138,13 +155,15 @@ def build_strata(
             strata.append(counts | {"of_class": np.full(size, column), "audit": np.full(size, number)})
             parts.append(AuditPart(column, aligned.sample, aligned.uncovered, np.arange(length, length + size)))
             length += size
+            rows = aligned.rows
+            cells[4, column] += ((states[rows] == PRESENT) & ~is_seen[rows]).sum()
     empty = np.zeros(0, np.int64)
     names = Strata.__dataclass_fields__
     joined = {name: np.concatenate([empty, *(counts[name] for counts in strata)]) for name in names}
     return Strata(**joined), parts, CellCounts(*cells), counts_of_events
 
 
-def count_relabels_by_class(samples: list[ClassSample]) -> dict[int, RelabelCounts]:
+def count_relabels_by_class(samples: list[ClassSample]) -> dict[int, RepeatedAnswers]:
     """Return class id -> counts of blind second answers."""
     return {
         class_id: count_relabels([sample for sample in samples if sample.class_id == class_id])
@@ -152,7 +171,7 @@ def count_relabels_by_class(samples: list[ClassSample]) -> dict[int, RelabelCoun
     }
 
 
-def count_relabels(samples: list[ClassSample], image_ids: np.ndarray | None = None) -> RelabelCounts:
+def count_relabels(samples: list[ClassSample], image_ids: np.ndarray | None = None) -> RepeatedAnswers:
     """Count the blind second answers to labeled cells, in all images or in `image_ids`, (n,) int64."""
     none = np.zeros(0, np.int64)
     strata = np.concatenate([none, *(sample.strata[sample.rows] for sample in samples)])
@@ -161,7 +180,7 @@ def count_relabels(samples: list[ClassSample], image_ids: np.ndarray | None = No
     if image_ids is not None:
         sure &= np.isin(np.concatenate([none, *(sample.image_ids[sample.rows] for sample in samples)]), image_ids)
     at_present, at_absent = (strata == LOOK_PRESENT) & sure, (strata == LOOK_ABSENT) & sure
-    return RelabelCounts(
+    return RepeatedAnswers(
         present=int(at_present.sum()),
         mistaken=int((at_present & (states == ABSENT)).sum()),
         absent=int(at_absent.sum()),

@@ -13,7 +13,7 @@ from annotator.quality.certificate_records import (
     Certificate,
     CertificateRow,
     EventFigures,
-    RelabelCounts,
+    estimate_overlooked,
 )
 from annotator.quality.certificate_strata import (
     AuditPart,
@@ -27,7 +27,7 @@ from annotator.quality.certificate_strata import (
 )
 from annotator.quality.double_reading_counts import count_double_readings
 from annotator.quality.evidence import (
-    Interval,
+    ALLOWANCES,
     explain_hidden_allowance,
     explain_hidden_missing,
     explain_hidden_precision,
@@ -48,23 +48,26 @@ from annotator.store.images import excluded_images
 from annotator.store.labels import audits, auto_accepted, project_counts
 from annotator.store.labels.audits import OPEN, AuditCells
 from annotator.store.runs import runs
+from spmll.statistics.allowed_mistakes import (
+    RepeatedAnswers,
+    allow_for_mistakes,
+    select_allowed_mistakes,
+)
 from spmll.statistics.bounds import Bounds
 from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify
-from spmll.statistics.double_reading import correct_recall_for_mistakes
 from spmll.statistics.event_totals import certify_events
 from spmll.statistics.stratified_sampling import NO_STRATUM
 
 COLUMNS_PER_READ = 8  # of all probabilities: reading one column of them takes as long as reading eight
 FOUND_SHARE = 0.95  # share of the missing positives that the stated time finds
-UNKNOWN_INTERVAL = Interval(None, 0.0, 1.0)
 
 
 def compute_certificate(db: Database, target: float = DEFAULT_TARGET_RECALL) -> Certificate:
     """Compute the quality report of the current labels.
 
-    Labels count as true. Relabels (blind second answers) estimate their errors and lower precision. Images of several
-    annotators also give recall that allows for mistakes. Without audit answers, recall ranges from all unanswered cells
-    present to none.
+    Recall is given if all labels are right, and allowing for wrong answers, at a rate that repeated answers show or
+    that is assumed. Relabels (blind second answers) lower precision. Without audit answers, recall ranges from all
+    unanswered cells present to none.
 
     Args:
         target: Recall that `lacks` refers to.
@@ -90,27 +93,24 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
     ]
     strata, parts, counts, of_events = build_strata(samples, population, [pair for pair in drawn if pair[0].by_event])
     asked_again = count_relabels_by_class(samples)
-    relabels = sum(asked_again.values(), RelabelCounts())
+    relabels = sum(asked_again.values(), RepeatedAnswers())
     labels = _build_label_totals(db, class_ids, counts, relabels)
     certified = certify(strata, labels)
-    compared, corrected_recall = np.zeros(len(class_ids) + 1, np.int64), None
-    absent = len(image_ids) - counts.present - counts.open
-    if read := count_double_readings(db, class_ids):
-        compared = read.compared_answers
-        corrected_recall = correct_recall_for_mistakes(certified, labels, absent, counts.open - counts.accepted, read)
+    read, absent = count_double_readings(db, class_ids), len(image_ids) - counts.present - counts.open
+    compared = read.compared_answers[-1] if read else 0
+    basis, allowed = select_allowed_mistakes(relabels, read, counts.present, absent)
+    recall_allowing = allow_for_mistakes(certified, labels, absent, counts.open - counts.accepted, allowed, read)
     waiting = {cell for _, cells in drawn for cell in _find_waiting_cells(cells)}
     seconds_a_tile = estimate_seconds_per_tile(db)
     tiles = _count_tiles(population, strata, parts, certified)
     waiting_of_class = Counter(class_id for class_id, _ in waiting)
     rows = _build_rows(
-        all_classes, counts, strata, certified, corrected_recall, waiting_of_class, tiles * seconds_a_tile
+        all_classes, counts, strata, certified, recall_allowing, waiting_of_class, tiles * seconds_a_tile
     )
     rows = _add_second_answers(rows, asked_again, absent)
     if events is not None:
         rows = _add_event_figures(rows, of_events)
-    *of_classes, overall = (
-        _add_reasons(row, relabels, answers) for row, answers in zip(rows, compared.tolist(), strict=True)
-    )
+    *of_classes, overall = (_add_reasons(row, relabels, basis) for row in rows)
     used = {part.sample.audit.id: part.sample.audit for part in parts if part.sample}
     used |= {sample.audit.id: sample.audit for sample in samples if count_relabels([sample]).total}
     if overall.events and overall.events.audited:
@@ -125,7 +125,8 @@ def _compute_certificate(db: Database, target: float) -> Certificate:
         last_decision_id=newest,
         uncovered=max((part.uncovered for part in parts if part.sample), default=0),
         people=len({*project_counts.list_annotators(db)} - {"import"}),
-        compared=int(compared[-1]),
+        compared=int(compared),
+        mistakes=basis,
         ruled_out=_describe_ruled_out(db, all_classes),
         unsettled=int(labels.disagreed_present.sum() + labels.disagreed_absent.sum()),
         lacks=[],
@@ -159,7 +160,7 @@ def estimate_seconds_per_tile(db: Database) -> float:
 
 
 def _build_label_totals(
-    db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: RelabelCounts
+    db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: RepeatedAnswers
 ) -> LabelTotals:
     column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
     disagreed_present, disagreed_absent = np.zeros((2, len(class_ids)), np.int64)
@@ -184,6 +185,9 @@ def _build_label_totals(
         guaranteed_in_all=in_all,
         relabeled=relabels.present,
         relabeled_wrong=relabels.mistaken,
+        confirmed=counts.confirmed,
+        is_confirmed=counts.unconfirmed == 0,
+        looks=np.append(counts.audits, counts.audits.max(initial=0)),
     )
 
 
@@ -232,7 +236,7 @@ def _build_rows(
     counts: CellCounts,
     strata: Strata,
     certified: CertifiedFigures,
-    corrected_recall: Bounds | None,
+    recall_allowing: Bounds,
     waiting: Counter[int],
     seconds: np.ndarray,
 ) -> list[CertificateRow]:
@@ -256,7 +260,7 @@ def _build_rows(
             audited=int(audited[place]),
             waiting=int(waits[place]),
             recall=make_interval(certified.recall, place, 4),
-            recall_allowing=make_interval(corrected_recall, place, 4) if corrected_recall else UNKNOWN_INTERVAL,
+            recall_allowing=make_interval(recall_allowing, place, 4),
             precision=make_interval(certified.precision, place, 4),
             missing=make_interval(certified.missing, place, 1),
             seconds=round_or_none(seconds[place], 1),
@@ -266,13 +270,13 @@ def _build_rows(
 
 
 def _add_second_answers(
-    rows: list[CertificateRow], asked_again: dict[int, RelabelCounts], absent: np.ndarray
+    rows: list[CertificateRow], asked_again: dict[int, RepeatedAnswers], absent: np.ndarray
 ) -> list[CertificateRow]:
-    of_rows = [asked_again.get(row.class_id or 0, RelabelCounts()) for row in rows[:-1]]
-    of_rows.append(sum(of_rows, RelabelCounts()))
+    of_rows = [asked_again.get(row.class_id or 0, RepeatedAnswers()) for row in rows[:-1]]
+    of_rows.append(sum(of_rows, RepeatedAnswers()))
     cells = [*absent.tolist(), int(absent.sum())]
     return [
-        replace(row, asked_again=again, overlooked=again.estimate_overlooked(labeled))
+        replace(row, asked_again=again, overlooked=estimate_overlooked(again, labeled))
         for row, again, labeled in zip(rows, of_rows, cells, strict=True)
     ]
 
@@ -294,12 +298,12 @@ def _add_event_figures(rows: list[CertificateRow], counts: list[EventCounts]) ->
     ]
 
 
-def _add_reasons(row: CertificateRow, relabels: RelabelCounts, compared: int) -> CertificateRow:
+def _add_reasons(row: CertificateRow, relabels: RepeatedAnswers, basis: str) -> CertificateRow:
     labeled = row.people + row.accepted
     recall = explain_hidden_recall(row.recall, labeled, row.unknown, row.audited)
     precision = explain_hidden_precision(row.precision, row.people, row.accepted, row.audited, relabels.present)
     missing = explain_hidden_missing(row.missing, row.recall, labeled, row.unknown, row.audited)
-    allowing = recall or explain_hidden_allowance(row.recall_allowing, labeled, compared)
+    allowing = recall or explain_hidden_allowance(row.recall_allowing, labeled)
     events = row.events
     if events:
         known = (events.found, row.unknown, events.audited)
@@ -311,6 +315,7 @@ def _add_reasons(row: CertificateRow, relabels: RelabelCounts, compared: int) ->
     return replace(
         row,
         events=events,
+        allowance=ALLOWANCES[basis],
         recall=replace(row.recall, reason=recall),
         recall_allowing=replace(row.recall_allowing, reason=allowing),
         precision=replace(row.precision, reason=precision),

@@ -1,4 +1,4 @@
-"""Counts of blind answers by several annotators to the same images, as input of double_reading.py."""
+"""Counts of blind answers by several annotators to the same images, as input of allowed_mistakes.py."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from annotator.indexing import find_positions
 from annotator.records import ABSENT, PRESENT
 from annotator.store.database.database import Database
 from annotator.store.labels import image_overlap, project_counts
-from spmll.statistics.double_reading import (
+from spmll.statistics.allowed_mistakes import (
     COUNT_AS_ABSENT,
     COUNT_AS_LABELED,
     COUNT_AS_PRESENT,

@@ -8,15 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotator.humanize import format_percent
+from spmll.statistics.allowed_mistakes import ASSUMED, ASSUMED_MISTAKE_SHARE, READ_TWICE, REPEATED
 from spmll.statistics.bounds import Bounds
 
 MAX_WIDTH_SHARE = 0.5
 NOT_MEASURED = "not measured"
 ASSUMED_RIGHT = f"{NOT_MEASURED} (people's labels assumed to be right)"
-NOT_COMPARED = f"{NOT_MEASURED} (nobody else has answered the same images)"
+MAY_BE_ALARMS = f"{NOT_MEASURED} (wrong answers may explain the labels: audits ask rare ones again)"
 NO_LABELS_YET = f"{NOT_MEASURED} (no labels yet)"
 # what recall and the number of missing labels assume; always shown with them
 IF_ANSWERS_ARE_RIGHT = "if people's answers are right"
+# what certified recall allows for; always shown with it
+ALLOWANCES = {
+    ASSUMED: f"if 1 answer in {1 / ASSUMED_MISTAKE_SHARE:.0f} is wrong",
+    REPEATED: "if answers are wrong as often as repeated ones",
+    READ_TWICE: "allowing for mistakes",
+}
 
 
 @dataclass(frozen=True)
@@ -49,14 +56,11 @@ def explain_hidden_recall(recall: Interval, labeled: int, unknown: int, audited:
     return NO_LABELS_YET if not labeled else _explain_too_wide(recall, 1, audited)
 
 
-def explain_hidden_allowance(recall: Interval, labeled: int, compared: int) -> str:
-    """Return why the recall that allows for mistakes is not shown, or "".
-
-    `compared` is the number of answers compared with other annotators'.
-    """
+def explain_hidden_allowance(recall: Interval, labeled: int) -> str:
+    """Return why the recall that allows for wrong answers is not shown where the other one is, or ""."""
     if not labeled:
         return NO_LABELS_YET
-    return _explain_too_wide(recall, 1, compared) if compared else NOT_COMPARED
+    return MAY_BE_ALARMS if _explain_too_wide(recall, 1, labeled) else ""
 
 
 def explain_hidden_missing(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:

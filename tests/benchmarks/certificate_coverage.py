@@ -14,10 +14,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from annotator.benchmark.certificate.simulated_projects import (
+    ALL_SHARES,
+    MIN_FILL_PROBABILITY,
+    OPEN_STATE,
+    PROJECT_KINDS,
+    RARE_SHARES,
+    ProjectKind,
+    decide_cells,
+    draw_class_audit,
+    draw_scores,
+    find_counted_cells,
+    join_strata,
+)
 from benchmarks.erring_team import ErringTeam, draw_answers, label_double_readings
 from spmll.labels import ABSENT, PRESENT
-from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, Strata, certify, count_strata
-from spmll.statistics.double_reading import DoubleReadings, correct_recall_for_mistakes
+from spmll.statistics.allowed_mistakes import DoubleReadings, allow_for_mistakes, measure_double_readings
+from spmll.statistics.certified_recall import CertifiedFigures, LabelTotals, certify, count_strata
 from spmll.statistics.event_totals import (
     EventSample,
     EventTotals,
@@ -27,19 +40,13 @@ from spmll.statistics.event_totals import (
     draw_events,
 )
 from spmll.statistics.stratified_sampling import (
-    ACCEPTED_PRESENT,
     NO_STRATUM,
-    UNKNOWN_CELL,
     DrawnSample,
-    draw_sample,
-    find_usable_cells,
 )
 
 SIMULATED_PROJECTS = 1000
-IMAGES_PER_PROJECT, CLASSES_PER_PROJECT = 1500, 6
-AUDIT_CELLS_PER_CLASS = 40  # drawn of each class
-OPEN_STATE, DECIDED_CELL = 2, -1
-MIN_FILL_PROBABILITY = 0.97  # probability from which a model fills in, where it does
+IMAGES_PER_PROJECT, CLASSES_PER_PROJECT = ProjectKind.images, ProjectKind.classes
+AUDIT_CELLS_PER_CLASS = ProjectKind.cells  # drawn of each class
 INTERVAL_DRAWS = 500
 PROMISED_FIGURES = ("classes", "overall", "precision", "precision_overall", "events", "events_overall")
 
@@ -62,53 +69,28 @@ class Events:
 
 
 @dataclass(frozen=True)
-class Condition:
-    """The properties of one kind of simulated project.
+class Condition(ProjectKind):
+    """A kind of project, in which a team may answer, and images may come in events.
 
     Attributes:
-        shares: The shares of the images that show a class, from the rarest class to the commonest.
-        model: How far the scores of present cells lie above those of absent ones, in standard deviations; negative for
-            a model that is worse than chance.
-        decided_share: The share of the cells that people decide before the audit is drawn, likely ones first.
         answered_share: The share of the audit's cells that are answered.
-        share_since_audit: The share of the cells that ordinary work decides between the audit and the certificate.
-        has_auto_accepted: Whether likely cells are auto-accepted before the audit is drawn.
-        audits: The number of audits, with work in between.
         people: The team that answers; None: one person who is always right.
         events: How images come in events; None: each on its own.
-        cells: Drawn of each class for an audit.
     """
 
-    shares: tuple[float, float]
-    model: float
-    decided_share: float
     answered_share: float = 1.0
-    share_since_audit: float = 0.05
-    has_auto_accepted: bool = False
-    audits: int = 1
     people: ErringTeam | None = None
     events: Events | None = None
-    cells: int = AUDIT_CELLS_PER_CLASS
 
 
-RARE_SHARES, COMMON_SHARES = (0.003, 0.02), (0.1, 0.5)
 FAULTLESS_CONDITIONS = {
-    "rare, early, good model": Condition(RARE_SHARES, 3.0, 0.02),
-    "rare, early, bad model": Condition(RARE_SHARES, 0.3, 0.02),
+    name: Condition(**vars(kind))
+    for name, kind in PROJECT_KINDS.items()
+    if (kind.images, kind.classes) == (IMAGES_PER_PROJECT, CLASSES_PER_PROJECT) and kind.repeats is None
+} | {
     "rare, late, good model": Condition(RARE_SHARES, 3.0, 0.6),
-    "rare, late, bad model": Condition(RARE_SHARES, 0.3, 0.6),
-    "common, early, good model": Condition(COMMON_SHARES, 2.5, 0.02),
-    "common, early, bad model": Condition(COMMON_SHARES, 0.3, 0.02),
-    "common, late, good model": Condition(COMMON_SHARES, 2.5, 0.6),
-    "common, late, bad model": Condition(COMMON_SHARES, 0.3, 0.6),
-    "rare, worse than chance": Condition(RARE_SHARES, -1.5, 0.1),
-    "common, worse than chance": Condition(COMMON_SHARES, -1.5, 0.1),
-    "all, audit half answered, much work since": Condition(
-        (0.005, 0.5), 2.0, 0.1, answered_share=0.5, share_since_audit=0.2
-    ),
-    "all, auto-accepted": Condition((0.005, 0.5), 2.5, 0.1, has_auto_accepted=True),
-    "all, auto-accepted from a bad model": Condition((0.005, 0.5), 0.5, 0.1, has_auto_accepted=True),
-    "all, three audits": Condition((0.005, 0.5), 2.0, 0.05, audits=3),
+    "auto-accepted from a bad model": Condition(ALL_SHARES, 0.5, 0.1, has_auto_accepted=True),
+    "half answered, much work since": Condition(ALL_SHARES, 2.0, 0.1, answered_share=0.5, share_since_audit=0.2),
 }
 MIXED_SHARES = (0.01, 0.3)
 ERRING_CONDITIONS = {
@@ -260,7 +242,7 @@ def simulate_project(
     # An audit of events, for which people answer AUDIT_CELLS_PER_CLASS events of each class, comes after that of
     # images.
     events = _audit_events(
-        rng, states, truth, scores, event_of, lambda: _decide_cells(rng, states, said, scores, 0.05, at_once)
+        rng, states, truth, scores, event_of, lambda: decide_cells(rng, states, said, scores, 0.05, at_once)
     )
     true = _add_event_figures(compute_true_figures(truth, states, accepted), truth, states, event_of)
     return true, _certify_project(states, accepted, parts, unsettled, read), events
@@ -297,8 +279,8 @@ def simulate_work(
     scores = np.zeros(truth.shape)
     at_once = event_of if grouped and grouped.answered_whole else None
     for drawing in range(condition.audits):
-        scores = _draw_scores(rng, truth, rates, condition.model)
-        _decide_cells(rng, states, answers, scores, condition.decided_share, at_once)
+        scores = draw_scores(rng, truth, rates, condition.model)
+        decide_cells(rng, states, answers, scores, condition.decided_share, at_once)
         if condition.has_auto_accepted:
             accepted = (scores >= MIN_FILL_PROBABILITY) & (states == OPEN_STATE)
         together = event_of if grouped and grouped.drawn_whole else None
@@ -306,8 +288,8 @@ def simulate_work(
             _draw_audit(rng, states[:, c], accepted[:, c], scores[:, c], condition.cells, together)
             for c in range(CLASSES_PER_PROJECT)
         ]
-        _decide_cells(
-            rng, states, answers, _draw_scores(rng, truth, rates, condition.model), condition.share_since_audit, at_once
+        decide_cells(
+            rng, states, answers, draw_scores(rng, truth, rates, condition.model), condition.share_since_audit, at_once
         )
         for column, sample in enumerate(drawn):
             answered = sample.rows[: round(condition.answered_share * len(sample.rows))]
@@ -335,25 +317,14 @@ def _draw_audit(
     whole_events: np.ndarray | None = None,
 ) -> DrawnSample:
     """Draw the audit of one class; `together`: events that are drawn whole instead, until there are `cells` images."""
-    kinds = np.where(states != OPEN_STATE, DECIDED_CELL, np.where(accepted, ACCEPTED_PRESENT, UNKNOWN_CELL))
     if whole_events is None:
-        return draw_sample(kinds, scores, cells, rng)
-    open_ = np.flatnonzero(kinds == UNKNOWN_CELL)
+        return draw_class_audit(rng, states, accepted, scores, cells)
+    is_open = (states == OPEN_STATE) & ~accepted
+    open_ = np.flatnonzero(is_open)
     rank = rng.permutation(IMAGES_PER_PROJECT)[whole_events[open_]]
     return DrawnSample(
-        np.where(kinds == UNKNOWN_CELL, 0, NO_STRATUM).astype(np.uint8), open_[np.argsort(rank, kind="stable")][:cells]
+        np.where(is_open, 0, NO_STRATUM).astype(np.uint8), open_[np.argsort(rank, kind="stable")][:cells]
     )
-
-
-def find_counted_cells(states: np.ndarray, part: dict) -> np.ndarray:
-    """Return which cells of a sample may be counted: (n,) bool."""
-    drawn = part["drawn"]
-    answered = states[drawn.rows, part["of_class"]] != OPEN_STATE
-    result = np.zeros(len(drawn.rows), bool)
-    for code in np.unique(drawn.strata[drawn.rows]):
-        of = np.flatnonzero(drawn.strata[drawn.rows] == code)
-        result[of] = find_usable_cells(of, answered[of], part["unbiased"][of])
-    return result
 
 
 def _audit_events(
@@ -388,11 +359,15 @@ def _certify_project(
     for part in parts:
         column, drawn = part["of_class"], part["drawn"]
         counted_strata = count_strata(
-            drawn.strata, states[:, column], accepted[:, column], drawn.rows, find_counted_cells(states, part)
+            drawn.strata,
+            states[:, column],
+            accepted[:, column],
+            drawn.rows,
+            find_counted_cells(states[:, column], drawn, part["unbiased"]),
         )
         many = len(counted_strata["code"])
         counts.append(counted_strata | {"of_class": np.full(many, column), "audit": np.full(many, part["drawing"])})
-    strata = Strata(**{name: np.concatenate([part[name] for part in counts]) for name in counts[0]})
+    strata = join_strata(counts)
     none = np.zeros(CLASSES_PER_PROJECT, int)
     filled = (accepted & (states == OPEN_STATE)).sum(0)
     differ = [(unsettled & (states == state)).sum(0) for state in (PRESENT, ABSENT)]
@@ -402,7 +377,10 @@ def _certify_project(
         return certified
     open_ = (states == OPEN_STATE).sum(0) - filled
     return replace(
-        certified, recall=correct_recall_for_mistakes(certified, labels, (states == ABSENT).sum(0), open_, read)
+        certified,
+        recall=allow_for_mistakes(
+            certified, labels, (states == ABSENT).sum(0), open_, measure_double_readings(read, INTERVAL_DRAWS), read
+        ),
     )
 
 
@@ -427,35 +405,3 @@ def _add_event_figures(true: Truth, truth: np.ndarray, states: np.ndarray, event
 def _append_total(cells: np.ndarray) -> np.ndarray:
     by_class = cells.sum(0)
     return np.append(by_class, by_class.sum())
-
-
-def _draw_scores(rng: np.random.Generator, truth: np.ndarray, rates: np.ndarray, separation: float) -> np.ndarray:
-    """Draw the probabilities of a model: calibrated where `apart` is positive, reversed where it is negative."""
-    seen = rng.normal(size=truth.shape) + separation * truth
-    logits = np.abs(separation) * (seen if separation > 0 else -seen) - separation**2 / 2 + np.log(rates / (1 - rates))
-    return 1 / (1 + np.exp(-logits))
-
-
-def _decide_cells(
-    rng: np.random.Generator,
-    states: np.ndarray,
-    answers: np.ndarray,
-    scores: np.ndarray,
-    share: float,
-    event_of: np.ndarray | None = None,
-) -> None:
-    """Decide open cells in `states` as ordinary work does: for each class 70 % likely cells, the rest at random.
-
-    Where there are events, all of each image's event is decided at once, for about as many cells.
-    """
-    for column in range(states.shape[1]):
-        open_ = np.flatnonzero(states[:, column] == OPEN_STATE)
-        many = min(round(share * len(states)), len(open_))
-        likely = open_[np.argsort(-scores[open_, column])][: round(0.7 * many)]
-        rest = rng.permutation(np.setdiff1d(open_, likely))[: many - len(likely)]
-        rows = np.concatenate([likely, rest])
-        if event_of is not None and len(rows):
-            size = len(event_of) / (event_of[-1] + 1)
-            some = np.concatenate([part[: round(len(part) / size)] for part in (likely, rest)])
-            rows = open_[np.isin(event_of[open_], event_of[some])]
-        states[rows, column] = np.where(answers[rows, column], PRESENT, ABSENT)

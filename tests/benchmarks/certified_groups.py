@@ -137,5 +137,10 @@ def _count_strata_cells(
     column, drawn = part["of_class"], part["drawn"]
     of_class = states[:, column], accepted[:, column]
     return count_strata_by_domain(
-        drawn.strata, *of_class, drawn.rows, find_counted_cells(states, part), group_of, SIMULATED_GROUPS
+        drawn.strata,
+        *of_class,
+        drawn.rows,
+        find_counted_cells(states[:, part["of_class"]], part["drawn"], part["unbiased"]),
+        group_of,
+        SIMULATED_GROUPS,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from annotator.quality.double_reading_counts import DoubleReadingCounter
 from spmll.labels import ABSENT, PRESENT
-from spmll.statistics.double_reading import DoubleReadings
+from spmll.statistics.allowed_mistakes import DoubleReadings
 
 OPEN_STATE = 2
 

@@ -14,6 +14,8 @@ from benchmarks.faults.scenes import SCENES
 from benchmarks.scale import scale_measurement
 
 from annotator.benchmark import datasets
+from annotator.benchmark.certificate import coverage_measurement
+from annotator.benchmark.certificate.simulated_projects import PROJECT_KINDS
 from annotator.benchmark.collections import collections_comparison
 from annotator.benchmark.collections.recipes import COLLECTION_NAMES
 from annotator.benchmark.effort import effort_measurement
@@ -103,6 +105,7 @@ LOOKED_UP: dict[str, tuple[Callable[[], Any], Iterable[str]]] = {
         lambda: finish_measurement.measure_tools(finish_measurement.Options(tools=[WRONG])),
         TOOLS,
     ),
+    "kind of bench certificate": (lambda: coverage_measurement.measure_certificates((WRONG,)), PROJECT_KINDS),
     "data set of bench methods": (lambda: datasets.load_dataset(WRONG, Path()), datasets.DATASETS),
     "method of bench methods": (lambda: Options(methods=(WRONG,)).check_and_resolve(), METHODS),
     "regime of bench methods": (lambda: Options(methods=("em",), regime=WRONG).check_and_resolve(), REGIME_NAMES),

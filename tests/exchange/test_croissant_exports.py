@@ -127,11 +127,17 @@ def test_croissant_limitations_have_the_recall_of_audited_classes(db, tmp_path):
     card, document = (load_json(tmp_path / f"labels.{name}.json") for name in ("card", "croissant"))
     said = [sentence for sentence in document["rai:dataLimitations"] if sentence.startswith("The recall of")]
     rows = [*card["classes"], {"name": "all classes", "certificate": card["certificate"]["overall"]}]
-    measured = [row for row in rows if row["certificate"]["recall"]["estimate"] is not None]
-    assert len(said) == len(measured) > 0
-    for sentence, row in zip(said, measured, strict=True):
-        recall = row["certificate"]["recall"]
-        assert sentence.startswith(f"The recall of {row['name']} is {recall['estimate']:.3f} (95% interval")
+    expected = [
+        f"The recall of {row['name']} {condition} is {row['certificate'][kind]['estimate']:.3f} (95% interval"
+        for row in rows
+        for kind, condition in (
+            ("recall", "if people's answers are right"),
+            ("recall_allowing", "if 1 answer in 50 is wrong"),
+        )
+        if row["certificate"][kind]["estimate"] is not None
+    ]
+    assert len(said) == len(expected) > 2
+    assert all(sentence.startswith(start) for sentence, start in zip(said, expected, strict=True))
 
 
 def test_croissant_limitations_have_no_recall_of_a_class_that_no_audit_checked(db, tmp_path):

@@ -84,6 +84,10 @@ def test_empty_audit_queue_reports_whether_no_audit_exists_or_all_labels_are_ans
     on_the_way = audit_queue.lease_next_grids(db, replace(WANTED, have=cells(grids)))
     assert on_the_way.items == [] and "Every audit question has been answered" in on_the_way.empty_reason
     say(db, cells(grids), "audit", states=[truth(*cell) for cell in cells(grids)])
+    present = [cell for cell in cells(grids) if truth(*cell) == 1]
+    again = cells(audit_queue.lease_next_grids(db, WANTED).items)
+    assert sorted(again) == sorted(present), "what an audit finds gets a second look"
+    say(db, again, "audit", states=[1] * len(again))
     assert "Every audit question has been answered" in audit_queue.lease_next_grids(db, WANTED).empty_reason
 
 

@@ -15,6 +15,7 @@ from harness.published_runs import publish
 from streamlit.testing.v1 import AppTest
 
 from annotator.quality import audit_sampling, auto_accept, auto_accept_sample, guarantee, rule_out
+from annotator.quality.certificate_records import describe_repeats
 from annotator.quality.certification import compute_certificate, get_change_key
 from annotator.quality.guarantee import Guarantee
 from annotator.records import Batch, Decision
@@ -46,7 +47,7 @@ def test_certificate_page_without_answers_or_audits_shows_not_measured_and_the_n
     told = words(shown(db))
     assert "Not measured yet. An audit tells how many labels are missing" in told
     assert "No answers yet" in told and "Start an audit" in told
-    assert [one.value for one in shown(db).metric] == ["Not measured"] * 3
+    assert [one.value for one in shown(db).metric] == ["Not measured"] * 4
 
 
 def test_certificate_page_starts_an_audit_and_links_to_its_grid(db):
@@ -93,7 +94,9 @@ def test_certificate_page_shows_the_full_certificate_after_an_answered_audit(db)
 def test_certificate_page_shows_unaudited_recall_with_its_assumption(db):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
     test = shown(db)
-    assert test.metric[0].label == "Recall" and test.metric[0].value == "100 %"
+    assert test.metric[0].label == "Recall if 1 answer in 50 is wrong" and test.metric[0].value.endswith("% to 100 %")
+    assert "up to 1 answer in 50 may be wrong" in words(test)
+    assert test.metric[1].label == "Recall if people's answers are right" and test.metric[1].value == "100 %"
     assert "If people's answers are right: every pair has one, and no audit has checked them." in words(test)
     assert "None answered yet" in words(test), "no audit was answered"
 
@@ -102,7 +105,7 @@ def test_certificate_page_counts_an_audit_of_answered_labels(db):
     say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
     audit_sampling.draw_audit(db, 30, seed=1)
     answer(db)
-    test, told = shown(db), compute_certificate(db).relabels.describe()
+    test, told = shown(db), describe_repeats(compute_certificate(db).relabels)
     assert "30 answers asked again, blind: of 15 present labels, 0 wrong" in told and told in words(test)
     assert "30 pairs answered so far" in words(test) and "None answered yet" not in words(test)
     assert "no audit has checked them" not in words(test) and "Start an audit:" not in words(test)
@@ -131,7 +134,7 @@ def test_certificate_headline_is_short_and_its_caption_states_the_conditions(db)
     test = shown(db)
     headline = next(one.value for one in test.markdown if "recall reached" in one.value)
     assert len(headline.replace("#", "").split()) <= 12
-    assert any("95 % confidence" in one.value and "answers are right" in one.value for one in test.caption)
+    assert any("95 % confidence" in one.value and "1 answer in 50 is wrong" in one.value for one in test.caption)
 
 
 def test_certificate_table_shows_markup_in_class_names_as_text(db):

@@ -1,4 +1,4 @@
-"""`annotator bench finish`: the public benchmark of finishing a data set."""
+"""`annotator bench finish` and `certificate`: until a data set is finished, and whether it then is."""
 
 import shlex
 import sys
@@ -93,4 +93,41 @@ def bench_finish(
     for row in failed:
         print(f"FAILED {format_row_title(row)}: {row['why']}", file=sys.stderr)
     if failed:
+        raise typer.Exit(1)
+
+
+@commands.command(
+    "certificate",
+    epilog=format_examples(
+        "annotator bench certificate --projects 40",
+        "annotator bench certificate --kind 'three audits' --kind 'few images' --projects 400 --json",
+        "annotator bench certificate --markdown coverage.md",
+    ),
+)
+def bench_certificate(
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Kind of project [default: all]; can be repeated.")
+    ] = None,
+    projects: Annotated[int, typer.Option(help="Simulated projects of each kind and share of errors.", min=1)] = 100,
+    target: Annotated[float, typer.Option(help="Target recall at which work stops.", min=0.5, max=1.0)] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
+    markdown: Annotated[Path | None, typer.Option(help="Write the table to this file, as Markdown.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how often intervals of recall contain the truth when answers are wrong and looks are repeated.
+
+    0, 1, 2 and 5% of the answers are wrong. A look follows every ten audit answers. Exit status 1 if fewer than 95% of
+    the projects of a kind hold, beyond chance.
+    """
+    from annotator.benchmark.certificate.coverage_measurement import (
+        build_coverage_report,
+        list_failures,
+        measure_certificates,
+    )
+
+    check_output_files(markdown=markdown)
+    command_line = f"annotator {shlex.join(sys.argv[1:])}"
+    result = bench_inputs.run_benchmark(measure_certificates, tuple(kind or ()), projects, target, seed)
+    output_result(result | {"command": command_line}, build_coverage_report, as_json, markdown)
+    if list_failures(result):
         raise typer.Exit(1)

@@ -376,7 +376,8 @@ def _describe_limitations(card: Mapping[str, Any], counts: Counter[str]) -> list
         sentences.append(f"{missing} missing or unreadable.")
     for row in (*card["classes"], {"name": "all classes", "certificate": card["certificate"]["overall"]}):
         if row["certificate"]["audited"]:
-            sentences += _describe_figure("recall", row["name"], row["certificate"])
+            for kind in ("recall", "recall_allowing"):
+                sentences += _describe_figure(kind, row["name"], row["certificate"])
     sentences += card["lost"]
     return [*sentences, *card["limits"]] if card["audits"] else sentences
 
@@ -385,9 +386,10 @@ def _describe_figure(kind: str, name: str, row: Mapping[str, Any]) -> list[str]:
     figure = row[kind]
     if None in (figure["estimate"], figure["low"], figure["high"]):
         return []
-    answers = row["audited" if kind == "recall" else "audit_answers"]
+    answers = row["audit_answers" if kind == "precision" else "audited"]
+    what = f"{kind.partition('_')[0]} of {name}" + (f" {figure['assuming']}" if "assuming" in figure else "")
     return [
-        f"The {kind} of {name} is {figure['estimate']:.3f} (95% interval {figure['low']:.3f} to "
+        f"The {what} is {figure['estimate']:.3f} (95% interval {figure['low']:.3f} to "
         f"{figure['high']:.3f}, {format_count(answers, 'audited label')})."
     ]
 

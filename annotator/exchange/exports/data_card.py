@@ -16,6 +16,7 @@ from annotator import __version__
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet
 from annotator.humanize import format_count
+from annotator.quality.certificate_records import describe_mistake_allowance, describe_repeats
 from annotator.quality.certification import DEFAULT_TARGET_RECALL, Certificate, CertificateRow, compute_certificate
 from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, Interval, describe_count, describe_share
 from annotator.records import Run
@@ -33,10 +34,8 @@ MAX_MISSING_NAMED = 20  # missing images named in the Markdown card; the JSON ca
 MAX_FILES_NAMED = 50  # files named in the card of a folder
 
 ASSUMPTIONS = (
-    "Answers of people are assumed to be right. Where an audit asked about answered pairs again, the share of answers "
-    "that changed lowers the precision of all classes equally.",
-    "Recall that allows for mistakes, where it is given, rests on images that several people answered without knowing "
-    "of each other. It does not see what everybody overlooks.",
+    "Answers of people are assumed to be right, except where a figure states otherwise. Where an audit asked about "
+    "answered pairs again, the share of answers that changed lowers the precision of all classes equally.",
     "Pairs on which two people disagree count as right or wrong, whichever makes the interval wider.",
 )
 BLIND_AUDIT_SENTENCE = "People who answered an audit saw neither predictions nor earlier answers."
@@ -45,7 +44,10 @@ LIMITATIONS = (
     "or by the model at a threshold) are not part of it.",
     "It covers these images only, not images outside the project or images that could not be read.",
 )
-CONFIDENCE_SENTENCE = "Each interval has a confidence of 95 %; that all of them hold at once is less likely."
+CONFIDENCE_SENTENCE = (
+    "Each interval of images has a confidence of 95 %, however often it is looked at while audits are answered. That "
+    "the intervals of all classes hold at once is less likely."
+)
 SAMPLING_SENTENCE = (
     "For each class, the unanswered pairs were divided into strata{by}, and from each stratum a simple random sample "
     "was drawn without replacement{accepted}. Labels that were given afterwards are credited to the stratum of their "
@@ -153,8 +155,9 @@ def build_card(
             "confidence": 0.95,
             "stopping_rule": certified.sentence(),
             "target": DEFAULT_TARGET_RECALL,
+            "assuming": certified.allowance,
             "relabels": asdict(certified.relabels),
-            "relabels_in_words": certified.relabels.describe(),
+            "relabels_in_words": describe_repeats(certified.relabels),
             "compared": certified.compared,
             "lacks": certified.lacks,
             "ruled_out": [
@@ -165,7 +168,11 @@ def build_card(
         | ({} if certified.events is None else {"events": certified.events, "in_events": certified.in_events()}),
         "audits": [audit.as_json() for audit in certified.audits],
         "how_audits_are_drawn": describe_sampling(certified),
-        "assumed": [*ASSUMPTIONS, *([BLIND_AUDIT_SENTENCE] if certified.audits else [])],
+        "assumed": [
+            *ASSUMPTIONS,
+            describe_mistake_allowance(certified),
+            *([BLIND_AUDIT_SENTENCE] if certified.audits else []),
+        ],
         "limits": [*LIMITATIONS, *([CONFIDENCE_SENTENCE] if _has_intervals(certified) else [])],
     }
 
@@ -444,8 +451,8 @@ def _select_certificate_fields(row: CertificateRow) -> dict[str, Any]:
 
 
 def _format_class_table(card: dict[str, Any], text: TextEscaper) -> list[str]:
-    kinds = ["recall", *(["recall_allowing"] if card["certificate"]["compared"] else []), "precision"]
-    names = {"recall": f"recall {IF_ANSWERS_ARE_RIGHT}", "recall_allowing": "allowing for mistakes"}
+    kinds = ["recall", "recall_allowing", "precision"]
+    names = {"recall": f"recall {IF_ANSWERS_ARE_RIGHT}", "recall_allowing": f"recall {card['certificate']['assuming']}"}
     titles = (names.get(kind, kind) for kind in kinds)
     return [
         f"| class | labeled | auto-accepted | {' | '.join(titles)} | missing | audited |",

@@ -151,19 +151,39 @@ def load_cells(db: Database, audit: Audit) -> AuditCells:
     return AuditCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
 
 
-def load_annotators_by_cell(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
-    """Return (class id, image id) -> annotators who answered the cell in the audit grid."""
+def load_annotators_by_cell(db: Database, audit: Audit) -> dict[tuple[int, int], list[str]]:
+    """Return (class id, image id) -> annotators of each answer to the cell in the audit grid."""
     rows = db.tuples(
-        f"""SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
+        f"""SELECT a.class_id, a.image_id, d.annotator FROM audit_cell a
         JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id
         WHERE a.audit_id = ? AND d.source = 'audit' AND d.action = 'label' AND d.id > ?
           AND {NOT_UNDONE_SQL}""",
         [audit.id, audit.last_decision_id],
     )
-    people: dict[tuple[int, int], set[str]] = {}
+    people: dict[tuple[int, int], list[str]] = {}
     for class_id, image_id, annotator in rows:
-        people.setdefault((class_id, image_id), set()).add(annotator)
+        people.setdefault((class_id, image_id), []).append(annotator)
     return people
+
+
+def load_confirmed_cells(db: Database) -> np.ndarray:
+    """Return the sampled cells labeled present that have two such answers, one of them blind, (n, 2) int64.
+
+    Each row is (class id, image id). Imported answers do not count.
+    """
+    return db.integer_rows(
+        f"""SELECT a.class_id, a.image_id FROM audit_cell a
+        JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.state = 1
+        JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id
+        WHERE d.action = 'label' AND d.state = 1 AND d.source != 'import' AND {NOT_UNDONE_SQL}
+        GROUP BY a.class_id, a.image_id HAVING count(DISTINCT d.id) > 1 AND max(d.source = 'audit')"""
+    ).reshape(-1, 2)
+
+
+def count_forgotten_audits(db: Database) -> int:
+    """Count the published audits of images that are not among the newest, or are damaged."""
+    published = db.value("SELECT count(*) FROM audit WHERE published = 1 AND NOT by_event") or 0
+    return published - sum(not audit.by_event for audit in load_audits(db))
 
 
 def find_sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:

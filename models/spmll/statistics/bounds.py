@@ -1,4 +1,4 @@
-"""Estimates with 95% intervals from quantiles of draws."""
+"""Estimates with 95% intervals from quantiles of draws, for one look or for several."""
 
 from dataclasses import dataclass
 
@@ -28,11 +28,25 @@ def divide(part: np.ndarray, whole: np.ndarray, default: float) -> np.ndarray:
     return np.where(empty, default, part / np.where(empty, 1, whole))
 
 
-def compute_lower_end(drawn: np.ndarray) -> np.ndarray:
-    """Return the lower end of the 95% interval of draws."""
-    return np.quantile(drawn, (1 - CONFIDENCE) / 2, axis=0)
+def compute_tail(looks: np.ndarray | int) -> np.ndarray:
+    """Return the error probability at each end of an interval, 0.025 / 2^k at look k, or 0.025 for a single look (0).
+
+    The sum over all looks k = 1, 2, ... is 0.025, so all intervals hold together with 95% confidence.
+    """
+    return (1 - CONFIDENCE) / 2 * 0.5 ** np.asarray(looks, np.float64)
 
 
-def compute_upper_end(drawn: np.ndarray) -> np.ndarray:
-    """Return the upper end of the 95% interval of draws."""
-    return np.quantile(drawn, (1 + CONFIDENCE) / 2, axis=0)
+def compute_lower_end(drawn: np.ndarray, looks: np.ndarray | int = 0) -> np.ndarray:
+    """Return the lower interval end of draws (n, C), (C,). `looks` (C,) are those of `compute_tail`."""
+    ordered = np.sort(drawn, axis=0)
+    place = np.broadcast_to(compute_tail(looks) * (len(ordered) - 1), ordered.shape[1:])
+    below = np.floor(place).astype(np.int64)
+    low, high = (
+        np.take_along_axis(ordered, rows[None], 0)[0] for rows in (below, np.minimum(below + 1, len(ordered) - 1))
+    )
+    return low + (place - below) * (high - low)
+
+
+def compute_upper_end(drawn: np.ndarray, looks: np.ndarray | int = 0) -> np.ndarray:
+    """Return the upper interval end of draws (n, C), (C,). `looks` (C,) are those of `compute_tail`."""
+    return -compute_lower_end(-drawn, looks)

@@ -13,9 +13,9 @@ import numpy as np
 
 from spmll.labels import ABSENT, PRESENT
 from spmll.statistics.bounds import CONFIDENCE, Bounds, compute_lower_end, compute_upper_end, divide, draw_beta
-from spmll.statistics.stratified_sampling import ACCEPTED_PRESENT, LOOK_ABSENT, LOOK_PRESENT, NO_STRATUM
+from spmll.statistics.stratified_sampling import ACCEPTED_PRESENT, NO_STRATUM, RELABEL_STRATA
 
-DEFAULT_DRAWS = 1000
+DEFAULT_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,9 @@ class LabelTotals:
         disagreed_present, disagreed_absent: Cells with conflicting answers of annotators, by label.
         guaranteed_in_all: Guaranteed precision over all classes.
         relabeled, relabeled_wrong: Numbers of relabeled present cells, and of mistakes.
+        confirmed: (C,) present cells that a second look at an audit has confirmed.
+        is_confirmed: (C,) bool, no present cell of an audit lacks its second look.
+        looks: (C + 1,) number of audits so far, for `compute_tail`. The default 0 is a single look.
     """
 
     present: np.ndarray
@@ -67,6 +70,9 @@ class LabelTotals:
     guaranteed_in_all: float = 0.0
     relabeled: int = 0
     relabeled_wrong: int = 0
+    confirmed: np.ndarray | int = 0
+    is_confirmed: np.ndarray | bool = False
+    looks: np.ndarray | int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +141,7 @@ def count_strata_by_domain(
         domains: Number of domains, G.
     """
     decided = (states == PRESENT) | (states == ABSENT)
-    looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
-    code = np.where(looks, NO_STRATUM, strata)
+    code = np.where(np.isin(strata, RELABEL_STRATA), NO_STRATUM, strata)
     inside = (code != NO_STRATUM) | ~decided
     sample = rows[counted & inside[rows] & (code[rows] != NO_STRATUM)]
     codes = np.unique(code[inside])
@@ -192,20 +197,22 @@ def certify(
     in_strata, right = _estimate_missing(strata, labels)
     missing, true = (np.append(sum_, sum_.sum()) for sum_ in (in_strata @ adders, right @ adders))
     missing = np.where(_is_missing_known(strata, classes), missing, np.nan)
-    share = labels.relabeled_wrong / max(labels.relabeled, 1)
+    share, looks = labels.relabeled_wrong / max(labels.relabeled, 1), labels.looks
     return CertifiedFigures(
         recall=Bounds(
             divide(people + true, people + true + missing, np.nan),
-            compute_lower_end(divide(sure + sums.worst, sure + sums.worst + sums.most + denied, 1.0)),
-            compute_upper_end(divide(people + sums.best, people + sums.best + sums.least, 1.0)),
+            compute_lower_end(divide(sure + sums.worst, sure + sums.worst + sums.most + denied, 1.0), looks),
+            compute_upper_end(divide(people + sums.best, people + sums.best + sums.least, 1.0), looks),
         ),
         precision=Bounds(
             divide(people * (1 - share) + true, people + accepted, np.nan),
-            compute_lower_end(divide(sure * (1 - more_mistakes) + sums.worst, people + accepted, 0.0)),
-            compute_upper_end(divide(people * (1 - mistakes) + sums.best, people + accepted, 1.0)),
+            compute_lower_end(divide(sure * (1 - more_mistakes) + sums.worst, people + accepted, 0.0), looks),
+            compute_upper_end(divide(people * (1 - mistakes) + sums.best, people + accepted, 1.0), looks),
         ),
         missing=Bounds(
-            missing, np.floor(compute_lower_end(sums.least)), np.ceil(compute_upper_end(sums.most + denied))
+            missing,
+            np.floor(compute_lower_end(sums.least, looks)),
+            np.ceil(compute_upper_end(sums.most + denied, looks)),
         ),
         in_strata=in_strata,
         right=true,

@@ -9,7 +9,9 @@ import numpy as np
 
 MAX_SCORE_STRATA = 5  # strata of unknown cells at most: codes 0 .. 4, from unlikely to likely
 ACCEPTED_PRESENT, ACCEPTED_ABSENT = 10, 11
-LOOK_PRESENT, LOOK_ABSENT = 20, 21
+LOOK_PRESENT, LOOK_ABSENT, CONFIRM_PRESENT = 20, 21, 22
+RELABEL_STRATA = (LOOK_PRESENT, LOOK_ABSENT, CONFIRM_PRESENT)
+"""Labeled cells that are asked again: random ones of both states, and present ones of rare classes."""
 NO_STRATUM = 255
 
 UNKNOWN_CELL = 0

@@ -12,26 +12,26 @@ from annotator.benchmark.finish.protocol import Answer, Question, Task
 from annotator.benchmark.finish.tools.engine import ANNOTATOR_NAME, Engine, count_open
 from annotator.quality import audit_sampling
 from annotator.quality.certification import compute_certificate
+from annotator.quality.shortfall import count_allowed_missing
 from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.actions import Action
 from annotator.queues.autopilot.complete_project import EXTRA_KINDS
 from annotator.records import PRESENT, WantedActions
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store.labels.audits import OPEN
+from spmll.statistics.bounds import compute_tail
 
 LEASE_HOLDER = "bench"
 MIN_OPEN_DROP_SHARE = 0.15  # another audit is drawn once so many fewer pairs are open than at the last one
 ANSWERS_PER_CHECK = 5  # answers between two looks at the certificate, after an audit
-# a sample of n without a positive leaves up to about NO_POSITIVE_BOUND / n of the rest
-NO_POSITIVE_BOUND = -math.log(0.025)
 
 
 class AutopilotTool:
     """A tool with Autopilot's questions and the quality report's stopping rule."""
 
     certifies_by = (
-        "the certificate: the low end of its 95 % interval of recall, from random audits; answers are taken as right "
-        "unless audits that ask again find more mistakes than allowed"
+        "the certificate: the low end of its 95 % interval of recall, from random audits, if 1 answer in 50 is wrong; "
+        "without that once nothing is unanswered"
     )
 
     def start(self, task: Task) -> None:
@@ -45,7 +45,9 @@ class AutopilotTool:
     def ask(self) -> Question | None:
         self.engine.keep_up()
         if not self._audit and not self._certified:
-            self._draw_audit()
+            self._queue_audit_cells(audit_sampling.load_cells_to_repeat(self.engine.db, ANNOTATOR_NAME))
+            if not self._audit:
+                self._draw_audit()
         if self._audit:
             question, chances, run = self._audit.pop(0)
             self._shown = ("audit", chances, run)
@@ -78,7 +80,8 @@ class AutopilotTool:
         overall = compute_certificate(self.engine.db, self.task.recall).overall
         measured = overall.precision.estimate is not None and not overall.precision.reason
         precise = not measured or (overall.precision.estimate or 0.0) >= self.task.precision
-        return not overall.recall.reason and overall.recall.low >= self.task.recall and precise
+        recall = overall.recall_allowing
+        return not recall.reason and recall.low >= self.task.recall and precise
 
     def _draw_audit(self) -> None:
         labels, chances = self.engine.load_labels(), self.engine.load_chances()
@@ -86,16 +89,21 @@ class AutopilotTool:
         count = int(is_open.sum())
         if chances is None or not count or count > (1 - MIN_OPEN_DROP_SHARE) * self._last_open:
             return
-        allowed = (labels == PRESENT).sum() * (1 - self.task.recall) / self.task.recall
+        allowed = count_allowed_missing(int((labels == PRESENT).sum()), self.task.recall)
         expected = float(np.nan_to_num(chances, nan=1.0)[is_open].sum())
         if expected >= allowed:
             return
-        wanted = math.ceil(NO_POSITIVE_BOUND * count / (allowed - expected))
+        # A sample of n without a positive leaves up to about -ln(tail) / n of the rest.
+        tail = float(compute_tail(self._audits + 1))
+        wanted = math.ceil(-math.log(tail) * count / (allowed - expected))
         size = min(wanted, audit_sampling.get_default_size(self.engine.db), count)
         audit_sampling.draw_audit(self.engine.db, size, seed=self.task.seed + self._audits)
         self._audits, self._last_open = self._audits + 1, count
+        self._queue_audit_cells(audit_sampling.load_open_cells(self.engine.db))
+
+    def _queue_audit_cells(self, asked: list[audit_sampling.OpenAuditCell]) -> None:
         waiting: dict[int, list[audit_sampling.OpenAuditCell]] = {}
-        for cell in audit_sampling.load_open_cells(self.engine.db):
+        for cell in asked:
             waiting.setdefault(cell.class_id, []).append(cell)
         for class_id, cells in waiting.items():
             for start in range(0, len(cells), planner.AUDIT_TILES):
@@ -103,7 +111,8 @@ class AutopilotTool:
                 rows = tuple(self._row_of[cell.image_id] for cell in tiles)
                 question = Question("grid", rows, (self._column_of[class_id],))
                 self._audit.append((question, [cell.score for cell in tiles], tiles[0].run_id))
-        self._answers = -len(self._audit)  # the certificate is looked at when the last of them is answered
+        if self._audit:
+            self._answers = -len(self._audit)  # the certificate is looked at when the last of them is answered
 
     def _make_question(self, action: Action) -> Question:
         if action.grid:

@@ -8,7 +8,7 @@ import streamlit as st
 from annotator.exchange.exports.export_writer import build_current_card
 from annotator.humanize import format_count, format_percent
 from annotator.quality import audit_sampling
-from annotator.quality.certificate_records import describe_mistake_allowance
+from annotator.quality.certificate_records import describe_mistake_allowance, describe_repeats
 from annotator.quality.certification import (
     DEFAULT_TARGET_RECALL,
     Certificate,
@@ -18,7 +18,6 @@ from annotator.quality.certification import (
 )
 from annotator.quality.evidence import (
     IF_ANSWERS_ARE_RIGHT,
-    NOT_COMPARED,
     Interval,
     describe_count,
     describe_share,
@@ -60,7 +59,7 @@ def _draw_certificate() -> None:
     with st.spinner("Computing the certificate..."):
         certified = db.caches.get("certificate", get_change_key(db), lambda: compute_certificate(db), 4)
     target = _draw_target(certified)
-    _draw_overall(certified.overall)
+    _draw_overall(certified)
     left, right = st.columns([1, 1], gap="medium")
     with left:
         _draw_advice(certified, target)
@@ -97,40 +96,27 @@ def _draw_target(certified: Certificate) -> float:
     return target
 
 
-def _draw_overall(row: CertificateRow) -> None:
+def _draw_overall(certified: Certificate) -> None:
+    row = certified.overall
     columns = st.columns(3)
-    for column, label, interval, help_ in (
-        (
-            columns[0],
-            "Recall",
+    with columns[0], st.container(border=True, height="stretch"):
+        _draw_share(
+            f"Recall {row.allowance}",
+            row.recall_allowing,
+            "Of all pairs where the image shows the class, the share labeled. The target must be reached with this "
+            "figure.",
+            describe_mistake_allowance(certified),
+        )
+        _draw_share(
+            f"Recall {IF_ANSWERS_ARE_RIGHT}",
             row.recall,
             "Of all pairs where the image shows the class, the share labeled.",
-        ),
-        (
-            columns[1],
-            "Precision",
-            row.precision,
-            "Of all labels, the share where the image shows the class.",
-        ),
-    ):
-        with column, st.container(border=True, height="stretch"):
-            is_recall = interval is row.recall
-            # Where every pair is answered, nothing was sampled: there is no interval to be confident of.
-            confidence = "" if is_recall and not row.unknown else ", with 95 % confidence"
-            if _draw_metric(f"{label}{confidence}", interval, format_share_interval, help_):
-                st.html(_render_bar(interval))
-                estimate = (
-                    "nothing to find" if interval.estimate is None else format_percent(interval.estimate, digits=1)
-                )
-                st.caption(f"Best estimate: {estimate}")
-                if is_recall:
-                    st.caption(escape_markdown(row.says))
-                if is_recall and row.events:
-                    st.caption(f"Of events, each counted once: {describe_share(row.events.recall)}.")
-                if is_recall and row.recall_allowing.reason != NOT_COMPARED:
-                    st.caption(f"Allowing for people's mistakes: {describe_share(row.recall_allowing)}.")
-                    if not row.recall_allowing.reason:
-                        st.html(_render_bar(row.recall_allowing))
+            row.says,
+        )
+        if row.events:
+            st.caption(f"Of events, each counted once: {describe_share(row.events.recall)}.")
+    with columns[1], st.container(border=True, height="stretch"):
+        _draw_share("Precision", row.precision, "Of all labels, the share where the image shows the class.")
     with columns[2], st.container(border=True, height="stretch"):
         if _draw_metric("Still missing", row.missing, format_count_interval, "Labels that nobody has given yet."):
             st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}. {IF_ANSWERS_ARE_RIGHT.capitalize()}.")
@@ -139,6 +125,14 @@ def _draw_overall(row: CertificateRow) -> None:
         st.caption(
             escape_markdown(f"{labels} so far; {load_progress(served_project.db(), get_known_name()).sentence()}.")
         )
+
+
+def _draw_share(label: str, share: Interval, help_: str, basis: str = "") -> None:
+    """Draw a share with its 95% interval, a bar, the best estimate, and a sentence on its basis."""
+    if _draw_metric(label, share, format_share_interval, help_):
+        st.html(_render_bar(share))
+        estimate = "nothing to find" if share.estimate is None else format_percent(share.estimate, digits=1)
+        st.caption(escape_markdown(f"Best estimate: {estimate}. {basis}".strip()))
 
 
 def _draw_metric(label: str, interval: Interval, format_interval: Callable[[Interval], str], help_: str) -> bool:
@@ -176,13 +170,13 @@ def _draw_audit(db: Database, certified: Certificate) -> None:
         elif certified.audits:
             st.markdown("Every audit question has been answered.")
         if more := len(audit_sampling.load_cells_to_repeat(db, None)):
-            st.markdown(f"**{format_count(more, 'pair')} for a second person to check**, or a third.")
-            draw_page_link("grid", "Answer as another person", ":material/group:", audit="1")
+            st.markdown(f"**{format_count(more, 'pair')} to check a second time**, by another person if there is one.")
+            draw_page_link("grid", "Answer a second time", ":material/group:", audit="1")
         audited, again = certified.overall.audit_answers, certified.overall.asked_again
         so_far = f"{format_count(audited, 'pair')} answered so far." if audited else "None answered yet."
         st.caption(f"A random sample, answered with predictions hidden. {so_far}")
         if again.total:
-            st.caption(escape_markdown(f"{again.describe()}."))
+            st.caption(escape_markdown(f"{describe_repeats(again)}."))
         if not has_right(Right.REVIEW):
             st.caption("Reviewers and owners start audits.")
             return
@@ -259,8 +253,7 @@ def _draw_table(certified: Certificate) -> None:
         )
         if words := certified.in_events():
             st.caption(escape_markdown(words))
-        if certified.compared:
-            st.caption(escape_markdown(describe_mistake_allowance(certified)))
+        st.caption(escape_markdown(describe_mistake_allowance(certified)))
         for sentence in certified.ruled_out.values():
             st.caption(escape_markdown(sentence))
         if certified.relabels.present:
@@ -268,23 +261,23 @@ def _draw_table(certified: Certificate) -> None:
                 f"Precision rests on {format_count(certified.relabels.present, 'label')} that audits asked again, of "
                 "all classes together."
             )
-        columns = certified.compared > 0, certified.relabels.absent > 0
-        rows = [_build_row(row, *columns) for row in [certified.overall, *_sort_by_missing(certified)]]
+        has_second = certified.relabels.absent > 0
+        rows = [_build_row(row, has_second) for row in [certified.overall, *_sort_by_missing(certified)]]
         html_tables.show(rows, "The certificate, class by class")
 
 
-def _build_row(row: CertificateRow, compared: bool, again: bool) -> dict[str, str]:
+def _build_row(row: CertificateRow, has_second: bool) -> dict[str, str]:
     accepted = f" ({row.accepted:,} auto-accepted)" if row.accepted else ""
     return {
         "class": row.name,
         "labeled": f"{row.people + row.accepted:,}{accepted}",
         f"recall {IF_ANSWERS_ARE_RIGHT}": describe_share(row.recall),
+        f"recall {row.allowance}": describe_share(row.recall_allowing),
         **({"recall of events": describe_share(row.events.recall)} if row.events else {}),
-        **({"allowing for mistakes": describe_share(row.recall_allowing)} if compared else {}),
         "precision": describe_share(row.precision),
         "missing": describe_count(row.missing),
         "time to find": format_search_time(row.seconds),
-        **({"overlooked": describe_count(row.overlooked)} if again else {}),
+        **({"overlooked": describe_count(row.overlooked)} if has_second else {}),
         "audited": f"{row.audit_answers:,}" + (f" ({row.waiting:,} to check)" if row.waiting else ""),
     }
 
