@@ -1,7 +1,7 @@
 """Records of the figures in a quality report, per class and overall."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from scipy.special import betaincinv
@@ -114,7 +114,7 @@ class CertificateRow:
     seconds: float | None
     events: EventFigures | None = None
     allowance: str = ""
-    asked_again: RepeatedAnswers = RepeatedAnswers()
+    asked_again: RepeatedAnswers = field(default_factory=RepeatedAnswers)
     overlooked: Interval = UNMEASURED_INTERVAL
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from annotator.quality import audit_sampling
 from annotator.quality.audit_sampling import OpenAuditCell
+from annotator.quality.certificate_records import describe_repeats
 from annotator.quality.certificate_strata import count_relabels
 from annotator.queues.autopilot import relabel
 from annotator.queues.autopilot.account import load_account
@@ -159,6 +160,6 @@ def _describe_newest_audit(db: Database) -> str:
         cells = audits.load_cells(db, newest[0])
         if ((cells.state == OPEN) & cells.shown).any():
             return ""
-        return count_relabels(audit_sampling.load_samples(db, newest[0], cells)).describe()
+        return describe_repeats(count_relabels(audit_sampling.load_samples(db, newest[0], cells)))
 
     return db.caches.get("audit_findings", (newest[0].id, versions.get_label_version(db)), describe, 1)
