@@ -149,11 +149,11 @@ def explain_empty(
 def format_target_lines(certificate: Certificate) -> tuple[str, str]:
     """Return the heading and the line of a project that reaches its target recall with unanswered labels."""
     overall = certificate.overall
-    missing = f"{format_count_interval(overall.missing)} labels may be missing"
     return (
         f"{100 * DEFAULT_TARGET_RECALL:g} % recall reached",
-        f"With 95 % confidence, {IF_ANSWERS_ARE_RIGHT}: recall is {format_share_interval(overall.recall)}, all classes "
-        f"together, and {missing}. {format_count(overall.unknown, 'pair is', 'pairs are')} unanswered.",
+        f"With 95 % confidence, recall of all classes together is {format_share_interval(overall.recall_allowing)} "
+        f"{certificate.allowance}, and {format_share_interval(overall.recall)} {IF_ANSWERS_ARE_RIGHT}. "
+        f"{format_count(overall.unknown, 'pair is', 'pairs are')} unanswered.",
     )
 
 
