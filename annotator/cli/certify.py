@@ -106,6 +106,7 @@ def _print_by_fact(db: "Database", name: str, as_json: bool) -> None:
             "audited",
             "labeled",
             f"recall {IF_ANSWERS_ARE_RIGHT}",
+            f"recall {certified.allowance}",
             "precision",
             "missing",
         )
@@ -116,6 +117,7 @@ def _print_by_fact(db: "Database", name: str, as_json: bool) -> None:
                 f"{group.audited_images:,}",
                 f"{group.people + group.accepted:,}",
                 describe_share(group.recall),
+                shorten_figure(describe_share(group.recall_allowing)),
                 shorten_figure(describe_share(group.precision)),
                 describe_count(group.missing),
             )

@@ -14,9 +14,12 @@ from annotator.indexing import find_positions
 from annotator.memory_allocator import release_freed_memory
 from annotator.quality import audit_sampling, certification
 from annotator.quality.certificate_strata import CellPopulation, count_relabels, select_best_audits
+from annotator.quality.double_reading_counts import count_double_readings
 from annotator.quality.evidence import (
+    ALLOWANCES,
     IF_ANSWERS_ARE_RIGHT,
     Interval,
+    explain_hidden_allowance,
     explain_hidden_missing,
     explain_hidden_precision,
     explain_hidden_recall,
@@ -32,6 +35,7 @@ from annotator.store.gallery import image_columns
 from annotator.store.gallery.values import NO_TEXT
 from annotator.store.images import attributes
 from annotator.store.labels import audits, auto_accepted
+from spmll.statistics.allowed_mistakes import allow_for_mistakes, select_allowed_mistakes
 from spmll.statistics.bounds import CONFIDENCE
 from spmll.statistics.certified_recall import LabelTotals, Strata, count_strata_by_domain
 from spmll.statistics.domain_totals import certify_domain, select_domain_rows
@@ -49,6 +53,7 @@ class CertifiedGroup:
         place: Position among the groups by name, number or time.
         people, accepted: Cells labeled present by annotators, and auto-accepted as present.
         recall: Assumes correct answers.
+        recall_allowing: Allows for wrong answers, without second looks.
         missing: Estimated positive cells not labeled present.
     """
 
@@ -62,6 +67,7 @@ class CertifiedGroup:
     accepted: int
     unknown: int
     recall: Interval
+    recall_allowing: Interval
     precision: Interval
     missing: Interval
 
@@ -88,6 +94,7 @@ class FactCertificate:
     label: str
     groups: list[CertifiedGroup]
     last_decision_id: int
+    allowance: str = ""
 
     @property
     def measured_groups(self) -> list[CertifiedGroup]:
@@ -118,6 +125,7 @@ class FactCertificate:
             "label": self.label,
             "confidence": CONFIDENCE,
             "simultaneous": False,
+            "assuming": self.allowance,
             "groups": [group.as_json() for group in self.groups],
             "last_decision_id": self.last_decision_id,
             "sentences": self.format_sentences(),
@@ -140,12 +148,13 @@ def compute_certificate_by(db: Database, fact_name: str, max_groups: int = MAX_G
             f"{by_worker}"
         )
     with db.reading():  # labels are read class by class, as of one moment
-        found = _GroupedCells(db, image_ids, groups, fact.kind == FactKind.CHOICE).build_groups()
+        cells = _GroupedCells(db, image_ids, groups, fact.kind == FactKind.CHOICE)
+        found = cells.build_groups()
         newest = get_newest_decision_id(db.sql)
     release_freed_memory()
     measured = sorted((one for one in found if one.is_measured), key=lambda one: (one.recall.low, one.name))
     rest = sorted((one for one in found if not one.is_measured), key=lambda one: -one.images)
-    return FactCertificate(fact.name, fact.label, measured + rest, newest)
+    return FactCertificate(fact.name, fact.label, measured + rest, newest, ALLOWANCES[cells.basis])
 
 
 def get_change_key(db: Database) -> tuple[object, ...]:
@@ -183,6 +192,10 @@ class _GroupedCells:
             self._count_class(column)
         self._disputed = self._count_disagreed(class_ids)
         self._expected = self._load_expected_precision(class_ids)
+        present, _, open_ = self._labels.sum(2)
+        absent = len(self._population.image_ids) - present - open_
+        read = count_double_readings(db, class_ids)
+        self.basis, self._allowed = select_allowed_mistakes(count_relabels(self._samples), read, present, absent)
 
     def build_groups(self) -> list[CertifiedGroup]:
         images = np.bincount(self._group_of, minlength=self._many)
@@ -229,6 +242,10 @@ class _GroupedCells:
         recall, precision = make_interval(certified.recall, -1, 4), make_interval(certified.precision, -1, 4)
         missing = make_interval(certified.missing, -1, 1)
         labeled = people + filled
+        absent = images - present - open_
+        bounds = allow_for_mistakes(certified, labels, absent, open_ - accepted, self._allowed)
+        allowing = make_interval(bounds, -1, 4)
+        hidden = explain_hidden_recall(recall, labeled, unknown, audited)
         return CertifiedGroup(
             name=self._names[group],
             given=self._given[group],
@@ -239,7 +256,8 @@ class _GroupedCells:
             people=people,
             accepted=filled,
             unknown=unknown,
-            recall=_set_reason(recall, explain_hidden_recall(recall, labeled, unknown, audited)),
+            recall=_set_reason(recall, hidden),
+            recall_allowing=_set_reason(allowing, hidden or explain_hidden_allowance(allowing, labeled)),
             precision=_set_reason(
                 precision, explain_hidden_precision(precision, people, filled, audited, relabels.present)
             ),

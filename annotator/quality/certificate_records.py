@@ -23,7 +23,7 @@ from spmll.statistics.allowed_mistakes import (
     ASSUMED_MISTAKE_SHARE,
     ENOUGH_REPEATS,
     READ_TWICE,
-    REPEATED,
+    REPEATED_ANSWERS,
     RepeatedAnswers,
 )
 from spmll.statistics.bounds import CONFIDENCE
@@ -252,7 +252,7 @@ def describe_mistake_allowance(certificate: Certificate) -> str:
             f"Allowing for mistakes: from {format_count(certificate.compared, 'answer')} that others gave, too, blind. "
             "What everybody overlooks is not seen."
         )
-    if certificate.mistakes == REPEATED:
+    if certificate.mistakes == REPEATED_ANSWERS:
         return (
             f"Allowing for mistakes: from {format_count(repeats, 'label')} that audits asked again, of all classes "
             "together. What is overlooked each time is not seen."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotator.humanize import format_percent
-from spmll.statistics.allowed_mistakes import ASSUMED, ASSUMED_MISTAKE_SHARE, READ_TWICE, REPEATED
+from spmll.statistics.allowed_mistakes import ASSUMED_MISTAKE_SHARE, ASSUMED_RATES, READ_TWICE, REPEATED_ANSWERS
 from spmll.statistics.bounds import Bounds
 
 MAX_WIDTH_SHARE = 0.5
@@ -20,8 +20,8 @@ NO_LABELS_YET = f"{NOT_MEASURED} (no labels yet)"
 IF_ANSWERS_ARE_RIGHT = "if people's answers are right"
 # what certified recall allows for; always shown with it
 ALLOWANCES = {
-    ASSUMED: f"if 1 answer in {1 / ASSUMED_MISTAKE_SHARE:.0f} is wrong",
-    REPEATED: "if answers are wrong as often as repeated ones",
+    ASSUMED_RATES: f"if 1 answer in {1 / ASSUMED_MISTAKE_SHARE:.0f} is wrong",
+    REPEATED_ANSWERS: "if answers are wrong as often as repeated ones",
     READ_TWICE: "allowing for mistakes",
 }
 

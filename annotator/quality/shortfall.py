@@ -4,7 +4,7 @@ import math
 
 from annotator.humanize import format_count
 from annotator.quality.certificate_records import Certificate, CertificateRow
-from spmll.statistics.allowed_mistakes import ASSUMED, ASSUMED_MISTAKE_SHARE, ENOUGH_REPEATS
+from spmll.statistics.allowed_mistakes import ASSUMED_MISTAKE_SHARE, ASSUMED_RATES, ENOUGH_REPEATS
 from spmll.statistics.bounds import compute_tail
 
 MANY_ANSWERS = 500  # audit answers; where the target takes more, the report says so before anyone starts
@@ -70,7 +70,7 @@ def list_shortfalls(certificate: Certificate, target: float) -> list[str]:
 def _describe_effort(certificate: Certificate, target: float) -> list[str]:
     """Return sentences on a target that cannot be shown, or that takes more than MANY_ANSWERS audit answers."""
     share = f"{100 * target:g} % recall"
-    if certificate.mistakes == ASSUMED and target >= 1 - ASSUMED_MISTAKE_SHARE:
+    if certificate.mistakes == ASSUMED_RATES and target >= 1 - ASSUMED_MISTAKE_SHARE:
         return [
             f"{share} cannot be shown {certificate.allowance}: so many labels are missed. Audits that ask "
             f"{ENOUGH_REPEATS} or more labels of each state again can show that fewer are wrong."
@@ -88,7 +88,7 @@ def count_allowed_missing(labeled: int, target: float, mistake_share: float = AS
 
 
 def _count_allowed(certificate: Certificate, row: CertificateRow, target: float) -> float:
-    share = ASSUMED_MISTAKE_SHARE if certificate.mistakes == ASSUMED else 0.0
+    share = ASSUMED_MISTAKE_SHARE if certificate.mistakes == ASSUMED_RATES else 0.0
     return count_allowed_missing(row.people + row.accepted, target, share)
 
 

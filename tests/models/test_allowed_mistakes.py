@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import nbinom, norm
 
 from spmll.statistics.allowed_mistakes import (
-    ASSUMED,
+    ASSUMED_RATES,
     COUNT_AS_ABSENT,
     COUNT_AS_LABELED,
     COUNT_AS_PRESENT,
     COUNTING_WAYS,
     ENOUGH_REPEATS,
-    REPEATED,
+    REPEATED_ANSWERS,
     DoubleReadings,
     RepeatedAnswers,
     allocate_second_looks,
@@ -112,7 +112,7 @@ def test_assumed_mistakes_lower_recall_of_a_complete_project_by_missed_labels_an
     basis, found = allow(1000, 0)
     # Of 1,000 found at least 20.4 were missed on average. 31 or more: probability 0.025 (negative binomial).
     missed = nbinom.ppf(0.975, 1001, 0.98)
-    assert basis == ASSUMED and found.estimate[0] == pytest.approx(0.98)
+    assert basis == ASSUMED_RATES and found.estimate[0] == pytest.approx(0.98)
     assert found.low[0] == pytest.approx(1000 / (1000 + missed), abs=0.002) and found.high[0] == 1.0
     with_alarms = allow(1000, 5000)[1]
     assert with_alarms.low[0] < found.low[0], "of fewer right labels, how many are missed is less sure"
@@ -128,12 +128,12 @@ def test_repeated_answers_replace_the_assumption_when_enough_or_when_they_refute
     enough, few = ENOUGH_REPEATS, ENOUGH_REPEATS - 1
     assert 1 - 0.025 ** (1 / enough) <= 0.02 < 1 - 0.025 ** (1 / few), "without a mistake, they show 1 in 50"
     basis, measured = allow(5000, 5000, repeats=RepeatedAnswers(enough, 0, enough, 0))
-    assert basis == REPEATED and measured.low[0] == pytest.approx(allow(5000, 5000)[1].low[0], abs=0.01)
-    assert allow(5000, 5000, repeats=RepeatedAnswers(few, 0, few, 0))[0] == ASSUMED
+    assert basis == REPEATED_ANSWERS and measured.low[0] == pytest.approx(allow(5000, 5000)[1].low[0], abs=0.01)
+    assert allow(5000, 5000, repeats=RepeatedAnswers(few, 0, few, 0))[0] == ASSUMED_RATES
     basis, found = allow(5000, 5000, repeats=RepeatedAnswers(20, 8, 20, 0))
-    assert basis == REPEATED and found.low[0] < 0.5, "8 of 20 are not 1 in 50"
+    assert basis == REPEATED_ANSWERS and found.low[0] < 0.5, "8 of 20 are not 1 in 50"
     # In a rare class most labels may be false alarms, which 1 wrong answer in 50 explains.
-    assert allow(50, 5000, repeats=RepeatedAnswers(20, 12, 20, 0))[0] == ASSUMED
+    assert allow(50, 5000, repeats=RepeatedAnswers(20, 12, 20, 0))[0] == ASSUMED_RATES
 
 
 def test_interval_ends_of_all_looks_together_have_the_error_probability_of_one_look():

@@ -16,7 +16,7 @@ from annotator.store.classes import classes
 from annotator.store.labels import decisions, disagreed_cells, image_overlap
 from annotator.store.people import blindness, reference_answers
 from annotator.store.upkeep import consistency
-from spmll.statistics.allowed_mistakes import ASSUMED, READ_TWICE
+from spmll.statistics.allowed_mistakes import ASSUMED_RATES, READ_TWICE
 
 
 def test_overlap_asks_exactly_two_annotators_once_each_about_an_image(db):
@@ -256,7 +256,9 @@ def test_certificate_assumes_mistakes_until_enough_answers_were_given_twice(db):
             say(db, image_id, annotator, tuple(class_id for class_id in CLASSES if image_id >> (class_id - 1) & 1))
         found.append(compute_certificate(db))
     once, twice = found
-    assert once.mistakes == twice.mistakes == ASSUMED and twice.compared == 72, "72 answers without a mistake are few"
+    assert once.mistakes == twice.mistakes == ASSUMED_RATES and twice.compared == 72, (
+        "72 answers without a mistake are few"
+    )
     assert twice.overall.recall_allowing.low > once.overall.recall_allowing.low, "two people have to miss a label"
 
 

@@ -19,8 +19,8 @@ from annotator.benchmark.certificate.simulated_projects import (
 from annotator.benchmark.reports import Report, ReportTable
 from annotator.errors import AnnotatorError
 from spmll.statistics.allowed_mistakes import (
-    ASSUMED,
     ASSUMED_MISTAKE_SHARE,
+    ASSUMED_RATES,
     ENOUGH_REPEATS,
     allow_for_mistakes,
     select_allowed_mistakes,
@@ -29,7 +29,7 @@ from spmll.statistics.bounds import CONFIDENCE, Bounds
 from spmll.statistics.certified_recall import certify
 
 MISTAKE_SHARES = (0.0, 0.01, 0.02, 0.05)
-OLD, NEW = "old", "new"
+OLD_METHOD, NEW_METHOD = "old", "new"
 INTERVAL_DRAWS, OLD_INTERVAL_DRAWS = 400, 200  # fewer where the ends are less extreme
 TOLERANCE = 1e-9
 
@@ -76,19 +76,19 @@ def measure_certificates(
 
 
 def _measure_kind(kind: ProjectKind, share: float, projects: int, target: float, seed: int) -> dict[str, Any]:
-    found: dict[str, list[_ProjectOutcome]] = {OLD: [], NEW: []}
+    found: dict[str, list[_ProjectOutcome]] = {OLD_METHOD: [], NEW_METHOD: []}
     looks, assumed = 0, 0
     for number in range(projects):
         project = ErringProject(np.random.default_rng([seed, number]), kind, share)
-        shown: dict[str, list[tuple[np.ndarray, Bounds]]] = {OLD: [], NEW: []}
+        shown: dict[str, list[tuple[np.ndarray, Bounds]]] = {OLD_METHOD: [], NEW_METHOD: []}
         for look in project.answer_audits():
             basis, recall = compute_recall(look)
-            shown[NEW].append((look.recall, recall))
-            shown[OLD].append(
+            shown[NEW_METHOD].append((look.recall, recall))
+            shown[OLD_METHOD].append(
                 (look.recall, certify(look.answered, replace(look.labels, looks=0), INTERVAL_DRAWS).recall)
             )
             looks += 1
-            assumed += basis == ASSUMED
+            assumed += basis == ASSUMED_RATES
         for method, of_method in shown.items():
             found[method].append(_judge_looks(of_method, target))
     return {"looks": looks / projects, "assumed": assumed / looks} | {
@@ -142,9 +142,9 @@ def _compute_binomial_limits(successes: int, trials: int) -> tuple[float, float]
 def list_failures(result: dict[str, Any]) -> list[str]:
     """Return where the new method's joint coverage is below 95%, even at its upper binomial limit."""
     return [
-        f"{row['kind']}, {row['mistakes']:.0%} wrong: {row[NEW]['coverage']:.1%}"
+        f"{row['kind']}, {row['mistakes']:.0%} wrong: {row[NEW_METHOD]['coverage']:.1%}"
         for row in result["rows"]
-        if row[NEW]["coverage_limits"][1] < CONFIDENCE
+        if row[NEW_METHOD]["coverage_limits"][1] < CONFIDENCE
     ]
 
 
@@ -154,12 +154,12 @@ def build_coverage_report(result: dict[str, Any]) -> Report:
         [
             row["kind"],
             f"{row['mistakes']:.0%}",
-            *(f"{row[method]['coverage']:.1%}" for method in (OLD, NEW)),
-            f"{row[NEW]['coverage_limits'][0]:.1%} to {row[NEW]['coverage_limits'][1]:.1%}",
-            *(f"{row[method]['class_coverage']:.1%}" for method in (OLD, NEW)),
-            *(f"{row[method]['width']:.3f}" for method in (OLD, NEW)),
-            *(f"{row[method]['class_width']:.3f}" for method in (OLD, NEW)),
-            *(f"{row[method]['stopped']} ({row[method]['stopped_wrongly']})" for method in (OLD, NEW)),
+            *(f"{row[method]['coverage']:.1%}" for method in (OLD_METHOD, NEW_METHOD)),
+            f"{row[NEW_METHOD]['coverage_limits'][0]:.1%} to {row[NEW_METHOD]['coverage_limits'][1]:.1%}",
+            *(f"{row[method]['class_coverage']:.1%}" for method in (OLD_METHOD, NEW_METHOD)),
+            *(f"{row[method]['width']:.3f}" for method in (OLD_METHOD, NEW_METHOD)),
+            *(f"{row[method]['class_width']:.3f}" for method in (OLD_METHOD, NEW_METHOD)),
+            *(f"{row[method]['stopped']} ({row[method]['stopped_wrongly']})" for method in (OLD_METHOD, NEW_METHOD)),
             f"{row['assumed']:.0%}",
         ]
         for row in result["rows"]

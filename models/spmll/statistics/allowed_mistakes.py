@@ -23,7 +23,7 @@ from spmll.statistics.certified_recall import DEFAULT_DRAWS, CertifiedFigures, L
 COUNT_AS_LABELED, COUNT_AS_PRESENT, COUNT_AS_ABSENT = 0, 1, 2
 """How cells are counted on which people differ and which nobody has settled."""
 COUNTING_WAYS = 3
-ASSUMED, REPEATED, READ_TWICE = "assumed", "repeated answers", "several annotators"
+ASSUMED_RATES, REPEATED_ANSWERS, READ_TWICE = "assumed", "repeated answers", "several annotators"
 """What the rates of wrong answers rest on."""
 EPSILON = 1e-6
 ASSUMED_MISTAKE_SHARE = 0.02  # largest probability that an answer is wrong, until repeated answers show another
@@ -157,7 +157,7 @@ def select_allowed_mistakes(
     absent: np.ndarray,
     draws: int = DEFAULT_DRAWS,
 ) -> tuple[str, AllowedMistakes]:
-    """Return what the rates rest on (ASSUMED, REPEATED or READ_TWICE), and the rates.
+    """Return what the rates rest on (ASSUMED_RATES, REPEATED_ANSWERS or READ_TWICE), and the rates.
 
     Repeated answers replace the assumption once there are ENOUGH_REPEATS, or as soon as they refute it.
 
@@ -169,8 +169,8 @@ def select_allowed_mistakes(
     if read is not None and _is_assumption_replaced(read.count_repeats(), *cells):
         return READ_TWICE, measure_double_readings(read, draws)
     if _is_assumption_replaced(repeats, *cells):
-        return REPEATED, measure_repeats(repeats, classes, draws)
-    return ASSUMED, assume_mistakes(ASSUMED_MISTAKE_SHARE, classes, draws)
+        return REPEATED_ANSWERS, measure_repeats(repeats, classes, draws)
+    return ASSUMED_RATES, assume_mistakes(ASSUMED_MISTAKE_SHARE, classes, draws)
 
 
 def allocate_second_looks(present: np.ndarray, absent: np.ndarray, most: int) -> np.ndarray:

@@ -75,6 +75,7 @@ def _draw_chart(found: FactCertificate, groups: list[CertifiedGroup], target: fl
             for group in groups
             for kind, value in (
                 (certificate_charts.INTERVAL_KINDS[0], group.recall),
+                (certificate_charts.INTERVAL_KINDS[1], group.recall_allowing),
                 (certificate_charts.INTERVAL_KINDS[2], group.precision),
             )
         ]
@@ -98,6 +99,7 @@ def _build_row(found: FactCertificate, group: CertifiedGroup) -> dict[str, str]:
         "audited": f"{group.audited_images:,}",
         "labeled": f"{group.people + group.accepted:,}{accepted}",
         f"recall {IF_ANSWERS_ARE_RIGHT}": describe_share(group.recall),
+        f"recall {found.allowance}": describe_share(group.recall_allowing),
         "precision": describe_share(group.precision),
         "missing": describe_count(group.missing),
     }
