@@ -23,6 +23,9 @@ LEFT_OUT = {
     "sagemaker": "Not read: 1 label is a model's (human-annotated: no) (first: s3://bucket/01.jpg).",
     "labelbox": "Not read: 1 label was skipped (first: 01.jpg).",
     "prodigy": "Not read: 1 record was rejected (first: images/01.jpg).",
+    "darwin": "Not read: 1 annotation is a model's (first: 01.jpg).",
+    "superannotate": "Not read: 1 image has the status InProgress (first: 01.jpg).",
+    "scale-ai": "Not read: 1 task is pending (first: https://example.org/01.jpg).",
     "argilla": "Not read: 1 response was not submitted (first: https://example.org/01.jpg).",
 }
 
@@ -51,7 +54,7 @@ def test_tool_export_is_recognized_by_one_format_with_only_peoples_answers(name,
 def test_tool_export_without_one_key_of_its_signature_is_of_another_format(name, tmp_path):
     path = tmp_path / "file.json"
     key = {"sagemaker": "human-annotated", "labelbox": "data_row", "prodigy": "answer", "argilla": "suggestions"}
-    key["imaterialist"] = "imageId"
+    key |= {"imaterialist": "imageId", "darwin": "item", "superannotate": "instances", "scale-ai": "task_id"}
     path.write_text(TOOL_FILES[name][1].replace(f'"{key[name]}"', '"other"'))
     assert name not in [format_.name for format_, _ in match_formats(path)]
 

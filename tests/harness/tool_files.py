@@ -52,6 +52,27 @@ def argilla_record(image: str, status: str, **responses: object) -> dict[str, ob
     }
 
 
+def darwin_record(image: str, *annotations: object) -> dict[str, object]:
+    """Return a file of V7 about one image."""
+    item = {"name": image, "path": "/", "slots": [{"type": "image", "slot_name": "0"}]}
+    return {"version": "2.0", "schema_ref": "2.0/schema.json", "item": item, "annotations": list(annotations)}
+
+
+def superannotate_record(image: str, status: str, **instance: object) -> dict[str, object]:
+    """Return a file of SuperAnnotate about one image with one instance."""
+    metadata = {"name": image, "width": 9, "height": 9, "status": status}
+    instances = [{"type": "tag", "className": "fox", "classId": 1, "attributes": [], **instance}]
+    return {"metadata": metadata, "instances": instances, "tags": [], "comments": []}
+
+
+def scale_task(image: str, status: str, **more: object) -> dict[str, object]:
+    """Return a task of Scale AI whose response is a box of a fox."""
+    params = {"attachment": f"https://example.org/{image}", "attachment_type": "image"}
+    response = {"annotations": [{"label": "fox", "left": 1, "top": 1, "width": 1, "height": 1}]}
+    task = {"task_id": image, "type": "imageannotation", "status": status}
+    return {**task, "params": params, "response": response, **more}
+
+
 def as_lines(*records: object) -> str:
     """Return JSON lines."""
     return "".join(json.dumps(record) + "\n" for record in records)
@@ -90,5 +111,22 @@ TOOL_FILES = {
             }
         ),
     ),
+    "darwin": (
+        "darwin.json",
+        json.dumps(
+            [
+                darwin_record("00.jpg", {"id": "1", "name": "fox", "tag": {}}),
+                darwin_record("01.jpg", {"id": "2", "name": "deer", "tag": {}, "inference": {"confidence": 0.9}}),
+            ],
+            indent=1,
+        ),
+    ),
+    "superannotate": (
+        "superannotate.json",
+        json.dumps(
+            [superannotate_record("00.jpg", "Completed"), superannotate_record("01.jpg", "InProgress")], indent=1
+        ),
+    ),
+    "scale-ai": ("scale.json", json.dumps([scale_task("00.jpg", "completed"), scale_task("01.jpg", "pending")])),
 }
 """Format -> (file name, text)."""

@@ -17,6 +17,7 @@ from annotator.exchange.formats.createml import CREATEML
 from annotator.exchange.formats.croissant_source import CROISSANT
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
+from annotator.exchange.formats.darwin import DARWIN
 from annotator.exchange.formats.datumaro import DATUMARO
 from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.formats.fiftyone import FIFTYONE
@@ -38,8 +39,10 @@ from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.prodigy import PRODIGY
 from annotator.exchange.formats.sagemaker import SAGEMAKER
+from annotator.exchange.formats.scale_ai import SCALE_AI
 from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.superannotate import SUPERANNOTATE
 from annotator.exchange.formats.supervisely import SUPERVISELY
 from annotator.exchange.formats.timelapse import TIMELAPSE
 from annotator.exchange.formats.vector_list import VECTOR_LIST
@@ -93,6 +96,9 @@ FORMATS: dict[str, Format] = {
         PRODIGY,
         ARGILLA,
         IMATERIALIST,
+        DARWIN,
+        SUPERANNOTATE,
+        SCALE_AI,
         HUGGINGFACE,
         WEBDATASET,
         CROISSANT,
