@@ -10,9 +10,11 @@ from harness.tool_files import (
     TOOL_FILES,
     argilla_record,
     as_lines,
+    encord_row,
     labelbox_row,
     manifest_row,
     prodigy_row,
+    vertex_row,
 )
 
 from annotator.errors import AnnotatorError
@@ -26,6 +28,7 @@ LEFT_OUT = {
     "darwin": "Not read: 1 annotation is a model's (first: 01.jpg).",
     "superannotate": "Not read: 1 image has the status InProgress (first: 01.jpg).",
     "scale-ai": "Not read: 1 task is pending (first: https://example.org/01.jpg).",
+    "encord": "Not read: 1 image has the state RETURNED (first: 01.jpg).",
     "argilla": "Not read: 1 response was not submitted (first: https://example.org/01.jpg).",
 }
 
@@ -55,6 +58,7 @@ def test_tool_export_without_one_key_of_its_signature_is_of_another_format(name,
     path = tmp_path / "file.json"
     key = {"sagemaker": "human-annotated", "labelbox": "data_row", "prodigy": "answer", "argilla": "suggestions"}
     key |= {"imaterialist": "imageId", "darwin": "item", "superannotate": "instances", "scale-ai": "task_id"}
+    key |= {"encord": "label_hash", "vertex-ai": "imageGcsUri"}
     path.write_text(TOOL_FILES[name][1].replace(f'"{key[name]}"', '"other"'))
     assert name not in [format_.name for format_, _ in match_formats(path)]
 
@@ -130,3 +134,51 @@ def test_tool_export_with_wrong_types_is_read_or_refused_without_a_crash(name, v
             list(contents.items)
         except AnnotatorError:
             pass
+
+
+def test_vertex_csv_without_header_is_read_with_splits_and_boxes(tmp_path):
+    path = tmp_path / "import.csv"
+    path.write_text(
+        "TEST,gs://b/a.jpg,fox,deer\n,gs://b/b.jpg,owl\ngs://b/c.jpg\nTRAIN,gs://b/d.jpg,fox,0.1,0.2,,,0.5,0.6,,\n"
+    )
+    assert [format_.name for format_, _ in match_formats(path)] == ["vertex-ai"]
+    contents, problems = read(FORMATS["vertex-ai"], path)
+    items = list(contents.items)
+    labels = {item.image: [given.class_name for given in item.labels] for item in items}
+    assert labels == {"a.jpg": ["fox", "deer"], "b.jpg": ["owl"], "c.jpg": [], "d.jpg": ["fox"]}
+    assert [item.attributes.get("split") for item in items] == ["test", None, None, "train"]
+    assert not problems.sentences and not contents.interpretations
+
+
+def test_vertex_row_of_another_form_is_a_problem_and_a_number_a_question(tmp_path):
+    path = tmp_path / "import.csv"
+    path.write_text("TRAIN,gs://b/a.jpg,fox\nHOLDOUT,gs://b/b.jpg,owl\nTEST,gs://b/c.jpg,0.7\n")
+    contents, problems = read(FORMATS["vertex-ai"], path)
+    assert [one.value for one in contents.interpretations] == ["0.7"]
+    list(contents.items)
+    assert problems.sentences == ["line 2: 'HOLDOUT,gs://b/b.jpg,owl' is not a split, a gs:// address and labels"]
+
+
+def test_encord_objects_of_a_group_are_read_without_those_of_a_model(tmp_path):
+    row = encord_row("group", "COMPLETED")
+    boxes = [{"name": name, "objectHash": name, "manualAnnotation": name == "owl"} for name in ("owl", "deer")]
+    units = {
+        "u1": {"data_title": "a.jpg", "labels": {"objects": boxes, "classifications": []}},
+        "u2": {"data_title": "b.jpg", "labels": {}},
+    }
+    row |= {"data_type": "img_group", "data_units": units}
+    labels, said = read_text(tmp_path, "encord", json.dumps(row, indent=1))
+    assert labels == {"a.jpg": {"owl": 1}, "b.jpg": {}}
+    assert "Not read: 1 label is a model's (manualAnnotation: false) (first: a.jpg)." in said
+
+
+def test_encord_stage_of_a_workflow_that_is_not_complete_is_left_out(tmp_path):
+    row = {**encord_row("a.jpg", "COMPLETED"), "workflow_graph_node": {"title": "Annotate 1"}}
+    labels, said = read_text(tmp_path, "encord", as_lines(row))
+    assert labels == {"a.jpg": {}} and "Not read: 1 image has the state Annotate 1 (first: a.jpg)." in said
+
+
+def test_label_of_a_tool_that_looks_like_a_number_is_a_question(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(as_lines(vertex_row("a.jpg", "7")))
+    assert [one.value for one in read(FORMATS["vertex-ai"], path)[0].interpretations] == ["7"]

@@ -73,6 +73,29 @@ def scale_task(image: str, status: str, **more: object) -> dict[str, object]:
     return {**task, "params": params, "response": response, **more}
 
 
+def encord_row(image: str, status: str, **label: object) -> dict[str, object]:
+    """Return a label row of Encord with an answer of a checklist."""
+    given = {"name": "animals", "classificationHash": "h1", "featureHash": "f1", "manualAnnotation": True, **label}
+    answer = {"name": "animals", "answers": [{"name": "fox", "featureHash": "f2"}]}
+    return {
+        "label_hash": image,
+        "data_title": image,
+        "data_type": "image",
+        "annotation_task_status": status,
+        "data_units": {"u1": {"data_title": image, "labels": {"objects": [], "classifications": [given]}}},
+        "object_answers": {},
+        "classification_answers": {"h1": {"classificationHash": "h1", "classifications": [answer]}},
+    }
+
+
+def vertex_row(image: str, *labels: str) -> dict[str, object]:
+    """Return a line of Vertex AI."""
+    annotations = [{"displayName": label} for label in labels]
+    split = {"aiplatform.googleapis.com/ml_use": "training"}
+    address = f"gs://bucket/{image}"
+    return {"imageGcsUri": address, "classificationAnnotations": annotations, "dataItemResourceLabels": split}
+
+
 def as_lines(*records: object) -> str:
     """Return JSON lines."""
     return "".join(json.dumps(record) + "\n" for record in records)
@@ -128,5 +151,7 @@ TOOL_FILES = {
         ),
     ),
     "scale-ai": ("scale.json", json.dumps([scale_task("00.jpg", "completed"), scale_task("01.jpg", "pending")])),
+    "encord": ("encord.json", json.dumps([encord_row("00.jpg", "COMPLETED"), encord_row("01.jpg", "RETURNED")])),
+    "vertex-ai": ("vertex.jsonl", as_lines(vertex_row("00.jpg", "fox"), vertex_row("01.jpg"))),
 }
 """Format -> (file name, text)."""

@@ -19,6 +19,7 @@ from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.darwin import DARWIN
 from annotator.exchange.formats.datumaro import DATUMARO
+from annotator.exchange.formats.encord import ENCORD
 from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.fiftyone_labels import FIFTYONE_LABELS
@@ -46,6 +47,7 @@ from annotator.exchange.formats.superannotate import SUPERANNOTATE
 from annotator.exchange.formats.supervisely import SUPERVISELY
 from annotator.exchange.formats.timelapse import TIMELAPSE
 from annotator.exchange.formats.vector_list import VECTOR_LIST
+from annotator.exchange.formats.vertex_ai import VERTEX_AI
 from annotator.exchange.formats.via import VIA
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.vott import VOTT
@@ -99,6 +101,8 @@ FORMATS: dict[str, Format] = {
         DARWIN,
         SUPERANNOTATE,
         SCALE_AI,
+        ENCORD,
+        VERTEX_AI,
         HUGGINGFACE,
         WEBDATASET,
         CROISSANT,

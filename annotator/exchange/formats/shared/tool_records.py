@@ -19,6 +19,7 @@ from annotator.exchange.files.text_lines import read_first_line, read_lines
 from annotator.exchange.formats.contents import Contents, ImportedLabel, Item
 from annotator.exchange.formats.shared.controls import Controls
 from annotator.exchange.formats.shared.label_file_pairs import find_first_files
+from annotator.exchange.reading.class_name_checks import OddNameCollector
 from annotator.exchange.reading.reading_options import ReadingOptions
 from annotator.humanize import format_count
 from annotator.records import PRESENT
@@ -192,6 +193,7 @@ def read_tool_records(
     sentences: Sequence[str],
     noun: str,
     known_files: Collection[str] = (),
+    are_all: bool = True,
 ) -> Contents:
     """Return the items of a file with one record per image or task, or of a folder with one file per image.
 
@@ -202,14 +204,19 @@ def read_tool_records(
         sentences: Remarks on the meaning of the file.
         noun: The tool's word for a question, in messages.
         known_files: Names of files in the folder that are not records.
+        are_all: False if some questions may be fields.
     """
-
     controls, left_out = Controls(options), LeftOut()
     for _, answers in _parse_rows(read_records(path, Problems(), known_files), parse, left_out, Problems()):
         controls.count_regions(answers.regions)
         for name, words in answers.choices.items():
             controls.count_choices(name, words, name in answers.certain)
-    controls.interpret_controls(noun)
+    controls.interpret_controls(noun, are_all)
+    odd_names = OddNameCollector(options.accepted_names)
+    for name in controls.list_class_names():
+        odd_names.add(name)
+    if question := odd_names.make_question("The labels"):
+        controls.interpretations.append(question)
     said = [
         *sentences,
         "All other classes of an image are unknown, unless the source names everything (--exhaustive).",
