@@ -6,10 +6,12 @@ import pytest
 from harness.formats_view import read
 from harness.tables import over
 from harness.tool_files import (
+    BDD_LABEL,
     LABELBOX_LABEL,
     TOOL_FILES,
     argilla_record,
     as_lines,
+    bdd_frame,
     encord_row,
     labelbox_row,
     manifest_row,
@@ -29,6 +31,7 @@ LEFT_OUT = {
     "superannotate": "Not read: 1 image has the status InProgress (first: 01.jpg).",
     "scale-ai": "Not read: 1 task is pending (first: https://example.org/01.jpg).",
     "encord": "Not read: 1 image has the state RETURNED (first: 01.jpg).",
+    "bdd100k": "Not read: 1 label is a model's (it has a score) (first: 01.jpg).",
     "argilla": "Not read: 1 response was not submitted (first: https://example.org/01.jpg).",
 }
 
@@ -58,7 +61,7 @@ def test_tool_export_without_one_key_of_its_signature_is_of_another_format(name,
     path = tmp_path / "file.json"
     key = {"sagemaker": "human-annotated", "labelbox": "data_row", "prodigy": "answer", "argilla": "suggestions"}
     key |= {"imaterialist": "imageId", "darwin": "item", "superannotate": "instances", "scale-ai": "task_id"}
-    key |= {"encord": "label_hash", "vertex-ai": "imageGcsUri"}
+    key |= {"encord": "label_hash", "vertex-ai": "imageGcsUri", "bdd100k": "name"}
     path.write_text(TOOL_FILES[name][1].replace(f'"{key[name]}"', '"other"'))
     assert name not in [format_.name for format_, _ in match_formats(path)]
 
@@ -182,3 +185,23 @@ def test_label_of_a_tool_that_looks_like_a_number_is_a_question(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(as_lines(vertex_row("a.jpg", "7")))
     assert [one.value for one in read(FORMATS["vertex-ai"], path)[0].interpretations] == ["7"]
+
+
+def test_bdd100k_attributes_of_images_are_a_question_and_undefined_is_unanswered(tmp_path):
+    path = tmp_path / "labels.json"
+    frames = [
+        bdd_frame("a.jpg", BDD_LABEL, weather="rainy", scene="undefined"),
+        bdd_frame("b.jpg", weather="clear", scene="highway"),
+    ]
+    path.write_text(json.dumps(frames))
+    contents, _ = read(FORMATS["bdd100k"], path)
+    assert [(one.value, one.is_sure) for one in contents.interpretations] == [("weather,scene", False)]
+    labels = {item.image: [given.class_name for given in item.labels] for item in contents.items}
+    assert labels == {"a.jpg": ["fox", "weather: rainy"], "b.jpg": ["weather: clear", "scene: highway"]}
+
+
+def test_bdd100k_file_per_image_and_scalabel_frames_have_the_same_labels(tmp_path):
+    one = {"name": "a", "attributes": {}, "frames": [{"timestamp": 1, "objects": [BDD_LABEL, {**BDD_LABEL, "id": 2}]}]}
+    assert read_text(tmp_path, "bdd100k", json.dumps(one, indent=1))[0] == {"a": {"fox": 1}}
+    frames = {"frames": [bdd_frame("a.jpg", BDD_LABEL), {**bdd_frame("b.jpg"), "labels": None}], "config": {}}
+    assert read_text(tmp_path, "bdd100k", json.dumps(frames, indent=1))[0] == {"a.jpg": {"fox": 1}, "b.jpg": {}}

@@ -96,11 +96,17 @@ def vertex_row(image: str, *labels: str) -> dict[str, object]:
     return {"imageGcsUri": address, "classificationAnnotations": annotations, "dataItemResourceLabels": split}
 
 
+def bdd_frame(image: str, *labels: object, **attributes: str) -> dict[str, object]:
+    """Return a frame of BDD100K."""
+    return {"name": image, "attributes": attributes, "timestamp": 10000, "labels": list(labels)}
+
+
 def as_lines(*records: object) -> str:
     """Return JSON lines."""
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
+BDD_LABEL = {"id": "0", "category": "fox", "box2d": {"x1": 1, "y1": 1, "x2": 2, "y2": 2}}
 ONE_RESPONSE = [{"value": ["fox"], "user_id": "ann"}]
 TOOL_FILES = {
     "sagemaker": ("output.manifest", as_lines(manifest_row("00.jpg", "yes"), manifest_row("01.jpg", "no"))),
@@ -153,5 +159,9 @@ TOOL_FILES = {
     "scale-ai": ("scale.json", json.dumps([scale_task("00.jpg", "completed"), scale_task("01.jpg", "pending")])),
     "encord": ("encord.json", json.dumps([encord_row("00.jpg", "COMPLETED"), encord_row("01.jpg", "RETURNED")])),
     "vertex-ai": ("vertex.jsonl", as_lines(vertex_row("00.jpg", "fox"), vertex_row("01.jpg"))),
+    "bdd100k": (
+        "bdd100k.json",
+        json.dumps([bdd_frame("00.jpg", BDD_LABEL), bdd_frame("01.jpg", {**BDD_LABEL, "score": 0.5})], indent=1),
+    ),
 }
 """Format -> (file name, text)."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.argilla import ARGILLA
+from annotator.exchange.formats.bdd100k import BDD100K
 from annotator.exchange.formats.camtrap_dp import CAMTRAP_DP
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
@@ -103,6 +104,7 @@ FORMATS: dict[str, Format] = {
         SCALE_AI,
         ENCORD,
         VERTEX_AI,
+        BDD100K,
         HUGGINGFACE,
         WEBDATASET,
         CROISSANT,

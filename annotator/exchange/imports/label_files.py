@@ -56,7 +56,7 @@ _COCO_FILE = re.compile(r"(instances|captions|person_keypoints)_([a-z]+\d*)\.jso
 """Names of files in COCO's folder `annotations`."""
 LABELS_BESIDE_IMAGES = "beside"
 """The value of Reading.labels for labels in a file for each image, beside it."""
-PER_IMAGE_FORMATS = ("darwin", "encord", "keywords", "labelme", "scale-ai", "superannotate", "voc", "yolo")
+PER_IMAGE_FORMATS = ("bdd100k", "darwin", "encord", "keywords", "labelme", "scale-ai", "superannotate", "voc", "yolo")
 """Formats that may have such files."""
 PER_IMAGE_SUFFIXES = (".xml", ".json", ".txt", ".csv", ".npy")
 """Endings of files with the labels of the image of the same name."""

@@ -26,7 +26,7 @@ from annotator.records import PRESENT
 from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files, unescape_path
 
-MAX_FIRST_LINE_BYTES = 4 << 20
+MAX_FIRST_RECORD_BYTES = 4 << 20
 MAX_RECORD_BYTES = 64 << 20  # bytes of a file with one record
 MAX_FILES_TRIED = 50  # files of a folder
 RECORD_SUFFIX = ".json"
@@ -116,12 +116,12 @@ def read_first_record(path: Path, *keys: str) -> Record:
     try:
         if start[:1] == b"{":
             if _is_single_object(path):
-                return _read_single_record(path)
-            return _RECORD_DECODER.decode(read_first_line(path, MAX_FIRST_LINE_BYTES).removeprefix("\ufeff"))
+                return _read_single_record(path, MAX_FIRST_RECORD_BYTES)
+            return _RECORD_DECODER.decode(read_first_line(path, MAX_FIRST_RECORD_BYTES).removeprefix("\ufeff"))
         for piece in read_pieces(path, lambda key: not key, 1 << 16):
             for _, record in piece.decode(_RECORD_LIST_DECODER, Problems()):
                 return record
-    except (msgspec.MsgspecError, ValueError, RecursionError, AnnotatorError):
+    except (msgspec.MsgspecError, OSError, ValueError, RecursionError, AnnotatorError):
         pass
     return {}
 
@@ -134,16 +134,16 @@ def find_first_record(path: Path, *keys: str) -> Record:
 
 def _is_single_object(path: Path) -> bool:
     """Return whether a file begins with an object of several lines."""
-    line = read_first_line(path, MAX_FIRST_LINE_BYTES).strip()
+    line = read_first_line(path, MAX_FIRST_RECORD_BYTES).strip()
     return line.startswith("{") and (line == "{" or not line.endswith("}"))
 
 
-def _read_single_record(path: Path) -> Record:
-    """Return the object that is a whole file. Raises ValueError."""
+def _read_single_record(path: Path, max_bytes: int = MAX_RECORD_BYTES) -> Record:
+    """Return the object that is a whole file. Raises ValueError, OSError."""
     with open_file(path) as file:
-        text = file.read(MAX_RECORD_BYTES + 1)
-    if len(text) > MAX_RECORD_BYTES:
-        raise ValueError(f"it has more than {MAX_RECORD_BYTES >> 20} MB")
+        text = file.read(max_bytes + 1)
+    if len(text) > max_bytes:
+        raise ValueError(f"it has more than {max_bytes >> 20} MB")
     try:
         return _RECORD_DECODER.decode(text.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.MsgspecError, RecursionError) as error:
