@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import CLASSES, draw
+from harness.opendocument import format_row, format_sheet, write_workbook
 from harness.short_forms import mark_slow_after
 from harness.tool_files import TOOL_FILES
 from typer.main import get_command
@@ -58,6 +59,8 @@ def birds(tmp_path, photos, class_file):
     records = pd.DataFrame({"file_name": ["00.jpg", "09.jpg"], "tags": [["fox", "deer"], ["deer"]]})
     records.to_json(tmp_path / "records.json", orient="records")
     pd.DataFrame({"file": ["00.jpg"], "fox": ["yes"]}).to_excel(tmp_path / "labels.xlsx", index=False)
+    rows = [format_row("file", "fox"), format_row("00.jpg", "yes")]
+    write_workbook(tmp_path / "labels.ods", format_sheet("now", rows))
     (tmp_path / "tags.tsv").write_text("image\tfox\theron\n00.jpg\t1\t\n03.jpg\t1\t0\n")
     for number, class_ in enumerate(("fox", "fox", "deer")):
         place = tmp_path / "sorted" / class_ / f"{number}.jpg"

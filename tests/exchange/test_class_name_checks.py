@@ -194,7 +194,7 @@ def test_folders_that_are_combinations_or_splits_are_asked_about(tmp_path, folde
         assert [one.field for one in plan.open_questions] == ["labels"]
 
 
-@pytest.mark.parametrize("name", ["labels.npz", "imagelabels.mat", "labels.pkl", "data.h5", "labels.ods", "list.txt"])
+@pytest.mark.parametrize("name", ["labels.npz", "imagelabels.mat", "labels.pkl", "data.h5", "labels.rds", "list.txt"])
 def test_file_that_may_hold_labels_and_is_not_read_is_reported(tmp_path, name):
     draw(tmp_path / "set" / "a.jpg")
     (tmp_path / "set" / name).write_text("a.jpg fox\n")

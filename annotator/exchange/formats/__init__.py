@@ -37,6 +37,7 @@ from annotator.exchange.formats.labelbox import LABELBOX
 from annotator.exchange.formats.labelme import LABELME
 from annotator.exchange.formats.megadetector import MEGADETECTOR
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
+from annotator.exchange.formats.opendocument import OPENDOCUMENT
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.prodigy import PRODIGY
@@ -65,6 +66,7 @@ FORMATS: dict[str, Format] = {
         JSONL,
         RECORDS,
         EXCEL,
+        OPENDOCUMENT,
         PARQUET,
         NUMPY,
         TORCH,

@@ -47,6 +47,7 @@ LABEL_FILE_SUFFIXES = (
     ".parquet",
     ".xlsx",
     ".xlsm",
+    ".ods",
     ".ddb",
     ".db",
     ".sqlite",
@@ -65,7 +66,7 @@ _CLASS_LIKE_NAME = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that ca
 _JOINING_SIGNS = re.compile(r"[+&,;|_、，]| and ")
 """Signs between the names of two classes in the name of a folder."""
 _BINARY_LABEL_SUFFIXES = frozenset(
-    ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .ods .arrow .feather .rds .rdata .mdb".split()
+    ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .arrow .feather .rds .rdata .mdb".split()
 )
 """Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
 _TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list"))

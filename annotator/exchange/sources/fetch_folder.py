@@ -35,7 +35,10 @@ from annotator.store.pictures.picture_kinds import looks_like_image
 from annotator.store.pictures.skipped_files import SkippedFiles
 
 LABEL_SUFFIXES = frozenset(
-    ".json .jsonl .ndjson .manifest .csv .tsv .txt .xml .yaml .yml .parquet .xlsx .xlsm .npy .cls .md .ddb .xmp".split()
+    (
+        ".json .jsonl .ndjson .manifest .csv .tsv .txt .xml .yaml .yml .parquet .xlsx .xlsm .ods .npy .cls .md .ddb "
+        ".xmp"
+    ).split()
 )
 """Endings of files with labels, and of text files that belong to them."""
 MAX_PATH_BYTES = 1000
