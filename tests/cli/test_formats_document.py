@@ -59,6 +59,9 @@ def birds(tmp_path, photos, class_file):
     records = pd.DataFrame({"file_name": ["00.jpg", "09.jpg"], "tags": [["fox", "deer"], ["deer"]]})
     records.to_json(tmp_path / "records.json", orient="records")
     pd.DataFrame({"file": ["00.jpg"], "fox": ["yes"]}).to_excel(tmp_path / "labels.xlsx", index=False)
+    (tmp_path / "nus-wide").mkdir()
+    (tmp_path / "nus-wide/Imagelist.txt").write_text("birds\\\\00.jpg\nbirds\\\\01.jpg\n")
+    (tmp_path / "nus-wide/Labels_fox.txt").write_text("1\n1\n")
     rows = [format_row("file", "fox"), format_row("00.jpg", "yes")]
     write_workbook(tmp_path / "labels.ods", format_sheet("now", rows))
     (tmp_path / "tags.tsv").write_text("image\tfox\theron\n00.jpg\t1\t\n03.jpg\t1\t0\n")

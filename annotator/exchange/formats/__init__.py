@@ -37,6 +37,7 @@ from annotator.exchange.formats.labelbox import LABELBOX
 from annotator.exchange.formats.labelme import LABELME
 from annotator.exchange.formats.megadetector import MEGADETECTOR
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
+from annotator.exchange.formats.nus_wide import NUS_WIDE
 from annotator.exchange.formats.opendocument import OPENDOCUMENT
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
@@ -79,6 +80,7 @@ FORMATS: dict[str, Format] = {
         WILDLIFE_INSIGHTS,
         OPENIMAGES,
         VECTOR_LIST,
+        NUS_WIDE,
         VOC,
         SPML,
         YOLO,
