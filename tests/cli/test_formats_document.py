@@ -35,6 +35,8 @@ LINE = re.compile(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) 
 TEXT = (DOCS / "formats.md").read_text(encoding="utf-8")
 ROWS = {row[0]: row[1:] for row in LINE.findall(re.sub(r"\| (?=\|)", "| - ", TEXT))}
 
+ARCHIVE_TERMS = ((1, "scientificName"), (2, "associatedMedia"))
+
 
 def test_formats_page_table_lists_every_format_with_its_properties():
     assert list(ROWS) == list(FORMATS)
@@ -59,6 +61,12 @@ def birds(tmp_path, photos, class_file):
     records = pd.DataFrame({"file_name": ["00.jpg", "09.jpg"], "tags": [["fox", "deer"], ["deer"]]})
     records.to_json(tmp_path / "records.json", orient="records")
     pd.DataFrame({"file": ["00.jpg"], "fox": ["yes"]}).to_excel(tmp_path / "labels.xlsx", index=False)
+    (tmp_path / "occurrences").mkdir()
+    (tmp_path / "occurrences/occurrence.csv").write_text("1,fox,00.jpg | 01.jpg\n")
+    fields = [f'<field index="{number}" term="http://rs.tdwg.org/dwc/terms/{term}"/>' for number, term in ARCHIVE_TERMS]
+    core = '<core rowType="http://rs.tdwg.org/dwc/terms/Occurrence"><files><location>occurrence.csv</location></files>'
+    archive = f'<archive xmlns="http://rs.tdwg.org/dwc/text/">{core}<id index="0"/>{"".join(fields)}</core></archive>'
+    (tmp_path / "occurrences/meta.xml").write_text(archive)
     (tmp_path / "nus-wide").mkdir()
     (tmp_path / "nus-wide/Imagelist.txt").write_text("birds\\\\00.jpg\nbirds\\\\01.jpg\n")
     (tmp_path / "nus-wide/Labels_fox.txt").write_text("1\n1\n")

@@ -19,6 +19,7 @@ from annotator.exchange.formats.croissant_source import CROISSANT
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.darwin import DARWIN
+from annotator.exchange.formats.darwin_core import DARWIN_CORE
 from annotator.exchange.formats.datumaro import DATUMARO
 from annotator.exchange.formats.encord import ENCORD
 from annotator.exchange.formats.excel import EXCEL
@@ -78,6 +79,7 @@ FORMATS: dict[str, Format] = {
         CAMTRAP_DP,
         TIMELAPSE,
         WILDLIFE_INSIGHTS,
+        DARWIN_CORE,
         OPENIMAGES,
         VECTOR_LIST,
         NUS_WIDE,
