@@ -75,6 +75,8 @@ def test_imagefolder_reader_matches_torchvision_classes_and_images(tmp_path_fact
     paths__words=[
         (["cat/1.jpg", "dog/2.jpg"], "one folder a class: cat, dog"),
         (["train/cat/1.jpg", "val/dog/2.jpg"], "one folder a class: cat, dog"),
+        (["train/cat/1.jpg", "train/dog/2.jpg", "test/3.jpg"], "one folder a class: cat, dog"),
+        (["train/cat/1.jpg", "train/dog/2.jpg", "train/3.jpg"], None),
         (["cat/1.jpg", "2.jpg"], None),
         (["images/1.jpg", "labels/1.txt"], None),
         (["only/1.jpg"], None),

@@ -185,7 +185,15 @@ def test_class_map_declares_what_odd_names_mean(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "folders", [["fox", "deer", "fox+deer"], ["train/fox", "train/deer", "test/test"], ["fox", "deer", "fox and deer"]]
+    "folders",
+    [
+        ["fox", "deer", "fox+deer"],
+        ["train/fox", "train/deer", "test/test"],
+        ["fox", "deer", "fox and deer"],
+        ["train/fox", "train/deer", "test/unknown"],
+        ["fox", "deer", "empty"],
+        ["fox", "deer", "rejected"],
+    ],
 )
 def test_folders_that_are_combinations_or_splits_are_asked_about(tmp_path, folders):
     for number, folder in enumerate(folders):

@@ -28,6 +28,8 @@ from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
 from annotator.exchange.formats.vector_list import VECTOR_LIST
 from annotator.exchange.imports.image_folders import check_no_unread_pictures
 from annotator.exchange.imports.unknown_files import describe_unknown_source
+from annotator.exchange.reading.cell_words import EMPTY_WORDS, normalize_word
+from annotator.exchange.reading.class_name_checks import describe_odd_name
 from annotator.exchange.reading.reading_options import LABELS_FROM_FOLDERS, NONE_VALUE, Interpretation, ReadingOptions
 from annotator.humanize import format_count
 from annotator.store.pictures.leftovers import find_leftover_part, is_leftover_folder
@@ -53,7 +55,7 @@ LABEL_FILE_SUFFIXES = (
     ".sqlite",
     ".yaml",
 )
-_COCO_FILE = re.compile(r"(instances|captions|person_keypoints)_([a-z]+\d*)\.json")
+_COCO_FILE = re.compile(r"(instances|captions|person_keypoints|stuff|panoptic|image_info)_([a-z-]+\d*)\.json")
 """Names of files in COCO's folder `annotations`."""
 LABELS_BESIDE_IMAGES = "beside"
 """The value of Reading.labels for labels in a file for each image, beside it."""
@@ -81,6 +83,8 @@ _PLACE_NAMES = frozenset(
     "card".split()
 )
 """Names of folders that say where photos come from, not what is on them."""
+_UNLABELED_NAMES = frozenset("unknown unlabeled unlabelled unclassified undefined todo".split())
+"""Names of folders of images that nobody has labeled."""
 
 
 @dataclass(frozen=True)
@@ -219,9 +223,13 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
 
 
 def _is_beside_coco_instances(file: Path) -> bool:
-    """Return whether COCO's instances file of the same split holds the classes, and this file other annotations."""
+    """Return whether COCO's instances files hold the classes, and this file other annotations or only image names."""
     match = _COCO_FILE.fullmatch(file.name)
-    return match is not None and match[1] != "instances" and file.with_name(f"instances_{match[2]}.json").is_file()
+    if match is None or match[1] == "instances":
+        return False
+    if match[1] == "image_info":  # of a test split, or of unlabeled images, without annotations
+        return any(file.parent.glob("instances_*.json"))
+    return file.with_name(f"instances_{match[2]}.json").is_file()
 
 
 def _find_predictor(found: Sequence[tuple[Format, str]]) -> str:
@@ -289,13 +297,16 @@ def _explain_doubtful_folders(folder: Path, classes: Sequence[str]) -> str:
     if joined := _find_joined_names(classes):
         return f"folders are classes, but {', '.join(map(repr, joined[:5]))} may be a combination of other classes"
     if strange := [name for name in classes if not _is_class_like(name)]:
-        return f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place, a card or a split"
+        listed = ", ".join(map(repr, strange[:5]))
+        return f"folders are classes, but {listed} may be a date, a place, a split, or say that there is no label"
     return ""
 
 
 def _is_class_like(name: str) -> bool:
     word = name.strip()
-    return bool(_CLASS_LIKE_NAME.fullmatch(word)) and word.lower() not in _PLACE_NAMES | SPLIT_FOLDER_NAMES
+    is_known_otherwise = word.lower() in _PLACE_NAMES | SPLIT_FOLDER_NAMES | _UNLABELED_NAMES
+    is_nothing = normalize_word(word) in EMPTY_WORDS or bool(describe_odd_name(word))
+    return bool(_CLASS_LIKE_NAME.fullmatch(word)) and not is_known_otherwise and not is_nothing
 
 
 def _find_joined_names(classes: Sequence[str]) -> list[str]:
