@@ -94,6 +94,16 @@ def test_labelbox_names_of_objects_are_classes(tmp_path):
     assert read_text(tmp_path, "labelbox", as_lines(labelbox_row("a.jpg", label)))[0] == {"a.jpg": {"deer": 1}}
 
 
+def test_labelbox_labels_that_a_review_sent_back_are_left_out(tmp_path):
+    row = {"data_row": {"id": "c1", "external_id": "a.jpg"}}
+    project = {"labels": [LABELBOX_LABEL], "project_details": {"workflow_status": "IN_REWORK"}}
+    row |= {"projects": {"p1": project}}
+    labels, said = read_text(tmp_path, "labelbox", as_lines(row))
+    assert labels == {"a.jpg": {}} and "Not read: 1 label has the state IN_REWORK (first: a.jpg)." in said
+    row |= {"projects": {"p1": {**project, "project_details": {"workflow_status": "DONE"}}}}
+    assert read_text(tmp_path, "labelbox", as_lines(row))[0] == {"a.jpg": {"fox": 1}}
+
+
 def test_prodigy_label_of_an_accepted_binary_record_is_present(tmp_path):
     record = {"image": "a.jpg", "label": "fox", "answer": "accept", "_task_hash": 1, "_input_hash": 2}
     ignored = {**record, "image": "b.jpg", "answer": "ignore"}
