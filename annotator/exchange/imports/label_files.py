@@ -68,10 +68,11 @@ _CLASS_LIKE_NAME = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that ca
 _JOINING_SIGNS = re.compile(r"[+&,;|_、，]| and ")
 """Signs between the names of two classes in the name of a folder."""
 _BINARY_LABEL_SUFFIXES = frozenset(
-    ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .arrow .feather .rds .rdata .mdb".split()
+    ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .arrow .feather .rds .rdata .mdb .odgt".split()
 )
 """Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
-_TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list"))
+_PER_IMAGE_LABEL_SUFFIXES = _BINARY_LABEL_SUFFIXES | frozenset(PER_IMAGE_SUFFIXES)
+_TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list", ".token", ".geojson"))
 """Endings of text files that hold labels where a name of an image is among their first letters."""
 _XMP_SUFFIX = ".xmp"
 """Ending of files with the keywords of a photo, beside it. They are reported where they have keywords."""
@@ -83,8 +84,6 @@ _PLACE_NAMES = frozenset(
     "card".split()
 )
 """Names of folders that say where photos come from, not what is on them."""
-_UNLABELED_NAMES = frozenset("unknown unlabeled unlabelled unclassified undefined todo".split())
-"""Names of folders of images that nobody has labeled."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +303,7 @@ def _explain_doubtful_folders(folder: Path, classes: Sequence[str]) -> str:
 
 def _is_class_like(name: str) -> bool:
     word = name.strip()
-    is_known_otherwise = word.lower() in _PLACE_NAMES | SPLIT_FOLDER_NAMES | _UNLABELED_NAMES
+    is_known_otherwise = word.lower() in _PLACE_NAMES | SPLIT_FOLDER_NAMES
     is_nothing = normalize_word(word) in EMPTY_WORDS or bool(describe_odd_name(word))
     return bool(_CLASS_LIKE_NAME.fullmatch(word)) and not is_known_otherwise and not is_nothing
 
@@ -395,7 +394,7 @@ class _FolderEntries:
         self.folder = folder
         self.paths = list(_iter_entries(folder))
         self.images = [path for path in self.paths if looks_like_image(path.name)]
-        self._image_stems = {path.with_suffix("") for path in self.images}
+        self._image_stems = {path.stem for path in self.images}
 
     @cached_property
     def unread(self) -> list[Path]:
@@ -406,7 +405,7 @@ class _FolderEntries:
         return list(islice((path for path in likely if path.is_file() and _may_hold_labels(path)), MAX_LABEL_FILES))
 
     def is_named_as_image(self, path: Path) -> bool:
-        return path.with_suffix("") in self._image_stems
+        return path.stem in self._image_stems
 
 
 def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[str], Counter[str]]:
@@ -415,7 +414,7 @@ def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[s
     kinds = Counter(
         path.suffix.lower()
         for path in entries.paths
-        if path.suffix.lower() in PER_IMAGE_SUFFIXES and entries.is_named_as_image(path) and path not in used
+        if path.suffix.lower() in _PER_IMAGE_LABEL_SUFFIXES and entries.is_named_as_image(path) and path not in used
     )
     left = [
         file
@@ -437,7 +436,7 @@ def _may_hold_labels(file: Path) -> bool:
     start = read_start(file, _TEXT_START_BYTES)
     if suffix == _XMP_SUFFIX:
         return b"subject" in start.lower()  # dc:subject, lr:hierarchicalSubject
-    words = start.decode("utf-8", "replace").replace(",", " ").split()
+    words = re.split(r"[\s,;\"'#]+", start.decode("utf-8", "replace"))
     return any(looks_like_image(word.replace("\\", "/")) for word in words)
 
 

@@ -24,10 +24,19 @@ DECISION_WORDS = frozenset(
 """Words for what somebody decided about a label, in lower case without signs."""
 MACHINE_WORDS = frozenset("robot machine model auto automatic ai predicted prediction".split())
 """Words for an answer that no person gave, in lower case without signs."""
+MODEL_WORDS = frozenset("model robot ai classifier detector predicted prediction network".split())
+"""Parts of names of models, such as RNN_model, in lower case."""
 REVIEW_WORDS = DECISION_WORDS - {"yes", "no", "true", "false", "maybe"} | {"human", "machine"}
 """Words that say whether an answer counts, in lower case without signs."""
-ACCEPTING_WORDS = frozenset("accept accepted approve approved validated confirmed human submitted".split())
+ACCEPTING_WORDS = frozenset(
+    "accept accepted approve approved validated confirmed human submitted done completed complete finished final "
+    "verified research".split()
+)
 """Those of them that say so."""
+UNLABELED_WORDS = frozenset("unknown unlabeled unlabelled unclassified undefined todo".split())
+"""Words for an image that nobody has labeled, in lower case without signs."""
+_MAX_NAME_WORDS = 3  # words of the name of a model
+_WORD = re.compile(r"[a-z]+")
 _MAX_KEPT_NAMES = 1000  # names that are kept for the question
 
 _NUMBER = re.compile(r"[$€£¥]?\s?[+-]?\d[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
@@ -51,8 +60,17 @@ def describe_odd_name(name: str) -> str:
         ("a list or JSON", _LIST.fullmatch(text)),
         ("a path or an address", _ADDRESS.fullmatch(text) or looks_like_image(text)),
         ("the word of a decision", normalize_word(text) in DECISION_WORDS),
+        ("a word for no label", normalize_word(text) in UNLABELED_WORDS),
     )
     return next((kind for kind, fits in kinds if fits), "")
+
+
+def is_machine_word(text: str) -> bool:
+    """Return whether a text names a model as the source of an answer."""
+    words = _WORD.findall(text.casefold())
+    return normalize_word(text) in MACHINE_WORDS or (
+        len(words) <= _MAX_NAME_WORDS and not MODEL_WORDS.isdisjoint(words)
+    )
 
 
 def _is_date(found: re.Match[str]) -> bool:

@@ -27,6 +27,11 @@ SCORE_COLUMN_NAMES = (
     "score scores confidence conf confidencescore probability prob logit likelihood predictionscore predscore "
     "classificationscore classificationprobability cvconfidence detectionconf maxdetectionconf"
 ).split()
+STATUS_COLUMN_NAMES = frozenset(
+    "review reviewresult reviewstate labelstate annotationstate taskstate qc qa qualitycontrol qualitygrade validation "
+    "verification approval decision progress".split()
+)
+"""Names of columns that may say whether the answers of a row count, next to those that end in "status"."""
 LABEL_COLUMN_PATTERN = re.compile(
     r"(image|img)?((label|class|category)ids?|label|labels|labelname|class|classes|classname|classnames|"
     r"classlabel|category|categories|categoryname|tag|tags|species|speciesname|commonname|scientificname|"
@@ -77,7 +82,14 @@ def parse_label_column(name: str) -> tuple[str, int] | None:
 
 def is_score_column(name: str) -> bool:
     """Return whether a column's name says that a model's scores are in it."""
-    return normalize_word(name) in SCORE_COLUMN_NAMES
+    word = normalize_word(name)
+    return word in SCORE_COLUMN_NAMES or word.endswith(("confidence", "confidences", "probability", "probabilities"))
+
+
+def is_status_column(name: str) -> bool:
+    """Return whether a column's name says that it may be the state of the row's answers."""
+    word = normalize_word(name)
+    return word in STATUS_COLUMN_NAMES or word.endswith("status")
 
 
 def compute_image_share(cells: Sequence[Cell]) -> float:

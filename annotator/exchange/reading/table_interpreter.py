@@ -21,7 +21,12 @@ from annotator.exchange.reading.cell_words import (
     parse_score,
     quote_words,
 )
-from annotator.exchange.reading.class_name_checks import ACCEPTING_WORDS, MACHINE_WORDS, REVIEW_WORDS, describe_odd_name
+from annotator.exchange.reading.class_name_checks import (
+    ACCEPTING_WORDS,
+    REVIEW_WORDS,
+    describe_odd_name,
+    is_machine_word,
+)
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 from annotator.exchange.reading.row_rules import parse_row_rule
 from annotator.exchange.reading.table_sample import (
@@ -188,18 +193,18 @@ class TableInterpreter(TableSample):
     def _ask_kept_rows(self, found: ColumnMeanings) -> None:
         """Ask which rows hold answers where a column says that some of them were rejected or come from a model."""
         for place in found.facts:
-            words = {normalize_word(text): text for text in self.list_answer_texts(place)}
-            is_review = bool(words) and words.keys() <= REVIEW_WORDS
-            if self._ours(self.names[place]) or not (is_review or words.keys() & MACHINE_WORDS):
-                continue
+            name, words = self.names[place], {normalize_word(text): text for text in self.list_answer_texts(place)}
             accepted = [text for word, text in words.items() if word in ACCEPTING_WORDS]
-            machines = [text for word, text in words.items() if word in MACHINE_WORDS]
-            name = self.names[place]
+            machines = [text for text in words.values() if is_machine_word(text)]
+            is_status = column_names.is_status_column(name) and not all(map(is_whole_number, words.values()))
+            is_review = bool(words) and (words.keys() <= REVIEW_WORDS or (is_status and len(accepted) < len(words)))
+            if self._ours(name) or not (is_review or machines):
+                continue
             value = f"{name}={','.join(accepted)}" if is_review else f"{name}!={','.join(machines)}"
             value = value if accepted or not is_review else NONE_VALUE
             why = (
-                f"`{name}` holds {quote_words(words.values(), 4)}: rows of a model and rejected rows are not "
-                "answers. Say which words mark answers, or that all rows are answers (none)"
+                f"`{name}` holds {quote_words(words.values(), 4)}: rows of a model, and rejected or unfinished rows, "
+                "are not answers. Say which words mark answers, or that all rows are answers (none)"
             )
             self.add_interpretation("kept_rows", value, why, False, () if value == NONE_VALUE else (NONE_VALUE,))
             return
@@ -221,6 +226,8 @@ class TableInterpreter(TableSample):
         for place in free:
             name = self.names[place]
             texts = self.list_answer_texts(place)
+            in_lists = [] if texts else self.list_label_words(place)  # a score for each label of a list
+            texts = texts or in_lists
             if not column_names.is_score_column(name) or self._ours(name) or not texts:
                 continue
             numbers = [found for text in texts if (found := parse_score(text)) is not None]
@@ -230,11 +237,11 @@ class TableInterpreter(TableSample):
                 f"`{name}` holds {held}: what a model predicts, not answers. They can be added as predictions; if "
                 f"people gave the labels all the same, it is {NONE_VALUE}"
             )
-            if is_number:
+            if is_number and not in_lists:
                 self.add_interpretation("score_column", name, why, False, (NONE_VALUE,))
             else:
                 self.add_interpretation("score_column", NONE_VALUE, why, False)
-            return place if is_number else None
+            return place if is_number and not in_lists else None
         return None
 
     # Classes ---------------------------------------------------------------------------------------------------------
