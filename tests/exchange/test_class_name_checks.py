@@ -26,6 +26,7 @@ def list_questions(path, **options):
 @over(
     name__kind=[
         ("12", "a number"),
+        ("<b>fox</b>", "markup"),
         ("-1.5e3", "a number"),
         ("1 0 1", "a list of numbers"),
         ("[1 0 1]", "a list of numbers"),
@@ -86,6 +87,16 @@ def test_column_that_is_filled_after_a_thousand_empty_rows_is_asked_about(tmp_pa
         ("image,label,method\na.jpg,fox,Physician\nb.jpg,deer,RNN_model\n", ["kept_rows"]),
         ("image,label,Task status\na.jpg,fox,done\nb.jpg,deer,in progress\n", ["kept_rows"]),
         ("image,label,status\na.jpg,fox,done\nb.jpg,deer,done\n", []),
+        ("image,label,annotator\na.jpg,fox,ann\nb.jpg,deer,yolov8n\n", ["kept_rows"]),
+        ("image,label,verified\na.jpg,fox,true\nb.jpg,deer,false\n", ["kept_rows"]),
+        ("image,label,verified\na.jpg,fox,true\nb.jpg,deer,true\n", []),
+        ("image,label,count\na.jpg,fox,0\na.jpg,deer,2\n", ["kept_rows"]),
+        ("image,label,count\na.jpg,fox,1\na.jpg,deer,2\n", []),
+        ("image,label,corrected_label\na.jpg,fox,\nb.jpg,deer,owl\n", ["label_columns"]),
+        ("image,label\na.jpg,fox_deer\nb.jpg,fox\nc.jpg,deer\n", ["separator"]),
+        ("image,label\na.jpg,red_fox\nb.jpg,fox\n", []),
+        ("image,label\na.jpg,'fox'\nb.jpg,deer\n", ["accepted_names"]),
+        ("image,label,votes\na.jpg,fox,3\na.jpg,deer,1\n", ["score_column"]),
         ("image,label,label_confidence\na.jpg,fox,0.4\nb.jpg,deer,1.0\n", ["score_column"]),
         ('image,labels,confidence\na.jpg,"[""fox""]","[0.4]"\nb.jpg,"[""deer""]","[1.0]"\n', ["score_column"]),
         ("image,fox,Unlabeled\na.jpg,1,0\nb.jpg,0,1\n", ["accepted_names"]),
@@ -265,3 +276,9 @@ def test_damaged_list_of_vectors_is_refused(tmp_path, text, words):
     problems = Problems()
     list(VECTOR_LIST.read(path, problems, ReadingOptions()).items)
     assert any(words in sentence for sentence in problems.sentences)
+
+
+def test_rows_with_a_count_of_zero_are_left_out_by_the_proposed_rule(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("image,label,count\na.jpg,fox,0\na.jpg,deer,2\n")
+    assert list_questions(path, kept_rows="count!=0") == ([], {"a.jpg": ["deer"]})

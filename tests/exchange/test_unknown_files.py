@@ -1,9 +1,11 @@
 """Refusals of files that no format recognizes: what they look like, and what to do."""
 
 import pytest
+from conftest import draw
 from harness.tables import over
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.exchange.imports.label_files import choose_format
 from annotator.exchange.sources import fetch_source
 
@@ -47,3 +49,13 @@ def test_unknown_file_is_refused_with_what_it_looks_like_and_at_most_three_comma
     assert message.count("annotator import") <= 3
     assert "annotator formats" in message
     assert "webdataset" not in message
+
+
+@over(name=["labels.sql", "list.html", "noending"])
+def test_text_file_that_names_images_is_reported(name, tmp_path):
+    folder = tmp_path / f"set of {name}"
+    draw(folder / "a.jpg")
+    (folder / name).write_text("('a.jpg', 'fox')")
+    (folder / "README.md").write_text("See a.jpg")
+    with prepare_import(tmp_path / "project", folder, ImportOptions(), "Ann") as plan:
+        assert f"Files that name images and are not read: {name}." in plan.sentences

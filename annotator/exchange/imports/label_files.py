@@ -78,6 +78,7 @@ _XMP_SUFFIX = ".xmp"
 """Ending of files with the keywords of a photo, beside it. They are reported where they have keywords."""
 _UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES | {_XMP_SUFFIX}
 _TEXT_START_BYTES = 8192
+_DOCUMENT_NAMES = frozenset(("readme", "license", "changelog", "citation"))
 _PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
     "originals selected selection unsorted sorted processed other temp tmp archive data dataset files phone "
@@ -197,10 +198,13 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
             check_no_unread_pictures(folder)
             return FoundLabelFiles(folder, *choose_format(folder, None))
         decided = _ask_about_unread_files(entries, used) or _explain_plain_folders(entries)
-        return FoundLabelFiles(folder, IMAGES, "a folder of images", predicted, (), decided)
+        return FoundLabelFiles(
+            folder, IMAGES, "a folder of images", [*predicted, *entries.describe_others()], (), decided
+        )
     file, found = inside[0]
     rest = [other for other, _ in inside[1:]]
     format_, why = _require_one_format(file, found)
+    predicted += entries.describe_others()
     said = [f"Labels are read from {file.relative_to(folder)}.", *predicted]
     if rest and _are_split_files(inside):
         shown = ", ".join(_relative_names([file, *rest], folder))
@@ -404,6 +408,18 @@ class _FolderEntries:
         likely = (path for path in likely if path.suffix.lower() == _XMP_SUFFIX or not self.is_named_as_image(path))
         return list(islice((path for path in likely if path.is_file() and _may_hold_labels(path)), MAX_LABEL_FILES))
 
+    @cached_property
+    def others(self) -> list[Path]:
+        """The text files of other kinds that name an image among their first letters."""
+        known = _UNREAD_SUFFIXES | frozenset((*LABEL_FILE_SUFFIXES, *PER_IMAGE_SUFFIXES))
+        likely = (path for path in self.paths if path.suffix.lower() not in known and not looks_like_image(path.name))
+        likely = (path for path in likely if path.stem.lower() not in _DOCUMENT_NAMES and path.is_file())
+        return [path for path in islice(likely, MAX_LABEL_FILES) if _names_image(path)]
+
+    def describe_others(self) -> list[str]:
+        names = _relative_names(self.others, self.folder)
+        return [f"Files that name images and are not read: {', '.join(names[:10])}."] if names else []
+
     def is_named_as_image(self, path: Path) -> bool:
         return path.stem in self._image_stems
 
@@ -433,10 +449,16 @@ def _may_hold_labels(file: Path) -> bool:
     suffix = file.suffix.lower()
     if suffix in _BINARY_LABEL_SUFFIXES:
         return True
-    start = read_start(file, _TEXT_START_BYTES)
     if suffix == _XMP_SUFFIX:
-        return b"subject" in start.lower()  # dc:subject, lr:hierarchicalSubject
-    words = re.split(r"[\s,;\"'#]+", start.decode("utf-8", "replace"))
+        return b"subject" in read_start(file, _TEXT_START_BYTES).lower()  # dc:subject, lr:hierarchicalSubject
+    return _names_image(file)
+
+
+def _names_image(file: Path) -> bool:
+    start = read_start(file, _TEXT_START_BYTES)
+    if b"\0" in start:
+        return False
+    words = re.split(r"[\s,;\"'#()<>=]+", start.decode("utf-8", "replace"))
     return any(looks_like_image(word.replace("\\", "/")) for word in words)
 
 

@@ -35,6 +35,10 @@ ACCEPTING_WORDS = frozenset(
 """Those of them that say so."""
 UNLABELED_WORDS = frozenset("unknown unlabeled unlabelled unclassified undefined todo".split())
 """Words for an image that nobody has labeled, in lower case without signs."""
+MODEL_NAME_STARTS = tuple(
+    "megadetector speciesnet yolo gpt resnet efficientnet convnext mobilenet densenet bioclip llava gemini".split()
+)
+"""Starts of the names of models, in lower case."""
 _MAX_NAME_WORDS = 3  # words of the name of a model
 _WORD = re.compile(r"[a-z]+")
 _MAX_KEPT_NAMES = 1000  # names that are kept for the question
@@ -45,6 +49,7 @@ _NUMBERS = re.compile(r"[\[({]?\s*[+-]?\d[\d.]*(?:[\s,;]+[+-]?\d[\d.]*)+\s*[\])}
 _LIST = re.compile(r"[\[({].*[\])}]|c\(.*\)", re.DOTALL)
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})([T ].*)?|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( .*)?")
 _UUID = re.compile(r"\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?", re.IGNORECASE)
+_MARKUP = re.compile(r"</?[a-z]+\s*/?>|&(amp|lt|gt|quot|nbsp|#\d+);", re.IGNORECASE)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,9}://.*|[a-z]:\\.*|\.{0,2}/.*|.*\\.*", re.IGNORECASE | re.DOTALL)
 
 
@@ -60,6 +65,8 @@ def describe_odd_name(name: str) -> str:
         ("a list or JSON", _LIST.fullmatch(text)),
         ("a path or an address", _ADDRESS.fullmatch(text) or looks_like_image(text)),
         ("the word of a decision", normalize_word(text) in DECISION_WORDS),
+        ("a text in quotation marks", len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`"),
+        ("markup", _MARKUP.search(text)),
         ("a word for no label", normalize_word(text) in UNLABELED_WORDS),
     )
     return next((kind for kind, fits in kinds if fits), "")
@@ -68,9 +75,8 @@ def describe_odd_name(name: str) -> str:
 def is_machine_word(text: str) -> bool:
     """Return whether a text names a model as the source of an answer."""
     words = _WORD.findall(text.casefold())
-    return normalize_word(text) in MACHINE_WORDS or (
-        len(words) <= _MAX_NAME_WORDS and not MODEL_WORDS.isdisjoint(words)
-    )
+    is_model = not MODEL_WORDS.isdisjoint(words) or any(word.startswith(MODEL_NAME_STARTS) for word in words)
+    return normalize_word(text) in MACHINE_WORDS or (len(words) <= _MAX_NAME_WORDS and is_model)
 
 
 def _is_date(found: re.Match[str]) -> bool:

@@ -25,13 +25,9 @@ FOLDER_COLUMN_NAMES = (
 SPLIT_COLUMN_NAMES = ("split", "subset", "fold", "partition")
 SCORE_COLUMN_NAMES = (
     "score scores confidence conf confidencescore probability prob logit likelihood predictionscore predscore "
-    "classificationscore classificationprobability cvconfidence detectionconf maxdetectionconf"
+    "classificationscore classificationprobability cvconfidence detectionconf maxdetectionconf agreement votes nvotes "
+    "votefraction votesfraction"
 ).split()
-STATUS_COLUMN_NAMES = frozenset(
-    "review reviewresult reviewstate labelstate annotationstate taskstate qc qa qualitycontrol qualitygrade validation "
-    "verification approval decision progress".split()
-)
-"""Names of columns that may say whether the answers of a row count, next to those that end in "status"."""
 LABEL_COLUMN_PATTERN = re.compile(
     r"(image|img)?((label|class|category)ids?|label|labels|labelname|class|classes|classname|classnames|"
     r"classlabel|category|categories|categoryname|tag|tags|species|speciesname|commonname|scientificname|"
@@ -80,16 +76,19 @@ def parse_label_column(name: str) -> tuple[str, int] | None:
     return normalize_word(name).removesuffix(match["number"]), int(match["number"] or 0)
 
 
+def ends_as_label_column(name: str) -> bool:
+    """Return whether a column's name ends as that of a label column, such as corrected_label, and is none itself."""
+    word = normalize_word(name)
+    is_rank = word in RANK_COLUMN_NAMES
+    return (
+        not is_rank and not parse_label_column(name) and word.endswith(("label", "labels", "class", "species", "tags"))
+    )
+
+
 def is_score_column(name: str) -> bool:
     """Return whether a column's name says that a model's scores are in it."""
     word = normalize_word(name)
     return word in SCORE_COLUMN_NAMES or word.endswith(("confidence", "confidences", "probability", "probabilities"))
-
-
-def is_status_column(name: str) -> bool:
-    """Return whether a column's name says that it may be the state of the row's answers."""
-    word = normalize_word(name)
-    return word in STATUS_COLUMN_NAMES or word.endswith("status")
 
 
 def compute_image_share(cells: Sequence[Cell]) -> float:

@@ -22,11 +22,9 @@ from annotator.exchange.reading.cell_words import (
     quote_words,
 )
 from annotator.exchange.reading.class_name_checks import (
-    ACCEPTING_WORDS,
-    REVIEW_WORDS,
     describe_odd_name,
-    is_machine_word,
 )
+from annotator.exchange.reading.kept_rows import propose_kept_rows
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 from annotator.exchange.reading.row_rules import parse_row_rule
 from annotator.exchange.reading.table_sample import (
@@ -193,18 +191,13 @@ class TableInterpreter(TableSample):
     def _ask_kept_rows(self, found: ColumnMeanings) -> None:
         """Ask which rows hold answers where a column says that some of them were rejected or come from a model."""
         for place in found.facts:
-            name, words = self.names[place], {normalize_word(text): text for text in self.list_answer_texts(place)}
-            accepted = [text for word, text in words.items() if word in ACCEPTING_WORDS]
-            machines = [text for text in words.values() if is_machine_word(text)]
-            is_status = column_names.is_status_column(name) and not all(map(is_whole_number, words.values()))
-            is_review = bool(words) and (words.keys() <= REVIEW_WORDS or (is_status and len(accepted) < len(words)))
-            if self._ours(name) or not (is_review or machines):
+            name, texts = self.names[place], self.list_answer_texts(place)
+            value = None if self._ours(name) else propose_kept_rows(name, texts)
+            if value is None:
                 continue
-            value = f"{name}={','.join(accepted)}" if is_review else f"{name}!={','.join(machines)}"
-            value = value if accepted or not is_review else NONE_VALUE
             why = (
-                f"`{name}` holds {quote_words(words.values(), 4)}: rows of a model, and rejected or unfinished rows, "
-                "are not answers. Say which words mark answers, or that all rows are answers (none)"
+                f"`{name}` holds {quote_words(dict.fromkeys(texts), 4)}: rows of a model, and rejected, unfinished or "
+                "empty rows, are not answers. Say which words mark answers, or that all rows are answers (none)"
             )
             self.add_interpretation("kept_rows", value, why, False, () if value == NONE_VALUE else (NONE_VALUE,))
             return
@@ -481,10 +474,17 @@ class TableInterpreter(TableSample):
             if any(kinds[place] in ("text", "list") and not self._are_whole_numbers(place) for place in places)
         ]
         words = textual or list(found)
-        if len(words) > 1:
-            shown = quote_words(self.names[found[word][0]] for word in words)
-            first = self.names[found[words[0]][0]]
-            others = [self.names[found[word][0]] for word in words[1:]]
+        named_alike = [
+            self.names[place]
+            for place in free
+            if kinds[place] in ("text", "list")
+            and column_names.ends_as_label_column(self.names[place])
+            and self.cells[place] != self.cells[found[words[0]][0]]
+        ]
+        first = self.names[found[words[0]][0]]
+        others = [*(self.names[found[word][0]] for word in words[1:]), *named_alike]
+        if others:
+            shown = quote_words([first, *others])
             self.add_interpretation("label_columns", first, f"{shown} could each name the classes", False, others)
         places = found[words[0]]
         self._ask_ranks(places, free)
