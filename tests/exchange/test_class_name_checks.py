@@ -27,6 +27,10 @@ def list_questions(path, **options):
     name__kind=[
         ("12", "a number"),
         ("<b>fox</b>", "markup"),
+        ("not fox", "a denial"),
+        ("notebook", ""),
+        ("pred_fox", "a prediction"),
+        ("Unlabeled", "a word for no label"),
         ("-1.5e3", "a number"),
         ("1 0 1", "a list of numbers"),
         ("[1 0 1]", "a list of numbers"),
@@ -210,6 +214,11 @@ def test_class_map_declares_what_odd_names_mean(tmp_path):
         ["train/fox", "train/deer", "test/unknown"],
         ["fox", "deer", "empty"],
         ["fox", "deer", "rejected"],
+        ["positive", "negative"],
+        ["fox", "no fox"],
+        ["predicted_fox", "predicted_deer"],
+        ["wrapper/fox", "wrapper/deer"],
+        ["fold1/fox", "fold1/deer", "fold2/fox", "fold2/deer"],
     ],
 )
 def test_folders_that_are_combinations_or_splits_are_asked_about(tmp_path, folders):
@@ -282,3 +291,18 @@ def test_rows_with_a_count_of_zero_are_left_out_by_the_proposed_rule(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("image,label,count\na.jpg,fox,0\na.jpg,deer,2\n")
     assert list_questions(path, kept_rows="count!=0") == ([], {"a.jpg": ["deer"]})
+
+
+@pytest.mark.parametrize(("name", "asked"), [("predictions.csv", ["score_column"]), ("predators.csv", [])])
+def test_table_that_is_called_predictions_is_a_question(tmp_path, name, asked):
+    (tmp_path / name).write_text("image,label\na.jpg,fox\nb.jpg,deer\n")
+    assert list_questions(tmp_path / name)[0] == asked
+    assert list_questions(tmp_path / name, score_column="none")[0] == []
+
+
+def test_label_files_in_deep_folders_are_reported(tmp_path):
+    draw(tmp_path / "set/leftImg8bit/train/a.jpg")
+    (tmp_path / "set/gtFine/train").mkdir(parents=True)
+    (tmp_path / "set/gtFine/train/a_polygons.json").write_text("{}")
+    with prepare_import(tmp_path / "project", tmp_path / "set", ImportOptions(), "Ann") as plan:
+        assert ["1 .json file in deeper folders" in one.why for one in plan.open_questions] == [True]

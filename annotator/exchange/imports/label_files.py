@@ -36,6 +36,7 @@ from annotator.store.pictures.leftovers import find_leftover_part, is_leftover_f
 from annotator.store.pictures.picture_kinds import looks_like_image
 
 MAX_LABEL_FILES = 200  # files of a folder that may be its labels
+LABEL_FILE_LEVELS = 2  # levels of a folder where its label files are looked for
 MAX_FOLDER_ENTRIES = 100_000  # entries of a folder
 MAX_IMAGES_TRIED = 200  # images of a table that are looked for in the folder
 LABEL_FILE_SUFFIXES = (
@@ -68,7 +69,10 @@ _CLASS_LIKE_NAME = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that ca
 _JOINING_SIGNS = re.compile(r"[+&,;|_、，]| and ")
 """Signs between the names of two classes in the name of a folder."""
 _BINARY_LABEL_SUFFIXES = frozenset(
-    ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .arrow .feather .rds .rdata .mdb .odgt".split()
+    (
+        ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .arrow .feather .rds .rdata .mdb .accdb .odgt .xls "
+        ".xlsb .numbers .sqlite3"
+    ).split()
 )
 """Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
 _PER_IMAGE_LABEL_SUFFIXES = _BINARY_LABEL_SUFFIXES | frozenset(PER_IMAGE_SUFFIXES)
@@ -78,6 +82,9 @@ _XMP_SUFFIX = ".xmp"
 """Ending of files with the keywords of a photo, beside it. They are reported where they have keywords."""
 _UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES | {_XMP_SUFFIX}
 _TEXT_START_BYTES = 8192
+_ARCHIVE_SUFFIXES = frozenset(".zip .tar .tgz .gz .bz2 .xz .zst .7z .rar".split())
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+"""End of the names of TensorFlow's record files."""
 _DOCUMENT_NAMES = frozenset(("readme", "license", "changelog", "citation"))
 _PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
@@ -85,6 +92,8 @@ _PLACE_NAMES = frozenset(
     "card".split()
 )
 """Names of folders that say where photos come from, not what is on them."""
+_ANSWER_NAMES = frozenset("positive negative pos neg present absent".split())
+"""Names of folders that are answers for a class that they do not name."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +317,7 @@ def _explain_doubtful_folders(folder: Path, classes: Sequence[str]) -> str:
 def _is_class_like(name: str) -> bool:
     word = name.strip()
     is_known_otherwise = word.lower() in _PLACE_NAMES | SPLIT_FOLDER_NAMES
-    is_nothing = normalize_word(word) in EMPTY_WORDS or bool(describe_odd_name(word))
+    is_nothing = normalize_word(word) in EMPTY_WORDS | _ANSWER_NAMES or bool(describe_odd_name(word))
     return bool(_CLASS_LIKE_NAME.fullmatch(word)) and not is_known_otherwise and not is_nothing
 
 
@@ -328,6 +337,14 @@ def _explain_plain_folders(entries: "_FolderEntries") -> list[Interpretation]:
     tops = {image.relative_to(folder).parts[0] for image in entries.images}
     names = sorted(name for name in tops if (folder / name).is_dir() and _CLASS_LIKE_NAME.fullmatch(name))
     names = [name for name in names if name.lower() not in _PLACE_NAMES]
+    assert IMAGEFOLDER.recognize
+    inner = next((folder / name for name in sorted(tops) if IMAGEFOLDER.recognize(folder / name)), None)
+    if inner and all((folder / name).is_dir() for name in tops):
+        why = (
+            f"the folders in {inner.name} may be classes ({', '.join(_list_class_folders(inner)[:3])}): to read them, "
+            f"import {inner}. Here, only the images are imported"
+        )
+        return [Interpretation("labels", NONE_VALUE, why, False)]
     why = f"folders such as {', '.join(names[:3])} say where images lie, and are no classes"
     return [Interpretation("labels", NONE_VALUE, why, True, (LABELS_FROM_FOLDERS,))] if names else []
 
@@ -367,13 +384,9 @@ def _measure_image_overlap(file: Path, format_: Format, folder: Path) -> tuple[f
 
 
 def _ask_about_unread_files(entries: "_FolderEntries", used: set[Path]) -> list[Interpretation]:
-    names, kinds = _find_unused_files(entries, used)
-    if not names and not kinds:
+    names, listed = _find_unused_files(entries, used)
+    if not listed:
         return []
-    listed = [
-        *names[:10],
-        *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
-    ]
     why = (
         f"{', '.join(listed)} may hold labels, and nothing here reads them: only the images are imported. To import "
         "the labels, convert them to a CSV with the columns image and labels, or to a format of docs/formats.md"
@@ -382,11 +395,7 @@ def _ask_about_unread_files(entries: "_FolderEntries", used: set[Path]) -> list[
 
 
 def _mention_unread_files(entries: "_FolderEntries", used: set[Path], files: Sequence[Path]) -> list[Interpretation]:
-    names, kinds = _find_unused_files(entries, used)
-    listed = [
-        *names[:10],
-        *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
-    ]
+    _, listed = _find_unused_files(entries, used)
     value = ",".join(_relative_names(files, entries.folder))
     return [Interpretation("labels", value, f"not read: {', '.join(listed)}")] if listed else []
 
@@ -410,21 +419,25 @@ class _FolderEntries:
 
     @cached_property
     def others(self) -> list[Path]:
-        """The text files of other kinds that name an image among their first letters."""
-        known = _UNREAD_SUFFIXES | frozenset((*LABEL_FILE_SUFFIXES, *PER_IMAGE_SUFFIXES))
+        """The archives, and the text files of other kinds that name an image among their first letters."""
+        known = _UNREAD_SUFFIXES | frozenset(PER_IMAGE_SUFFIXES)
+        near = set(_list_label_files(self.folder))
         likely = (path for path in self.paths if path.suffix.lower() not in known and not looks_like_image(path.name))
-        likely = (path for path in likely if path.stem.lower() not in _DOCUMENT_NAMES and path.is_file())
-        return [path for path in islice(likely, MAX_LABEL_FILES) if _names_image(path)]
+        likely = (path for path in likely if path.stem.lower() not in _DOCUMENT_NAMES and path not in near)
+        return [
+            path for path in islice(likely, MAX_LABEL_FILES) if path.is_file() and _may_be_packed_or_name_images(path)
+        ]
 
     def describe_others(self) -> list[str]:
         names = _relative_names(self.others, self.folder)
-        return [f"Files that name images and are not read: {', '.join(names[:10])}."] if names else []
+        return [f"Archives and files that name images, and are not read: {', '.join(names[:10])}."] if names else []
 
     def is_named_as_image(self, path: Path) -> bool:
         return path.stem in self._image_stems
 
 
-def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[str], Counter[str]]:
+def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[str], list[str]]:
+    """Return the names of single files that may hold labels, and phrases for these and for the kinds of all others."""
     folder = entries.folder
     cards = {card for path in (folder, *used) if (card := find_card(path))}
     kinds = Counter(
@@ -432,6 +445,7 @@ def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[s
         for path in entries.paths
         if path.suffix.lower() in _PER_IMAGE_LABEL_SUFFIXES and entries.is_named_as_image(path) and path not in used
     )
+    deep = Counter(path.suffix.lower() for path in entries.paths if _is_deep_label_file(path, entries, used))
     left = [
         file
         for file in _list_label_files(folder)
@@ -441,7 +455,17 @@ def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[s
         and not entries.is_named_as_image(file)
     ]
     left += [file for file in entries.unread if file not in used and file not in left]
-    return _relative_names(left, folder), kinds
+    names = _relative_names(left, folder)
+    named_as_images = (f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items())
+    in_deep_folders = (f"{format_count(count, f'{kind} file')} in deeper folders" for kind, count in deep.items())
+    return names, [*names[:10], *named_as_images, *in_deep_folders]
+
+
+def _is_deep_label_file(path: Path, entries: _FolderEntries, used: set[Path]) -> bool:
+    """Return whether a file has the ending of labels, below the levels where labels are looked for."""
+    is_deep = len(path.relative_to(entries.folder).parts) > LABEL_FILE_LEVELS
+    is_label = path.suffix.lower() in LABEL_FILE_SUFFIXES and path not in used
+    return is_deep and is_label and not entries.is_named_as_image(path) and path.is_file()
 
 
 def _may_hold_labels(file: Path) -> bool:
@@ -452,6 +476,10 @@ def _may_hold_labels(file: Path) -> bool:
     if suffix == _XMP_SUFFIX:
         return b"subject" in read_start(file, _TEXT_START_BYTES).lower()  # dc:subject, lr:hierarchicalSubject
     return _names_image(file)
+
+
+def _may_be_packed_or_name_images(file: Path) -> bool:
+    return file.suffix.lower() in _ARCHIVE_SUFFIXES or bool(_SHARD.search(file.name)) or _names_image(file)
 
 
 def _names_image(file: Path) -> bool:
@@ -510,7 +538,7 @@ def _list_label_files(folder: Path) -> list[Path]:
 
 def _iter_likely_files(folder: Path) -> Iterator[Path]:
     opened = 0
-    for level in ("*", "*/*"):
+    for level in ("*/" * depth + "*" for depth in range(LABEL_FILE_LEVELS)):
         for file in folder.glob(level):
             if is_croissant_name(file.name):  # describes the label files of the folder, and is read if named
                 continue

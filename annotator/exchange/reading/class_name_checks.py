@@ -49,6 +49,8 @@ _NUMBERS = re.compile(r"[\[({]?\s*[+-]?\d[\d.]*(?:[\s,;]+[+-]?\d[\d.]*)+\s*[\])}
 _LIST = re.compile(r"[\[({].*[\])}]|c\(.*\)", re.DOTALL)
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})([T ].*)?|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( .*)?")
 _UUID = re.compile(r"\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?", re.IGNORECASE)
+_DENIAL = re.compile(r"(no|not|non|without)[\s_-]+\w", re.IGNORECASE)
+_PREDICTED = re.compile(r"(predicted|prediction|pred)[\s_-]+\w", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[a-z]+\s*/?>|&(amp|lt|gt|quot|nbsp|#\d+);", re.IGNORECASE)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,9}://.*|[a-z]:\\.*|\.{0,2}/.*|.*\\.*", re.IGNORECASE | re.DOTALL)
 
@@ -66,6 +68,8 @@ def describe_odd_name(name: str) -> str:
         ("a path or an address", _ADDRESS.fullmatch(text) or looks_like_image(text)),
         ("the word of a decision", normalize_word(text) in DECISION_WORDS),
         ("a text in quotation marks", len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`"),
+        ("a denial", _DENIAL.match(text)),
+        ("a prediction", _PREDICTED.match(text)),
         ("markup", _MARKUP.search(text)),
         ("a word for no label", normalize_word(text) in UNLABELED_WORDS),
     )

@@ -204,7 +204,8 @@ class FetchFolder:
         if self.new_names_count:
             said.append(f"{format_count(self.new_names_count, 'file')} got another name: {', '.join(self.new_names)}.")
         if self.skipped:
-            said.append(f"{format_count(self.skipped, 'file')} passed over, neither images nor labels.")
+            counted = format_count(self.skipped, "file")
+            said.append(f"{counted} passed over, neither images nor labels that are read, such as {self.example!a}.")
         return [*said, *self.left_out.format_sentences()]
 
     def finish(self) -> None:
