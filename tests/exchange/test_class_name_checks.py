@@ -217,6 +217,7 @@ def test_class_map_declares_what_odd_names_mean(tmp_path):
         ["positive", "negative"],
         ["fox", "no fox"],
         ["predicted_fox", "predicted_deer"],
+        ["box_train", "box_test"],
         ["wrapper/fox", "wrapper/deer"],
         ["fold1/fox", "fold1/deer", "fold2/fox", "fold2/deer"],
     ],

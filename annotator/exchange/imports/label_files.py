@@ -83,6 +83,7 @@ _XMP_SUFFIX = ".xmp"
 _UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES | {_XMP_SUFFIX}
 _TEXT_START_BYTES = 8192
 _ARCHIVE_SUFFIXES = frozenset(".zip .tar .tgz .gz .bz2 .xz .zst .7z .rar".split())
+_WORD = re.compile(r"[^\W_]+")
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 """End of the names of TensorFlow's record files."""
 _DOCUMENT_NAMES = frozenset(("readme", "license", "changelog", "citation"))
@@ -316,7 +317,7 @@ def _explain_doubtful_folders(folder: Path, classes: Sequence[str]) -> str:
 
 def _is_class_like(name: str) -> bool:
     word = name.strip()
-    is_known_otherwise = word.lower() in _PLACE_NAMES | SPLIT_FOLDER_NAMES
+    is_known_otherwise = word.lower() in _PLACE_NAMES or not SPLIT_FOLDER_NAMES.isdisjoint(_WORD.findall(word.lower()))
     is_nothing = normalize_word(word) in EMPTY_WORDS | _ANSWER_NAMES or bool(describe_odd_name(word))
     return bool(_CLASS_LIKE_NAME.fullmatch(word)) and not is_known_otherwise and not is_nothing
 
@@ -335,7 +336,7 @@ def _find_joined_names(classes: Sequence[str]) -> list[str]:
 def _explain_plain_folders(entries: "_FolderEntries") -> list[Interpretation]:
     folder = entries.folder
     tops = {image.relative_to(folder).parts[0] for image in entries.images}
-    names = sorted(name for name in tops if (folder / name).is_dir() and _CLASS_LIKE_NAME.fullmatch(name))
+    names = sorted(name for name in tops if (folder / name).is_dir() and any(map(str.isalpha, name)))
     names = [name for name in names if name.lower() not in _PLACE_NAMES]
     assert IMAGEFOLDER.recognize
     inner = next((folder / name for name in sorted(tops) if IMAGEFOLDER.recognize(folder / name)), None)

@@ -8,7 +8,7 @@ import re
 from calendar import monthrange
 from collections.abc import Collection
 
-from annotator.exchange.reading.cell_words import normalize_word, quote_words
+from annotator.exchange.reading.cell_words import EMPTY_WORDS, normalize_word, quote_words
 from annotator.exchange.reading.reading_options import Interpretation
 from annotator.humanize import format_count
 from annotator.store.pictures.picture_kinds import looks_like_image
@@ -68,7 +68,7 @@ def describe_odd_name(name: str) -> str:
         ("a path or an address", _ADDRESS.fullmatch(text) or looks_like_image(text)),
         ("the word of a decision", normalize_word(text) in DECISION_WORDS),
         ("a text in quotation marks", len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`"),
-        ("a denial", _DENIAL.match(text)),
+        ("a denial", _DENIAL.match(text) and normalize_word(text) not in EMPTY_WORDS),
         ("a prediction", _PREDICTED.match(text)),
         ("markup", _MARKUP.search(text)),
         ("a word for no label", normalize_word(text) in UNLABELED_WORDS),
