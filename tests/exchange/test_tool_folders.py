@@ -99,6 +99,13 @@ def test_darwin_item_properties_are_fields_until_one_is_declared(tmp_path: Path)
     assert read_folder("darwin", tmp_path, label_columns=("kind",))[0] == {"a.jpg": ["owl"]}
 
 
+def test_darwin_pixels_of_masks_are_no_class(tmp_path: Path) -> None:
+    raster = {"id": "3", "name": "__raster_layer__", "raster_layer": {"dense_rle": [0, 9]}}
+    record = darwin_record("a.jpg", {"id": "2", "name": "fox", "mask": {}}, raster)
+    (tmp_path / "a.json").write_text(json.dumps(record, indent=1))
+    assert read_folder("darwin", tmp_path)[0] == {"a.jpg": ["fox"]}
+
+
 def test_scale_categories_of_a_page_of_tasks_are_present(tmp_path: Path) -> None:
     tasks = [scale_task("a.jpg", "completed", response={"category": ["fox", "owl"]}), scale_task("b.jpg", "canceled")]
     (tmp_path / "tasks.json").write_text(json.dumps({"docs": tasks, "total": 2}, indent=1))

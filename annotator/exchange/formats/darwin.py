@@ -25,6 +25,8 @@ from annotator.exchange.reading.reading_options import ReadingOptions
 
 IMAGE_SLOT = "image"
 """Type of the slots that hold images, as opposed to videos and volumes."""
+RASTER_KEY = "raster_layer"
+"""Key of the annotation with the pixels of all masks, which are annotations of their own."""
 
 
 def recognize(path: Path) -> str | None:
@@ -65,6 +67,8 @@ def _parse_record(record: Record, left_out: LeftOut, chosen: Collection[str]) ->
         return
     answers = ToolAnswers(image)
     for one in list_objects(record, "annotations"):
+        if RASTER_KEY in one:
+            continue
         if "inference" in one and not one.get("reviewers"):
             left_out.add("annotation is a model's", "annotations are a model's", image)
             continue
