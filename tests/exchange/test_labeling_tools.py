@@ -180,9 +180,11 @@ def test_encord_objects_of_a_group_are_read_without_those_of_a_model(tmp_path):
         "u2": {"data_title": "b.jpg", "labels": {}},
     }
     row |= {"data_type": "img_group", "data_units": units}
+    row |= {"object_answers": {"owl": {"classifications": [{"name": "age", "answers": []}]}}}
     labels, said = read_text(tmp_path, "encord", json.dumps(row, indent=1))
     assert labels == {"a.jpg": {"owl": 1}, "b.jpg": {}}
     assert "Not read: 1 label is a model's (manualAnnotation: false) (first: a.jpg)." in said
+    assert "Not read: 1 object has answers of its own (first: a.jpg)." in said
 
 
 def test_encord_stage_of_a_workflow_that_is_not_complete_is_left_out(tmp_path):

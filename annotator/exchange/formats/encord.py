@@ -63,7 +63,7 @@ def _parse_record(record: Record, left_out: LeftOut, is_any_status: bool) -> Ite
             left_out.add(f"image has the state {status:.40}", f"images have the state {status:.40}", image)
             yield ToolAnswers(image, answered=False)
             continue
-        yield _read_unit(image, get_field(unit, "labels", {}), record["classification_answers"], left_out)
+        yield _read_unit(image, get_field(unit, "labels", {}), record, left_out)
 
 
 def _find_status(record: Record) -> str:
@@ -72,7 +72,7 @@ def _find_status(record: Record) -> str:
     return stage or get_field(record, "annotation_task_status", "") or get_field(record, "label_status", "")
 
 
-def _read_unit(image: str, labels: Record, answers_by_hash: Record, left_out: LeftOut) -> ToolAnswers:
+def _read_unit(image: str, labels: Record, record: Record, left_out: LeftOut) -> ToolAnswers:
     answers = ToolAnswers(image)
     for one in [*list_objects(labels, "objects"), *list_objects(labels, "classifications")]:
         if one.get("manualAnnotation", True) is not True:
@@ -81,8 +81,10 @@ def _read_unit(image: str, labels: Record, answers_by_hash: Record, left_out: Le
         answers.annotator = answers.annotator or get_field(one, "createdBy", "")
         if "objectHash" in one:
             answers.regions.append(require_text(one, "name"))
+            if get_field(record["object_answers"].get(str(one["objectHash"])), "classifications", []):
+                left_out.add("object has answers of its own", "objects have answers of their own", image)
             continue
-        given = answers_by_hash.get(require_text(one, "classificationHash"))
+        given = record["classification_answers"].get(require_text(one, "classificationHash"))
         for answer in list_objects(given, "classifications"):
             question, chosen = require_text(answer, "name"), answer.get("answers")
             if isinstance(chosen, str | int | float):
