@@ -53,7 +53,7 @@ AMBIGUOUS_COLUMN_NAMES = frozenset(
     "count number quantity frame date time year month day hour minute site station camera deployment temperature "
     "moon size index verified reviewed checked flagged flag occluded truncated difficult place favorite favourite "
     "exported public train test val valid validation event sequence annotator user author comment note notes "
-    "remark age sex row box region left right top bottom area x y w h".split()
+    "remark age sex row box region left right top bottom area x y w h start end begin stop duration".split()
 )
 """Names that are usually facts, but may be classes where the cells are answers: COCO has the class train."""
 
@@ -100,4 +100,9 @@ def compute_image_share(cells: Sequence[Cell]) -> float:
 def is_fact_column(name: str) -> bool:
     """Return whether a column's name marks it as a metadata field, never as labels or a class."""
     word = normalize_word(name)
-    return not word or word in FACT_COLUMN_NAMES or (word.endswith("id") and name.lower().endswith(("_id", " id")))
+    return (
+        not word
+        or word == "id"
+        or word in FACT_COLUMN_NAMES
+        or (word.endswith("id") and name.lower().endswith(("_id", " id")))
+    )

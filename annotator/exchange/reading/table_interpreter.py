@@ -277,6 +277,7 @@ class TableInterpreter(TableSample):
             and normalize_word(self.names[place]) not in column_names.AMBIGUOUS_COLUMN_NAMES
         ]
         if labels:
+            self._ask_fractions_of_labels(labels, fractions)
             return self._choose_labels_or_classes(labels, answers)
         if fractions and len(fractions) >= len(answers):
             listed = quote_words(self.names[place] for place in fractions)
@@ -384,6 +385,15 @@ class TableInterpreter(TableSample):
                 f"{quote_words(scores)} may be a model's scores of the answers beside them. If people gave these "
                 f"answers, it is {NONE_VALUE}"
             )
+            self.add_interpretation("score_column", NONE_VALUE, why, False)
+
+    def _ask_fractions_of_labels(self, labels: Sequence[int], fractions: Sequence[int]) -> None:
+        """Ask whether a model gave the labels, if fractions such as p_fox are named after them."""
+        words = {normalize_word(text) for place in labels for text in self.list_label_words(place)} - {""}
+        named = [self.names[place] for place in fractions]
+        named = [name for name in named if any(word in normalize_word(name) for word in words)]
+        if named and self.reading.score_column is None:
+            why = f"{quote_words(named)} hold fractions of labels, which a model may have given. If not: {NONE_VALUE}"
             self.add_interpretation("score_column", NONE_VALUE, why, False)
 
     def _ask_other_words(self, answers: Sequence[int]) -> None:
