@@ -27,7 +27,7 @@ from annotator.store.pictures.files import list_files
 
 META_FILE = "meta.xml"
 MAX_META_BYTES = 4 << 20
-NAMESPACE = "{http://rs.tdwg.org/dwc/text/}"
+XML_NAMESPACE = "{http://rs.tdwg.org/dwc/text/}"
 OCCURRENCE_ROWS, MEDIA_ROWS = ("occurrence",), ("multimedia", "image")
 """Last words of row types, in lower case."""
 STILL_IMAGE_TYPES = ("", "stillimage", "image")
@@ -101,7 +101,7 @@ def _read_meta(root: Path) -> tuple[_Table, list[_Table]]:
     file = root / META_FILE
     try:
         tree = fromstring(read_start(file, MAX_META_BYTES), forbid_dtd=True)
-        core, others = tree.find(f"{NAMESPACE}core"), tree.findall(f"{NAMESPACE}extension")
+        core, others = tree.find(f"{XML_NAMESPACE}core"), tree.findall(f"{XML_NAMESPACE}extension")
         if core is None:
             raise AnnotatorError(f"{file} has no <core>. Was it copied as a whole?")
         return _parse_table(core), [_parse_table(one) for one in others]
@@ -110,15 +110,15 @@ def _read_meta(root: Path) -> tuple[_Table, list[_Table]]:
 
 
 def _parse_table(element: Any) -> _Table:
-    key = element.find(f"{NAMESPACE}id")
-    key = element.find(f"{NAMESPACE}coreid") if key is None else key
-    fields = [(_last_word(one.get("term", "")), one) for one in element.findall(f"{NAMESPACE}field")]
+    key = element.find(f"{XML_NAMESPACE}id")
+    key = element.find(f"{XML_NAMESPACE}coreid") if key is None else key
+    fields = [(_last_word(one.get("term", "")), one) for one in element.findall(f"{XML_NAMESPACE}field")]
     delimiter = element.get("fieldsTerminatedBy", ",").replace("\\t", "\t")
     if len(delimiter) != 1:
         raise ValueError(f"fieldsTerminatedBy is {delimiter!r:.40}, not one character")
     return _Table(
         _last_word(element.get("rowType", "")).lower(),
-        [one.text.strip() for one in element.iter(f"{NAMESPACE}location") if one.text],
+        [one.text.strip() for one in element.iter(f"{XML_NAMESPACE}location") if one.text],
         delimiter,
         element.get("fieldsEnclosedBy", '"')[:1],
         int(element.get("ignoreHeaderLines", "0")),

@@ -30,13 +30,15 @@ MAX_COLUMNS = 16_384
 MAX_REPEATED_ROWS = 1_000  # rows that are not empty, of one element
 MAX_SPACES = 1_000
 MAX_DEPTH = 64
-_NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
-_TABLE, _OFFICE, _TEXT, _STYLE = (f"{{{_NAMESPACE}{name}:1.0}}" for name in ("table", "office", "text", "style"))
-_SHEET, _ROW, _CELL, _COVERED_CELL = (
-    f"{_TABLE}table",
-    f"{_TABLE}table-row",
-    f"{_TABLE}table-cell",
-    f"{_TABLE}covered-table-cell",
+_NAMESPACE_START = "urn:oasis:names:tc:opendocument:xmlns:"
+_TABLE_PREFIX, _OFFICE_PREFIX, _TEXT_PREFIX, _STYLE_PREFIX = (
+    f"{{{_NAMESPACE_START}{name}:1.0}}" for name in ("table", "office", "text", "style")
+)
+_SHEET_TAG, _ROW_TAG, _CELL_TAG, _COVERED_CELL_TAG = (
+    f"{_TABLE_PREFIX}table",
+    f"{_TABLE_PREFIX}table-row",
+    f"{_TABLE_PREFIX}table-cell",
+    f"{_TABLE_PREFIX}covered-table-cell",
 )
 
 
@@ -58,14 +60,14 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     sheets: list[WorkbookSheet] = []
     depth = 0
     for event, element in _iter_elements(path):
-        if event == "end" and element.tag == f"{_STYLE}style":
-            if any(one.get(f"{_TABLE}display") == "false" for one in element):
-                hidden_styles.add(element.get(f"{_STYLE}name", ""))
-        elif element.tag == _SHEET:
+        if event == "end" and element.tag == f"{_STYLE_PREFIX}style":
+            if any(one.get(f"{_TABLE_PREFIX}display") == "false" for one in element):
+                hidden_styles.add(element.get(f"{_STYLE_PREFIX}name", ""))
+        elif element.tag == _SHEET_TAG:
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:
-                number, name = len(sheets), element.get(f"{_TABLE}name", "")
-                is_hidden = element.get(f"{_TABLE}style-name") in hidden_styles
+                number, name = len(sheets), element.get(f"{_TABLE_PREFIX}name", "")
+                is_hidden = element.get(f"{_TABLE_PREFIX}style-name") in hidden_styles
                 rows = partial(_read_rows, path, number)
                 sheets.append(WorkbookSheet(name, is_hidden, rows, partial(_find_merged_cells, path, number)))
     return read_first_table(path, sheets, problems, options)
@@ -88,7 +90,7 @@ def _iter_elements(path: Path) -> Iterator[tuple[str, Any]]:
                     continue
                 parents.pop()
                 yield event, element
-                if element.tag == _ROW and parents:
+                if element.tag == _ROW_TAG and parents:
                     parents[-1].remove(element)
     except DefusedXmlException as error:
         raise AnnotatorError(f"{path} declares entities or a document type: {error!r}.") from error
@@ -102,13 +104,13 @@ def _iter_row_elements(path: Path, sheet: int) -> Iterator[tuple[int, int, Any]]
     """Yield (number, repetitions, element) of the rows of a sheet. Tables inside of cells are not rows of it."""
     place, depth, number = -1, 0, 1
     for event, element in _iter_elements(path):
-        if element.tag == _SHEET:
+        if element.tag == _SHEET_TAG:
             depth += 1 if event == "start" else -1
             place += event == "start" and depth == 1
             if depth == 0 and place == sheet:
                 return
-        elif event == "end" and element.tag == _ROW and place == sheet and depth == 1:
-            count = _parse_count(element, f"{_TABLE}number-rows-repeated")
+        elif event == "end" and element.tag == _ROW_TAG and place == sheet and depth == 1:
+            count = _parse_count(element, f"{_TABLE_PREFIX}number-rows-repeated")
             yield number, count, element
             number += count
 
@@ -135,9 +137,9 @@ def _read_cells(path: Path, row: Any) -> list[Cell]:
     cells: list[Cell] = []
     place = 0
     for element in row:
-        if element.tag not in (_CELL, _COVERED_CELL):
+        if element.tag not in (_CELL_TAG, _COVERED_CELL_TAG):
             continue
-        count = _parse_count(element, f"{_TABLE}number-columns-repeated")
+        count = _parse_count(element, f"{_TABLE_PREFIX}number-columns-repeated")
         if value := _format_cell(element):
             if place + count > MAX_COLUMNS:
                 raise AnnotatorError(f"{path} has a row of more than {MAX_COLUMNS:,} cells. Is it the right file?")
@@ -147,29 +149,29 @@ def _read_cells(path: Path, row: Any) -> list[Cell]:
 
 
 def _format_cell(cell: Any) -> Cell:
-    kind = cell.get(f"{_OFFICE}value-type", "")
+    kind = cell.get(f"{_OFFICE_PREFIX}value-type", "")
     if kind == "float":
         try:
-            return to_cell(float(cell.get(f"{_OFFICE}value", "")))
+            return to_cell(float(cell.get(f"{_OFFICE_PREFIX}value", "")))
         except ValueError:
             return _read_text(cell)
     value = {"date": "date-value", "boolean": "boolean-value"}.get(kind, "string-value")
-    return cell.get(f"{_OFFICE}{value}") or _read_text(cell)
+    return cell.get(f"{_OFFICE_PREFIX}{value}") or _read_text(cell)
 
 
 def _read_text(cell: Any) -> str:
     """Return the paragraphs of a cell, without its comment."""
-    return "\n".join("".join(_iter_text(one)) for one in cell if one.tag == f"{_TEXT}p")
+    return "\n".join("".join(_iter_text(one)) for one in cell if one.tag == f"{_TEXT_PREFIX}p")
 
 
 def _iter_text(element: Any) -> Iterator[str]:
     yield element.text or ""
     for one in element:
-        if one.tag == f"{_TEXT}s":
-            yield " " * min(_parse_count(one, f"{_TEXT}c"), MAX_SPACES)
-        elif one.tag in (f"{_TEXT}tab", f"{_TEXT}line-break"):
+        if one.tag == f"{_TEXT_PREFIX}s":
+            yield " " * min(_parse_count(one, f"{_TEXT_PREFIX}c"), MAX_SPACES)
+        elif one.tag in (f"{_TEXT_PREFIX}tab", f"{_TEXT_PREFIX}line-break"):
             yield " "
-        elif one.tag.startswith(_TEXT):
+        elif one.tag.startswith(_TEXT_PREFIX):
             yield from _iter_text(one)
         yield one.tail or ""
 
@@ -178,13 +180,15 @@ def _find_merged_cells(path: Path, sheet: int) -> Iterator[MergedCells]:
     for number, count, element in _iter_row_elements(path, sheet):
         column = 1
         for cell in element:
-            if cell.tag not in (_CELL, _COVERED_CELL):
+            if cell.tag not in (_CELL_TAG, _COVERED_CELL_TAG):
                 continue
-            rows, columns = (_parse_count(cell, f"{_TABLE}number-{name}-spanned") for name in ("rows", "columns"))
+            rows, columns = (
+                _parse_count(cell, f"{_TABLE_PREFIX}number-{name}-spanned") for name in ("rows", "columns")
+            )
             if rows > 1 or columns > 1:
                 name = f"of row {number} from column {column} on"
                 yield MergedCells(name, column, number, number + max(rows, count) - 1)
-            column += _parse_count(cell, f"{_TABLE}number-columns-repeated")
+            column += _parse_count(cell, f"{_TABLE_PREFIX}number-columns-repeated")
 
 
 OPENDOCUMENT = Format(

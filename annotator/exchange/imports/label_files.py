@@ -83,8 +83,8 @@ _XMP_SUFFIX = ".xmp"
 _UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES | {_XMP_SUFFIX}
 _TEXT_START_BYTES = 8192
 _ARCHIVE_SUFFIXES = frozenset(".zip .tar .tgz .gz .bz2 .xz .zst .7z .rar".split())
-_WORD = re.compile(r"[^\W_]+")
-_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+_WORD_PATTERN = re.compile(r"[^\W_]+")
+_SHARD_PATTERN = re.compile(r"-\d{5}-of-\d{5}$")
 """End of the names of TensorFlow's record files."""
 _DOCUMENT_NAMES = frozenset(("readme", "license", "changelog", "citation"))
 _PLACE_NAMES = frozenset(
@@ -317,7 +317,9 @@ def _explain_doubtful_folders(folder: Path, classes: Sequence[str]) -> str:
 
 def _is_class_like(name: str) -> bool:
     word = name.strip()
-    is_known_otherwise = word.lower() in _PLACE_NAMES or not SPLIT_FOLDER_NAMES.isdisjoint(_WORD.findall(word.lower()))
+    is_known_otherwise = word.lower() in _PLACE_NAMES or not SPLIT_FOLDER_NAMES.isdisjoint(
+        _WORD_PATTERN.findall(word.lower())
+    )
     is_nothing = normalize_word(word) in EMPTY_WORDS | _ANSWER_NAMES or bool(describe_odd_name(word))
     return bool(_CLASS_LIKE_NAME.fullmatch(word)) and not is_known_otherwise and not is_nothing
 
@@ -480,7 +482,7 @@ def _may_hold_labels(file: Path) -> bool:
 
 
 def _may_be_packed_or_name_images(file: Path) -> bool:
-    return file.suffix.lower() in _ARCHIVE_SUFFIXES or bool(_SHARD.search(file.name)) or _names_image(file)
+    return file.suffix.lower() in _ARCHIVE_SUFFIXES or bool(_SHARD_PATTERN.search(file.name)) or _names_image(file)
 
 
 def _names_image(file: Path) -> bool:

@@ -40,7 +40,7 @@ MODEL_NAME_STARTS = tuple(
 )
 """Starts of the names of models, in lower case."""
 _MAX_NAME_WORDS = 3  # words of the name of a model
-_WORD = re.compile(r"[a-z]+")
+_WORD_PATTERN = re.compile(r"[a-z]+")
 _MAX_KEPT_NAMES = 1000  # names that are kept for the question
 
 _NUMBER = re.compile(r"[$€£¥]?\s?[+-]?\d[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
@@ -49,9 +49,9 @@ _NUMBERS = re.compile(r"[\[({]?\s*[+-]?\d[\d.]*(?:[\s,;]+[+-]?\d[\d.]*)+\s*[\])}
 _LIST = re.compile(r"[\[({].*[\])}]|c\(.*\)", re.DOTALL)
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})([T ].*)?|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( .*)?")
 _UUID = re.compile(r"\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?", re.IGNORECASE)
-_DENIAL = re.compile(r"(no|not|non|without)[\s_-]+\w", re.IGNORECASE)
-_PREDICTED = re.compile(r"(predicted|prediction|pred)[\s_-]+\w", re.IGNORECASE)
-_MARKUP = re.compile(r"</?[a-z]+\s*/?>|&(amp|lt|gt|quot|nbsp|#\d+);", re.IGNORECASE)
+_DENIAL_PATTERN = re.compile(r"(no|not|non|without)[\s_-]+\w", re.IGNORECASE)
+_PREDICTION_PATTERN = re.compile(r"(predicted|prediction|pred)[\s_-]+\w", re.IGNORECASE)
+_MARKUP_PATTERN = re.compile(r"</?[a-z]+\s*/?>|&(amp|lt|gt|quot|nbsp|#\d+);", re.IGNORECASE)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,9}://.*|[a-z]:\\.*|\.{0,2}/.*|.*\\.*", re.IGNORECASE | re.DOTALL)
 
 
@@ -68,9 +68,9 @@ def describe_odd_name(name: str) -> str:
         ("a path or an address", _ADDRESS.fullmatch(text) or looks_like_image(text)),
         ("the word of a decision", normalize_word(text) in DECISION_WORDS),
         ("a text in quotation marks", len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`"),
-        ("a denial", _DENIAL.match(text) and normalize_word(text) not in EMPTY_WORDS),
-        ("a prediction", _PREDICTED.match(text)),
-        ("markup", _MARKUP.search(text)),
+        ("a denial", _DENIAL_PATTERN.match(text) and normalize_word(text) not in EMPTY_WORDS),
+        ("a prediction", _PREDICTION_PATTERN.match(text)),
+        ("markup", _MARKUP_PATTERN.search(text)),
         ("a word for no label", normalize_word(text) in UNLABELED_WORDS),
     )
     return next((kind for kind, fits in kinds if fits), "")
@@ -78,7 +78,7 @@ def describe_odd_name(name: str) -> str:
 
 def is_machine_word(text: str) -> bool:
     """Return whether a text names a model as the source of an answer."""
-    words = _WORD.findall(text.casefold())
+    words = _WORD_PATTERN.findall(text.casefold())
     is_model = not MODEL_WORDS.isdisjoint(words) or any(word.startswith(MODEL_NAME_STARTS) for word in words)
     return normalize_word(text) in MACHINE_WORDS or (len(words) <= _MAX_NAME_WORDS and is_model)
 

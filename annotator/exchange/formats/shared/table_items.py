@@ -41,7 +41,7 @@ LIST_MARKS = f"|{JOINING_SIGNS}"  # each is asked about where the first rows hav
 
 TableRows = Iterator[tuple[int | str, Sequence[Cell]]]
 
-_WORD = re.compile(r"[a-z]+")
+_WORD_PATTERN = re.compile(r"[a-z]+")
 _PREDICTION_FILE_WORDS = frozenset("prediction predictions predicted preds submission inference".split())
 """Parts of the names of files that a model made, in lower case."""
 
@@ -103,7 +103,7 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
     items = _RowReader(table, columns, problems, options, seen, deciding.sentences)
     deciding.sentences += table.remarks
-    words = set(_WORD.findall(table.path.stem.lower()))
+    words = set(_WORD_PATTERN.findall(table.path.stem.lower()))
     if options.score_column is None and not table.card_classes and words & _PREDICTION_FILE_WORDS:
         name = table.path.name
         why = f"the name of {name} says that a model made these labels. If people gave them, it is {NONE_VALUE}"
