@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import CLASSES, draw
+from harness.opendocument import format_row, format_sheet, write_workbook
 from harness.short_forms import mark_slow_after
 from harness.tool_files import TOOL_FILES
 from typer.main import get_command
@@ -33,6 +34,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 LINE = re.compile(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 TEXT = (DOCS / "formats.md").read_text(encoding="utf-8")
 ROWS = {row[0]: row[1:] for row in LINE.findall(re.sub(r"\| (?=\|)", "| - ", TEXT))}
+
+ARCHIVE_TERMS = ((1, "scientificName"), (2, "associatedMedia"))
 
 
 def test_formats_page_table_lists_every_format_with_its_properties():
@@ -58,6 +61,17 @@ def birds(tmp_path, photos, class_file):
     records = pd.DataFrame({"file_name": ["00.jpg", "09.jpg"], "tags": [["fox", "deer"], ["deer"]]})
     records.to_json(tmp_path / "records.json", orient="records")
     pd.DataFrame({"file": ["00.jpg"], "fox": ["yes"]}).to_excel(tmp_path / "labels.xlsx", index=False)
+    (tmp_path / "occurrences").mkdir()
+    (tmp_path / "occurrences/occurrence.csv").write_text("1,fox,00.jpg | 01.jpg\n")
+    fields = [f'<field index="{number}" term="http://rs.tdwg.org/dwc/terms/{term}"/>' for number, term in ARCHIVE_TERMS]
+    core = '<core rowType="http://rs.tdwg.org/dwc/terms/Occurrence"><files><location>occurrence.csv</location></files>'
+    archive = f'<archive xmlns="http://rs.tdwg.org/dwc/text/">{core}<id index="0"/>{"".join(fields)}</core></archive>'
+    (tmp_path / "occurrences/meta.xml").write_text(archive)
+    (tmp_path / "nus-wide").mkdir()
+    (tmp_path / "nus-wide/Imagelist.txt").write_text("birds\\\\00.jpg\nbirds\\\\01.jpg\n")
+    (tmp_path / "nus-wide/Labels_fox.txt").write_text("1\n1\n")
+    rows = [format_row("file", "fox"), format_row("00.jpg", "yes")]
+    write_workbook(tmp_path / "labels.ods", format_sheet("now", rows))
     (tmp_path / "tags.tsv").write_text("image\tfox\theron\n00.jpg\t1\t\n03.jpg\t1\t0\n")
     for number, class_ in enumerate(("fox", "fox", "deer")):
         place = tmp_path / "sorted" / class_ / f"{number}.jpg"

@@ -75,6 +75,8 @@ def test_imagefolder_reader_matches_torchvision_classes_and_images(tmp_path_fact
     paths__words=[
         (["cat/1.jpg", "dog/2.jpg"], "one folder a class: cat, dog"),
         (["train/cat/1.jpg", "val/dog/2.jpg"], "one folder a class: cat, dog"),
+        (["train/cat/1.jpg", "train/dog/2.jpg", "test/3.jpg"], "one folder a class: cat, dog"),
+        (["train/cat/1.jpg", "train/dog/2.jpg", "train/3.jpg"], None),
         (["cat/1.jpg", "2.jpg"], None),
         (["images/1.jpg", "labels/1.txt"], None),
         (["only/1.jpg"], None),
@@ -216,3 +218,11 @@ def test_yolo_yaml_class_names_are_text_and_yaml_tags_are_not_executed(tmp_path)
     assert not (tmp_path / "made").exists()
     contents, _ = read(YOLO, yolo(tmp_path, "names: [no, 1.0, 0x10, null]\n"))
     assert [name for name, _ in contents.classes] == ["no", "1.0", "0x10", "null"]
+
+
+def test_yolo_data_set_without_any_label_file_is_a_problem(tmp_path):
+    make(tmp_path, "images/a.jpg", "labelTxt/a.txt")
+    (tmp_path / "data.yaml").write_text("names: [fox]\n")
+    contents, problems = read(YOLO, tmp_path)
+    assert [item.labels for item in contents.items] == [[]]
+    assert "no image has a label file, such as labels/a.txt" in problems.sentences[0]

@@ -26,6 +26,11 @@ def list_questions(path, **options):
 @over(
     name__kind=[
         ("12", "a number"),
+        ("<b>fox</b>", "markup"),
+        ("not fox", "a denial"),
+        ("notebook", ""),
+        ("pred_fox", "a prediction"),
+        ("Unlabeled", "a word for no label"),
         ("-1.5e3", "a number"),
         ("1 0 1", "a list of numbers"),
         ("[1 0 1]", "a list of numbers"),
@@ -83,6 +88,26 @@ def test_column_that_is_filled_after_a_thousand_empty_rows_is_asked_about(tmp_pa
         ("image,choice,howmany\na.jpg,deer,1\nb.jpg,fox,1\n", ["class_columns"]),
         ("image,label,status\na.jpg,fox,validated\nb.jpg,deer,predicted\n", ["kept_rows"]),
         ("image,label,by\na.jpg,fox,u1\nb.jpg,deer,robot\n", ["kept_rows"]),
+        ("image,label,method\na.jpg,fox,Physician\nb.jpg,deer,RNN_model\n", ["kept_rows"]),
+        ("image,label,Task status\na.jpg,fox,done\nb.jpg,deer,in progress\n", ["kept_rows"]),
+        ("image,label,status\na.jpg,fox,done\nb.jpg,deer,done\n", []),
+        ("image,label,annotator\na.jpg,fox,ann\nb.jpg,deer,yolov8n\n", ["kept_rows"]),
+        ("image,label,verified\na.jpg,fox,true\nb.jpg,deer,false\n", ["kept_rows"]),
+        ("image,label,verified\na.jpg,fox,true\nb.jpg,deer,true\n", []),
+        ("image,label,count\na.jpg,fox,0\na.jpg,deer,2\n", ["kept_rows"]),
+        ("image,label,count\na.jpg,fox,1\na.jpg,deer,2\n", []),
+        ("image,label,corrected_label\na.jpg,fox,\nb.jpg,deer,owl\n", ["label_columns"]),
+        ("image,label\na.jpg,fox_deer\nb.jpg,fox\nc.jpg,deer\n", ["separator"]),
+        ("image,label\na.jpg,red_fox\nb.jpg,fox\n", []),
+        ("image,label\na.jpg,'fox'\nb.jpg,deer\n", ["accepted_names"]),
+        ("image,label,p_fox,p_deer\na.jpg,fox,0.9,0.1\nb.jpg,deer,0.2,0.8\n", ["score_column"]),
+        ("image,label,humidity\na.jpg,fox,0.9\nb.jpg,deer,0.2\n", []),
+        ("ID,filename,fox\n0,a.jpg,1\n1,b.jpg,0\n", []),
+        ("image,start,end,event\na.jpg,1,2,fox\nb.jpg,1,2,deer\n", ["class_columns"]),
+        ("image,label,votes\na.jpg,fox,3\na.jpg,deer,1\n", ["score_column"]),
+        ("image,label,label_confidence\na.jpg,fox,0.4\nb.jpg,deer,1.0\n", ["score_column"]),
+        ('image,labels,confidence\na.jpg,"[""fox""]","[0.4]"\nb.jpg,"[""deer""]","[1.0]"\n', ["score_column"]),
+        ("image,fox,Unlabeled\na.jpg,1,0\nb.jpg,0,1\n", ["accepted_names"]),
         ("image,genus,species\na.jpg,Thymus,vulgaris\nb.jpg,Syringa,vulgaris\n", ["label_columns"]),
         ("image,kingdom,class\na.jpg,Animalia,Aves\n", ["label_columns"]),
         ("image,ClassId\na.jpg,3\nb.jpg,4\n", ["numbers"]),
@@ -185,7 +210,21 @@ def test_class_map_declares_what_odd_names_mean(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "folders", [["fox", "deer", "fox+deer"], ["train/fox", "train/deer", "test/test"], ["fox", "deer", "fox and deer"]]
+    "folders",
+    [
+        ["fox", "deer", "fox+deer"],
+        ["train/fox", "train/deer", "test/test"],
+        ["fox", "deer", "fox and deer"],
+        ["train/fox", "train/deer", "test/unknown"],
+        ["fox", "deer", "empty"],
+        ["fox", "deer", "rejected"],
+        ["positive", "negative"],
+        ["fox", "no fox"],
+        ["predicted_fox", "predicted_deer"],
+        ["box_train", "box_test"],
+        ["wrapper/fox", "wrapper/deer"],
+        ["fold1/fox", "fold1/deer", "fold2/fox", "fold2/deer"],
+    ],
 )
 def test_folders_that_are_combinations_or_splits_are_asked_about(tmp_path, folders):
     for number, folder in enumerate(folders):
@@ -194,12 +233,15 @@ def test_folders_that_are_combinations_or_splits_are_asked_about(tmp_path, folde
         assert [one.field for one in plan.open_questions] == ["labels"]
 
 
-@pytest.mark.parametrize("name", ["labels.npz", "imagelabels.mat", "labels.pkl", "data.h5", "labels.ods", "list.txt"])
+@pytest.mark.parametrize(
+    "name",
+    ["labels.npz", "imagelabels.mat", "labels.pkl", "data.h5", "labels.rds", "list.txt", "flickr.token", "a.mat"],
+)
 def test_file_that_may_hold_labels_and_is_not_read_is_reported(tmp_path, name):
     draw(tmp_path / "set" / "a.jpg")
     (tmp_path / "set" / name).write_text("a.jpg fox\n")
     with prepare_import(tmp_path / "project", tmp_path / "set", ImportOptions(), "Ann") as plan:
-        assert [name in one.why for one in plan.open_questions] == [True]
+        assert [name in one.why or ".mat file" in one.why for one in plan.open_questions] == [True]
 
 
 CELEBA = "2\nBald Smiling\n1.jpg -1  1\n2.jpg  1 -1\n"
@@ -238,3 +280,24 @@ def test_damaged_list_of_vectors_is_refused(tmp_path, text, words):
     problems = Problems()
     list(VECTOR_LIST.read(path, problems, ReadingOptions()).items)
     assert any(words in sentence for sentence in problems.sentences)
+
+
+def test_rows_with_a_count_of_zero_are_left_out_by_the_proposed_rule(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("image,label,count\na.jpg,fox,0\na.jpg,deer,2\n")
+    assert list_questions(path, kept_rows="count!=0") == ([], {"a.jpg": ["deer"]})
+
+
+@pytest.mark.parametrize(("name", "asked"), [("predictions.csv", ["score_column"]), ("predators.csv", [])])
+def test_table_that_is_called_predictions_is_a_question(tmp_path, name, asked):
+    (tmp_path / name).write_text("image,label\na.jpg,fox\nb.jpg,deer\n")
+    assert list_questions(tmp_path / name)[0] == asked
+    assert list_questions(tmp_path / name, score_column="none")[0] == []
+
+
+def test_label_files_in_deep_folders_are_reported(tmp_path):
+    draw(tmp_path / "set/leftImg8bit/train/a.jpg")
+    (tmp_path / "set/gtFine/train").mkdir(parents=True)
+    (tmp_path / "set/gtFine/train/a_polygons.json").write_text("{}")
+    with prepare_import(tmp_path / "project", tmp_path / "set", ImportOptions(), "Ann") as plan:
+        assert ["1 .json file in deeper folders" in one.why for one in plan.open_questions] == [True]

@@ -341,15 +341,18 @@ def test_coco_folder_is_read_from_its_instances_without_captions_and_keypoints(c
     files = {
         "train2017/a.jpg": None,
         "val2017/b.jpg": None,
+        "test2017/c.jpg": None,
+        "annotations/image_info_test2017.json": {**instances("c.jpg", "fox"), "annotations": []},
         "annotations/captions_train2017.json": captions,
         "annotations/person_keypoints_train2017.json": instances("a.jpg", "person"),
         "annotations/instances_train2017.json": instances("a.jpg", "fox"),
         "annotations/instances_val2017.json": instances("b.jpg", "deer"),
     }
     root = put(tmp_path / "set", files)
-    assert cells(root) == {"train2017/a.jpg": {"fox": "1"}, "val2017/b.jpg": {"deer": "1"}}
+    assert cells(root) == {"train2017/a.jpg": {"fox": "1"}, "val2017/b.jpg": {"deer": "1"}, "test2017/c.jpg": {}}
     said = " ".join(cells.said.split())
-    assert "not read: annotations/captions_train2017.json, annotations/person_keypoints_train2017.json" in said
+    others = ("captions_train2017", "image_info_test2017", "person_keypoints_train2017")
+    assert f"not read: {', '.join(f'annotations/{name}.json' for name in others)}" in said
     assert "--labels annotations/instances_train2017.json,annotations/instances_val2017.json" in said
 
 

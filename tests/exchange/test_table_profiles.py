@@ -60,11 +60,17 @@ def test_ecotaxa_reads_no_types_and_no_predicted_rows(tmp_path: Path) -> None:
     assert recognize_table(tmp_path / "e.tsv", "\t")
 
 
-def test_coralnet_labels_of_the_robot_are_left_out_and_counted(tmp_path: Path) -> None:
-    text = "Name,Row,Column,Label,Annotator\na.png,1,2,Porit,u1\na.png,1,3,CCA,robot\n"
-    rows, said, _ = read_labels(tmp_path / "c.csv", text)
-    assert rows == [("a.png", ["Porit"])]
+@pytest.mark.parametrize("label", ["Label code", "Label"])
+def test_coralnet_labels_of_the_robot_are_left_out_and_counted(tmp_path: Path, label: str) -> None:
+    head = f"Date annotated,Annotator,{label},Label ID,Column,Row,Name,Machine suggestion 1,Machine confidence 1\n"
+    text = head + "2024-01-01,u1,Porit,7,1,2,a.png,CCA,60\n2024-01-01,robot,CCA,8,3,1,a.png,CCA,90\n"
+    rows, said, asked = read_labels(tmp_path / "c.csv", text)
+    assert (rows, asked) == ([("a.png", ["Porit"])], [])
     assert any("Annotator is a model: 1, the first for 'a.png'" in one for one in said)
+
+
+def test_coralnet_table_without_annotators_is_a_question(tmp_path: Path) -> None:
+    assert read_labels(tmp_path / "c.csv", "Name,Row,Column,Label code\na.png,1,2,Porit\n")[2] == ["Label code"]
 
 
 def test_rejected_assignments_are_left_out_with_a_declared_label_column(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """Refusals of files that no format recognizes: what they look like, and what to do."""
 
+import zipfile
+
 import pytest
+from conftest import draw
 from harness.tables import over
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.imports.import_plan import ImportOptions, prepare_import
 from annotator.exchange.imports.label_files import choose_format
 from annotator.exchange.sources import fetch_source
 
@@ -47,3 +51,22 @@ def test_unknown_file_is_refused_with_what_it_looks_like_and_at_most_three_comma
     assert message.count("annotator import") <= 3
     assert "annotator formats" in message
     assert "webdataset" not in message
+
+
+@over(name=["labels.sql", "list.html", "noending", "labels.zip", "train-00000-of-00010"])
+def test_text_file_that_names_images_is_reported(name, tmp_path):
+    folder = tmp_path / f"set of {name}"
+    draw(folder / "a.jpg")
+    (folder / name).write_text("('a.jpg', 'fox')")
+    (folder / "README.md").write_text("See a.jpg")
+    with prepare_import(tmp_path / "project", folder, ImportOptions(), "Ann") as plan:
+        assert f"Archives and files that name images, and are not read: {name}." in plan.sentences
+
+
+def test_archive_member_that_is_not_read_is_named(tmp_path):
+    draw(tmp_path / "a.jpg")
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        archive.write(tmp_path / "a.jpg", "a.jpg")
+        archive.writestr("labels.mat", "MATLAB 5.0")
+    with prepare_import(tmp_path / "project", tmp_path / "set.zip", ImportOptions(), "Ann") as plan:
+        assert "1 file passed over, neither images nor labels that are read, such as 'labels.mat'." in plan.sentences

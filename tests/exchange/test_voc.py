@@ -202,3 +202,15 @@ def test_invalid_voc_list_lines_are_reported_with_their_number(tmp_path):
         f"ImageSets/Main/dog_train.txt, line {line}: {text!r} must be an image and 1, -1 or 0"
         for line, text in ((2, "b 2"), (3, "c"))
     ]
+
+
+def test_voc_object_with_a_score_is_a_problem(tmp_path):
+    from annotator.exchange.files.problems import Problems
+    from annotator.exchange.formats.voc_annotation import parse_annotation
+
+    objects = "<object><name>fox</name><score>0.4</score></object><object><name>owl</name></object>"
+    (tmp_path / "a.xml").write_text(f"<annotation><filename>a.jpg</filename>{objects}</annotation>")
+    problems = Problems()
+    found = parse_annotation(tmp_path / "a.xml", "a.xml", problems)
+    assert found and list(found["objects"]) == ["owl"]
+    assert problems.sentences == ["a.xml: object 1 has the score 0.4: a model found it. Leave it out"]

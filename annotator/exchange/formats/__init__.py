@@ -10,6 +10,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.argilla import ARGILLA
+from annotator.exchange.formats.bdd100k import BDD100K
 from annotator.exchange.formats.camtrap_dp import CAMTRAP_DP
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
@@ -17,7 +18,10 @@ from annotator.exchange.formats.createml import CREATEML
 from annotator.exchange.formats.croissant_source import CROISSANT
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
+from annotator.exchange.formats.darwin import DARWIN
+from annotator.exchange.formats.darwin_core import DARWIN_CORE
 from annotator.exchange.formats.datumaro import DATUMARO
+from annotator.exchange.formats.encord import ENCORD
 from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.fiftyone_labels import FIFTYONE_LABELS
@@ -34,15 +38,20 @@ from annotator.exchange.formats.labelbox import LABELBOX
 from annotator.exchange.formats.labelme import LABELME
 from annotator.exchange.formats.megadetector import MEGADETECTOR
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
+from annotator.exchange.formats.nus_wide import NUS_WIDE
+from annotator.exchange.formats.opendocument import OPENDOCUMENT
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.prodigy import PRODIGY
 from annotator.exchange.formats.sagemaker import SAGEMAKER
+from annotator.exchange.formats.scale_ai import SCALE_AI
 from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.superannotate import SUPERANNOTATE
 from annotator.exchange.formats.supervisely import SUPERVISELY
 from annotator.exchange.formats.timelapse import TIMELAPSE
 from annotator.exchange.formats.vector_list import VECTOR_LIST
+from annotator.exchange.formats.vertex_ai import VERTEX_AI
 from annotator.exchange.formats.via import VIA
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.vott import VOTT
@@ -59,6 +68,7 @@ FORMATS: dict[str, Format] = {
         JSONL,
         RECORDS,
         EXCEL,
+        OPENDOCUMENT,
         PARQUET,
         NUMPY,
         TORCH,
@@ -69,8 +79,10 @@ FORMATS: dict[str, Format] = {
         CAMTRAP_DP,
         TIMELAPSE,
         WILDLIFE_INSIGHTS,
+        DARWIN_CORE,
         OPENIMAGES,
         VECTOR_LIST,
+        NUS_WIDE,
         VOC,
         SPML,
         YOLO,
@@ -93,6 +105,12 @@ FORMATS: dict[str, Format] = {
         PRODIGY,
         ARGILLA,
         IMATERIALIST,
+        DARWIN,
+        SUPERANNOTATE,
+        SCALE_AI,
+        ENCORD,
+        VERTEX_AI,
+        BDD100K,
         HUGGINGFACE,
         WEBDATASET,
         CROISSANT,

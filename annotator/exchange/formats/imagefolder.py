@@ -40,7 +40,8 @@ def recognize(path: Path) -> str | None:
     if _are_splits(folders):
         inner = [_sample_folder(path / name) for name in folders]
         folders = sorted({name for names, _ in inner for name in names})
-        if any(images for _, images in inner) or (
+        # A split of images alone, such as a test set, has no labels. One with images beside class folders is unclear.
+        if any(images and names for names, images in inner) or (
             _has_foreign_folder(folders) and not _read_folder_classes(path, Problems())
         ):
             return None

@@ -1,10 +1,11 @@
 """Labelbox's NDJSON export (version 2): data rows with the labels of their projects.
 
 Format: https://docs.labelbox.com/reference/label-export. Checklists, radio buttons and the names of objects become
-classes. Predictions of model runs (`experiments`) are not answers.
+classes. Predictions of model runs (`experiments`) and labels that a review sent back are not answers.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ from annotator.exchange.formats.shared.tool_records import (
     read_tool_records,
     require_text,
 )
-from annotator.exchange.reading.reading_options import ReadingOptions
+from annotator.exchange.reading.reading_options import NONE_VALUE, ReadingOptions
 
+VALID_STATUSES = ("", "DONE", "IN_REVIEW")
+"""States of data rows whose labels count. Without project details, an export has none."""
 NAME_KEYS = ("external_id", "global_key", "row_data")
 
 
@@ -43,16 +46,22 @@ def _has_labels(projects: dict[str, Any]) -> bool:
 def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     """Return the data rows, whose classifications are the questions."""
     said = ["A choice and the name of an object are present; boxes and masks are not kept."]
-    return read_tool_records(path, problems, options, _parse_record, said, "classification")
+    parse = partial(_parse_record, is_any_status=options.kept_rows == NONE_VALUE)
+    return read_tool_records(path, problems, options, parse, said, "classification")
 
 
-def _parse_record(record: Record, left_out: LeftOut) -> Iterator[ToolAnswers]:
+def _parse_record(record: Record, left_out: LeftOut, is_any_status: bool) -> Iterator[ToolAnswers]:
     image = _find_image(get_field(record, "data_row", {}))
     if record.get("experiments"):
         left_out.add("data row has predictions of a model", "data rows have predictions of a model", image)
     yield ToolAnswers(image, answered=False)
     for project in get_field(record, "projects", {}).values():
+        status = get_field(get_field(project, "project_details", {}), "workflow_status", "")
+        is_valid = is_any_status or status in VALID_STATUSES
         for label in list_objects(project, "labels"):
+            if not is_valid:
+                left_out.add(f"label has the state {status:.40}", f"labels have the state {status:.40}", image)
+                continue
             if get_field(get_field(label, "performance_details", {}), "skipped", False):
                 left_out.add("label was skipped", "labels were skipped", image)
                 continue

@@ -22,6 +22,9 @@ def is_annotation(path: Path) -> bool:
     return b"<" in start[:3] and _ROOT_ELEMENT.search(start) is not None
 
 
+SCORE_ELEMENTS = ("score", "confidence")
+
+
 def build_labels(found: dict[str, Any]) -> list[ImportedLabel]:
     """Return the answers in the content of one file, from `parse_annotation`."""
     labels = [
@@ -72,6 +75,9 @@ def _read_facts(tree: Any, place: str, problems: Problems) -> dict[str, Any] | N
         name = _find_text(object_, "name", ours)
         if not name:
             problems.add(f"{place}: object {number} has no name")
+            continue
+        if score := next(filter(None, (object_.findtext(key) for key in SCORE_ELEMENTS)), ""):
+            problems.add(f"{place}: object {number} has the score {score:.20}: a model found it. Leave it out")
             continue
         difficult = (object_.findtext("difficult") or "").strip() == "1"
         known = objects.get(name, (True, ""))

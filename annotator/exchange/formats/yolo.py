@@ -107,6 +107,11 @@ def read(path: Path, problems: Problems, options: ReadingOptions) -> Contents:
     has_both = (root / IMAGES_FOLDER).is_dir() and (root / LABELS_FOLDER).is_dir()
     labels = LabelFileReader(root, names, problems, are_answers=options.score_column == NONE_VALUE)
     items = _read_items(root, images, described, labels, is_whole=bool(yaml) or has_both, said=said)
+    if images and not any(map(labels.has_label_file, images)):
+        problems.add(
+            f"no image has a label file, such as {LABELS_FOLDER}/{Path(images[0]).stem}.txt. Were they renamed, or are "
+            "they of another kind (oriented boxes in labelTxt)? --labels none imports only the images"
+        )
     if not images:
         items = _read_label_files(listing.paths, described, labels, said, root)
     return Contents(

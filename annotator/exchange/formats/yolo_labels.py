@@ -66,8 +66,14 @@ class LabelFileReader:
         self._scored = self._missing = 0
 
     def read_for_image(self, path: str) -> LabelFileContent:
+        return self.read_file(self._find_place(path))
+
+    def has_label_file(self, path: str) -> bool:
+        return Path(f"{self._inside}/{unescape_path(self._find_place(path))}").is_file()
+
+    def _find_place(self, path: str) -> str:
         folder, _, name = path.rpartition("/")
-        return self.read_file(f"{self._find_label_folder(folder)}/{name.rpartition('.')[0]}.txt")
+        return f"{self._find_label_folder(folder)}/{name.rpartition('.')[0]}.txt"
 
     def read_file(self, place: str) -> LabelFileContent:
         file = Path(f"{self._inside}/{unescape_path(place)}")

@@ -28,12 +28,15 @@ from annotator.exchange.formats.shared.split_names import SPLIT_FOLDER_NAMES
 from annotator.exchange.formats.vector_list import VECTOR_LIST
 from annotator.exchange.imports.image_folders import check_no_unread_pictures
 from annotator.exchange.imports.unknown_files import describe_unknown_source
+from annotator.exchange.reading.cell_words import EMPTY_WORDS, normalize_word
+from annotator.exchange.reading.class_name_checks import describe_odd_name
 from annotator.exchange.reading.reading_options import LABELS_FROM_FOLDERS, NONE_VALUE, Interpretation, ReadingOptions
 from annotator.humanize import format_count
 from annotator.store.pictures.leftovers import find_leftover_part, is_leftover_folder
 from annotator.store.pictures.picture_kinds import looks_like_image
 
 MAX_LABEL_FILES = 200  # files of a folder that may be its labels
+LABEL_FILE_LEVELS = 2  # levels of a folder where its label files are looked for
 MAX_FOLDER_ENTRIES = 100_000  # entries of a folder
 MAX_IMAGES_TRIED = 200  # images of a table that are looked for in the folder
 LABEL_FILE_SUFFIXES = (
@@ -47,16 +50,17 @@ LABEL_FILE_SUFFIXES = (
     ".parquet",
     ".xlsx",
     ".xlsm",
+    ".ods",
     ".ddb",
     ".db",
     ".sqlite",
     ".yaml",
 )
-_COCO_FILE = re.compile(r"(instances|captions|person_keypoints)_([a-z]+\d*)\.json")
+_COCO_FILE = re.compile(r"(instances|captions|person_keypoints|stuff|panoptic|image_info)_([a-z-]+\d*)\.json")
 """Names of files in COCO's folder `annotations`."""
 LABELS_BESIDE_IMAGES = "beside"
 """The value of Reading.labels for labels in a file for each image, beside it."""
-PER_IMAGE_FORMATS = ("keywords", "labelme", "voc", "yolo")
+PER_IMAGE_FORMATS = ("bdd100k", "darwin", "encord", "keywords", "labelme", "scale-ai", "superannotate", "voc", "yolo")
 """Formats that may have such files."""
 PER_IMAGE_SUFFIXES = (".xml", ".json", ".txt", ".csv", ".npy")
 """Endings of files with the labels of the image of the same name."""
@@ -65,19 +69,30 @@ _CLASS_LIKE_NAME = re.compile(r"[^\W\d]{2}[^\d]*")  # of a folder's name that ca
 _JOINING_SIGNS = re.compile(r"[+&,;|_、，]| and ")
 """Signs between the names of two classes in the name of a folder."""
 _BINARY_LABEL_SUFFIXES = frozenset(
-    ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .ods .arrow .feather .rds .rdata .mdb".split()
+    (
+        ".mat .npz .npy .pkl .pickle .h5 .hdf5 .tfrecord .tfrecords .arrow .feather .rds .rdata .mdb .accdb .odgt .xls "
+        ".xlsb .numbers .sqlite3"
+    ).split()
 )
 """Endings of files that often hold labels and that no format here reads, or only in a folder of a known form."""
-_TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list"))
+_PER_IMAGE_LABEL_SUFFIXES = _BINARY_LABEL_SUFFIXES | frozenset(PER_IMAGE_SUFFIXES)
+_TEXT_LIST_SUFFIXES = frozenset((".txt", ".lst", ".list", ".token", ".geojson"))
 """Endings of text files that hold labels where a name of an image is among their first letters."""
 _UNREAD_SUFFIXES = _BINARY_LABEL_SUFFIXES | _TEXT_LIST_SUFFIXES
 _TEXT_START_BYTES = 8192
+_ARCHIVE_SUFFIXES = frozenset(".zip .tar .tgz .gz .bz2 .xz .zst .7z .rar".split())
+_WORD_PATTERN = re.compile(r"[^\W_]+")
+_SHARD_PATTERN = re.compile(r"-\d{5}-of-\d{5}$")
+"""End of the names of TensorFlow's record files."""
+_DOCUMENT_NAMES = frozenset(("readme", "license", "changelog", "citation"))
 _PLACE_NAMES = frozenset(
     "photos photo images image pictures picture pics dcim camera new old raw misc backup export exports upload uploads "
     "originals selected selection unsorted sorted processed other temp tmp archive data dataset files phone "
     "card".split()
 )
 """Names of folders that say where photos come from, not what is on them."""
+_ANSWER_NAMES = frozenset("positive negative pos neg present absent".split())
+"""Names of folders that are answers for a class that they do not name."""
 
 
 @dataclass(frozen=True)
@@ -191,10 +206,13 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
             check_no_unread_pictures(folder)
             return FoundLabelFiles(folder, *choose_format(folder, None))
         decided = _ask_about_unread_files(entries, used) or _explain_plain_folders(entries)
-        return FoundLabelFiles(folder, IMAGES, "a folder of images", predicted, (), decided)
+        return FoundLabelFiles(
+            folder, IMAGES, "a folder of images", [*predicted, *entries.describe_others()], (), decided
+        )
     file, found = inside[0]
     rest = [other for other, _ in inside[1:]]
     format_, why = _require_one_format(file, found)
+    predicted += entries.describe_others()
     said = [f"Labels are read from {file.relative_to(folder)}.", *predicted]
     if rest and _are_split_files(inside):
         shown = ", ".join(_relative_names([file, *rest], folder))
@@ -216,9 +234,13 @@ def _find_inside_folder(folder: Path) -> FoundLabelFiles:
 
 
 def _is_beside_coco_instances(file: Path) -> bool:
-    """Return whether COCO's instances file of the same split holds the classes, and this file other annotations."""
+    """Return whether COCO's instances files hold the classes, and this file other annotations or only image names."""
     match = _COCO_FILE.fullmatch(file.name)
-    return match is not None and match[1] != "instances" and file.with_name(f"instances_{match[2]}.json").is_file()
+    if match is None or match[1] == "instances":
+        return False
+    if match[1] == "image_info":  # of a test split, or of unlabeled images, without annotations
+        return any(file.parent.glob("instances_*.json"))
+    return file.with_name(f"instances_{match[2]}.json").is_file()
 
 
 def _find_predictor(found: Sequence[tuple[Format, str]]) -> str:
@@ -286,13 +308,18 @@ def _explain_doubtful_folders(folder: Path, classes: Sequence[str]) -> str:
     if joined := _find_joined_names(classes):
         return f"folders are classes, but {', '.join(map(repr, joined[:5]))} may be a combination of other classes"
     if strange := [name for name in classes if not _is_class_like(name)]:
-        return f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place, a card or a split"
+        listed = ", ".join(map(repr, strange[:5]))
+        return f"folders are classes, but {listed} may be a date, a place, a split, or say that there is no label"
     return ""
 
 
 def _is_class_like(name: str) -> bool:
     word = name.strip()
-    return bool(_CLASS_LIKE_NAME.fullmatch(word)) and word.lower() not in _PLACE_NAMES | SPLIT_FOLDER_NAMES
+    is_known_otherwise = word.lower() in _PLACE_NAMES or not SPLIT_FOLDER_NAMES.isdisjoint(
+        _WORD_PATTERN.findall(word.lower())
+    )
+    is_nothing = normalize_word(word) in EMPTY_WORDS | _ANSWER_NAMES or bool(describe_odd_name(word))
+    return bool(_CLASS_LIKE_NAME.fullmatch(word)) and not is_known_otherwise and not is_nothing
 
 
 def _find_joined_names(classes: Sequence[str]) -> list[str]:
@@ -309,8 +336,16 @@ def _find_joined_names(classes: Sequence[str]) -> list[str]:
 def _explain_plain_folders(entries: "_FolderEntries") -> list[Interpretation]:
     folder = entries.folder
     tops = {image.relative_to(folder).parts[0] for image in entries.images}
-    names = sorted(name for name in tops if (folder / name).is_dir() and _CLASS_LIKE_NAME.fullmatch(name))
+    names = sorted(name for name in tops if (folder / name).is_dir() and any(map(str.isalpha, name)))
     names = [name for name in names if name.lower() not in _PLACE_NAMES]
+    assert IMAGEFOLDER.recognize
+    inner = next((folder / name for name in sorted(tops) if IMAGEFOLDER.recognize(folder / name)), None)
+    if inner and all((folder / name).is_dir() for name in tops):
+        why = (
+            f"the folders in {inner.name} may be classes ({', '.join(_list_class_folders(inner)[:3])}): to read them, "
+            f"import {inner}. Here, only the images are imported"
+        )
+        return [Interpretation("labels", NONE_VALUE, why, False)]
     why = f"folders such as {', '.join(names[:3])} say where images lie, and are no classes"
     return [Interpretation("labels", NONE_VALUE, why, True, (LABELS_FROM_FOLDERS,))] if names else []
 
@@ -350,13 +385,9 @@ def _measure_image_overlap(file: Path, format_: Format, folder: Path) -> tuple[f
 
 
 def _ask_about_unread_files(entries: "_FolderEntries", used: set[Path]) -> list[Interpretation]:
-    names, kinds = _find_unused_files(entries, used)
-    if not names and not kinds:
+    names, listed = _find_unused_files(entries, used)
+    if not listed:
         return []
-    listed = [
-        *names[:10],
-        *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
-    ]
     why = (
         f"{', '.join(listed)} may hold labels, and nothing here reads them: only the images are imported. To import "
         "the labels, convert them to a CSV with the columns image and labels, or to a format of docs/formats.md"
@@ -365,11 +396,7 @@ def _ask_about_unread_files(entries: "_FolderEntries", used: set[Path]) -> list[
 
 
 def _mention_unread_files(entries: "_FolderEntries", used: set[Path], files: Sequence[Path]) -> list[Interpretation]:
-    names, kinds = _find_unused_files(entries, used)
-    listed = [
-        *names[:10],
-        *(f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items()),
-    ]
+    _, listed = _find_unused_files(entries, used)
     value = ",".join(_relative_names(files, entries.folder))
     return [Interpretation("labels", value, f"not read: {', '.join(listed)}")] if listed else []
 
@@ -381,7 +408,7 @@ class _FolderEntries:
         self.folder = folder
         self.paths = list(_iter_entries(folder))
         self.images = [path for path in self.paths if looks_like_image(path.name)]
-        self._image_stems = {path.with_suffix("") for path in self.images}
+        self._image_stems = {path.stem for path in self.images}
 
     @cached_property
     def unread(self) -> list[Path]:
@@ -391,18 +418,35 @@ class _FolderEntries:
         likely = (path for path in likely if not self.is_named_as_image(path))
         return list(islice((path for path in likely if path.is_file() and _may_hold_labels(path)), MAX_LABEL_FILES))
 
+    @cached_property
+    def others(self) -> list[Path]:
+        """The archives, and the text files of other kinds that name an image among their first letters."""
+        known = _UNREAD_SUFFIXES | frozenset((*PER_IMAGE_SUFFIXES, ".xmp"))  # keywords have a report of their own
+        near = set(_list_label_files(self.folder))
+        likely = (path for path in self.paths if path.suffix.lower() not in known and not looks_like_image(path.name))
+        likely = (path for path in likely if path.stem.lower() not in _DOCUMENT_NAMES and path not in near)
+        return [
+            path for path in islice(likely, MAX_LABEL_FILES) if path.is_file() and _may_be_packed_or_name_images(path)
+        ]
+
+    def describe_others(self) -> list[str]:
+        names = _relative_names(self.others, self.folder)
+        return [f"Archives and files that name images, and are not read: {', '.join(names[:10])}."] if names else []
+
     def is_named_as_image(self, path: Path) -> bool:
-        return path.with_suffix("") in self._image_stems
+        return path.stem in self._image_stems
 
 
-def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[str], Counter[str]]:
+def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[str], list[str]]:
+    """Return the names of single files that may hold labels, and phrases for these and for the kinds of all others."""
     folder = entries.folder
     cards = {card for path in (folder, *used) if (card := find_card(path))}
     kinds = Counter(
         path.suffix.lower()
         for path in entries.paths
-        if path.suffix.lower() in PER_IMAGE_SUFFIXES and entries.is_named_as_image(path) and path not in used
+        if path.suffix.lower() in _PER_IMAGE_LABEL_SUFFIXES and entries.is_named_as_image(path) and path not in used
     )
+    deep = Counter(path.suffix.lower() for path in entries.paths if _is_deep_label_file(path, entries, used))
     left = [
         file
         for file in _list_label_files(folder)
@@ -412,16 +456,33 @@ def _find_unused_files(entries: _FolderEntries, used: set[Path]) -> tuple[list[s
         and not entries.is_named_as_image(file)
     ]
     left += [file for file in entries.unread if file not in used and file not in left]
-    return _relative_names(left, folder), kinds
+    names = _relative_names(left, folder)
+    named_as_images = (f"{format_count(count, f'{kind} file')} named as images are" for kind, count in kinds.items())
+    in_deep_folders = (f"{format_count(count, f'{kind} file')} in deeper folders" for kind, count in deep.items())
+    return names, [*names[:10], *named_as_images, *in_deep_folders]
+
+
+def _is_deep_label_file(path: Path, entries: _FolderEntries, used: set[Path]) -> bool:
+    """Return whether a file has the ending of labels, below the levels where labels are looked for."""
+    is_deep = len(path.relative_to(entries.folder).parts) > LABEL_FILE_LEVELS
+    is_label = path.suffix.lower() in LABEL_FILE_SUFFIXES and path not in used
+    return is_deep and is_label and not entries.is_named_as_image(path) and path.is_file()
 
 
 def _may_hold_labels(file: Path) -> bool:
     """Return whether a file with one of _UNREAD_SUFFIXES may hold labels."""
-    suffix = file.suffix.lower()
-    if suffix in _BINARY_LABEL_SUFFIXES:
-        return True
+    return file.suffix.lower() in _BINARY_LABEL_SUFFIXES or _names_image(file)
+
+
+def _may_be_packed_or_name_images(file: Path) -> bool:
+    return file.suffix.lower() in _ARCHIVE_SUFFIXES or bool(_SHARD_PATTERN.search(file.name)) or _names_image(file)
+
+
+def _names_image(file: Path) -> bool:
     start = read_start(file, _TEXT_START_BYTES)
-    words = start.decode("utf-8", "replace").replace(",", " ").split()
+    if b"\0" in start:
+        return False
+    words = re.split(r"[\s,;\"'#()<>=]+", start.decode("utf-8", "replace"))
     return any(looks_like_image(word.replace("\\", "/")) for word in words)
 
 
@@ -473,7 +534,7 @@ def _list_label_files(folder: Path) -> list[Path]:
 
 def _iter_likely_files(folder: Path) -> Iterator[Path]:
     opened = 0
-    for level in ("*", "*/*"):
+    for level in ("*/" * depth + "*" for depth in range(LABEL_FILE_LEVELS)):
         for file in folder.glob(level):
             if is_croissant_name(file.name):  # describes the label files of the folder, and is read if named
                 continue

@@ -8,7 +8,7 @@ import re
 from calendar import monthrange
 from collections.abc import Collection
 
-from annotator.exchange.reading.cell_words import normalize_word, quote_words
+from annotator.exchange.reading.cell_words import EMPTY_WORDS, normalize_word, quote_words
 from annotator.exchange.reading.reading_options import Interpretation
 from annotator.humanize import format_count
 from annotator.store.pictures.picture_kinds import looks_like_image
@@ -24,10 +24,23 @@ DECISION_WORDS = frozenset(
 """Words for what somebody decided about a label, in lower case without signs."""
 MACHINE_WORDS = frozenset("robot machine model auto automatic ai predicted prediction".split())
 """Words for an answer that no person gave, in lower case without signs."""
+MODEL_WORDS = frozenset("model robot ai classifier detector predicted prediction network".split())
+"""Parts of names of models, such as RNN_model, in lower case."""
 REVIEW_WORDS = DECISION_WORDS - {"yes", "no", "true", "false", "maybe"} | {"human", "machine"}
 """Words that say whether an answer counts, in lower case without signs."""
-ACCEPTING_WORDS = frozenset("accept accepted approve approved validated confirmed human submitted".split())
+ACCEPTING_WORDS = frozenset(
+    "accept accepted approve approved validated confirmed human submitted done completed complete finished final "
+    "verified research".split()
+)
 """Those of them that say so."""
+UNLABELED_WORDS = frozenset("unknown unlabeled unlabelled unclassified undefined todo".split())
+"""Words for an image that nobody has labeled, in lower case without signs."""
+MODEL_NAME_STARTS = tuple(
+    "megadetector speciesnet yolo gpt resnet efficientnet convnext mobilenet densenet bioclip llava gemini".split()
+)
+"""Starts of the names of models, in lower case."""
+_MAX_NAME_WORDS = 3  # words of the name of a model
+_WORD_PATTERN = re.compile(r"[a-z]+")
 _MAX_KEPT_NAMES = 1000  # names that are kept for the question
 
 _NUMBER = re.compile(r"[$€£¥]?\s?[+-]?\d[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
@@ -36,6 +49,9 @@ _NUMBERS = re.compile(r"[\[({]?\s*[+-]?\d[\d.]*(?:[\s,;]+[+-]?\d[\d.]*)+\s*[\])}
 _LIST = re.compile(r"[\[({].*[\])}]|c\(.*\)", re.DOTALL)
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})([T ].*)?|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( .*)?")
 _UUID = re.compile(r"\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?", re.IGNORECASE)
+_DENIAL_PATTERN = re.compile(r"(no|not|non|without)[\s_-]+\w", re.IGNORECASE)
+_PREDICTION_PATTERN = re.compile(r"(predicted|prediction|pred)[\s_-]+\w", re.IGNORECASE)
+_MARKUP_PATTERN = re.compile(r"</?[a-z]+\s*/?>|&(amp|lt|gt|quot|nbsp|#\d+);", re.IGNORECASE)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,9}://.*|[a-z]:\\.*|\.{0,2}/.*|.*\\.*", re.IGNORECASE | re.DOTALL)
 
 
@@ -51,8 +67,20 @@ def describe_odd_name(name: str) -> str:
         ("a list or JSON", _LIST.fullmatch(text)),
         ("a path or an address", _ADDRESS.fullmatch(text) or looks_like_image(text)),
         ("the word of a decision", normalize_word(text) in DECISION_WORDS),
+        ("a text in quotation marks", len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`"),
+        ("a denial", _DENIAL_PATTERN.match(text) and normalize_word(text) not in EMPTY_WORDS),
+        ("a prediction", _PREDICTION_PATTERN.match(text)),
+        ("markup", _MARKUP_PATTERN.search(text)),
+        ("a word for no label", normalize_word(text) in UNLABELED_WORDS),
     )
     return next((kind for kind, fits in kinds if fits), "")
+
+
+def is_machine_word(text: str) -> bool:
+    """Return whether a text names a model as the source of an answer."""
+    words = _WORD_PATTERN.findall(text.casefold())
+    is_model = not MODEL_WORDS.isdisjoint(words) or any(word.startswith(MODEL_NAME_STARTS) for word in words)
+    return normalize_word(text) in MACHINE_WORDS or (len(words) <= _MAX_NAME_WORDS and is_model)
 
 
 def _is_date(found: re.Match[str]) -> bool:

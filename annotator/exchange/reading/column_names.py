@@ -25,7 +25,8 @@ FOLDER_COLUMN_NAMES = (
 SPLIT_COLUMN_NAMES = ("split", "subset", "fold", "partition")
 SCORE_COLUMN_NAMES = (
     "score scores confidence conf confidencescore probability prob logit likelihood predictionscore predscore "
-    "classificationscore classificationprobability cvconfidence detectionconf maxdetectionconf"
+    "classificationscore classificationprobability cvconfidence detectionconf maxdetectionconf agreement votes nvotes "
+    "votefraction votesfraction"
 ).split()
 LABEL_COLUMN_PATTERN = re.compile(
     r"(image|img)?((label|class|category)ids?|label|labels|labelname|class|classes|classname|classnames|"
@@ -52,7 +53,7 @@ AMBIGUOUS_COLUMN_NAMES = frozenset(
     "count number quantity frame date time year month day hour minute site station camera deployment temperature "
     "moon size index verified reviewed checked flagged flag occluded truncated difficult place favorite favourite "
     "exported public train test val valid validation event sequence annotator user author comment note notes "
-    "remark age sex row box region left right top bottom area x y w h".split()
+    "remark age sex row box region left right top bottom area x y w h start end begin stop duration".split()
 )
 """Names that are usually facts, but may be classes where the cells are answers: COCO has the class train."""
 
@@ -75,9 +76,19 @@ def parse_label_column(name: str) -> tuple[str, int] | None:
     return normalize_word(name).removesuffix(match["number"]), int(match["number"] or 0)
 
 
+def ends_as_label_column(name: str) -> bool:
+    """Return whether a column's name ends as that of a label column, such as corrected_label, and is none itself."""
+    word = normalize_word(name)
+    is_rank = word in RANK_COLUMN_NAMES
+    return (
+        not is_rank and not parse_label_column(name) and word.endswith(("label", "labels", "class", "species", "tags"))
+    )
+
+
 def is_score_column(name: str) -> bool:
     """Return whether a column's name says that a model's scores are in it."""
-    return normalize_word(name) in SCORE_COLUMN_NAMES
+    word = normalize_word(name)
+    return word in SCORE_COLUMN_NAMES or word.endswith(("confidence", "confidences", "probability", "probabilities"))
 
 
 def compute_image_share(cells: Sequence[Cell]) -> float:
@@ -89,4 +100,9 @@ def compute_image_share(cells: Sequence[Cell]) -> float:
 def is_fact_column(name: str) -> bool:
     """Return whether a column's name marks it as a metadata field, never as labels or a class."""
     word = normalize_word(name)
-    return not word or word in FACT_COLUMN_NAMES or (word.endswith("id") and name.lower().endswith(("_id", " id")))
+    return (
+        not word
+        or word == "id"
+        or word in FACT_COLUMN_NAMES
+        or (word.endswith("id") and name.lower().endswith(("_id", " id")))
+    )

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from annotator.exchange.reading.row_rules import RowRule
 from annotator.exchange.reading.table_profile import TableProfile
 
+_CORALNET_LABELS = ("Label code", "Label", "Label ID")
+"""Columns of CoralNet with labels; the second is that of exports before 2024."""
 _ABSENT_OCCURRENCE = RowRule("occurrenceStatus", "occurrenceStatus is absent", frozenset(("absent",)))
 
 TABLE_PROFILES: tuple[TableProfile, ...] = (
@@ -25,13 +27,27 @@ TABLE_PROFILES: tuple[TableProfile, ...] = (
             ),
         ),
     ),
-    TableProfile(
-        "CoralNet",
-        "an annotation export (https://coralnet.ucsd.edu)",
-        ("Name", "Row", "Column", "Label"),
-        "Name",
-        ("Label",),
-        left_out=(RowRule("Annotator", "Annotator is a model", frozenset(("robot", "alleviate"))),),
+    *(
+        TableProfile(
+            "CoralNet",
+            "an annotation export (https://coralnet.ucsd.edu)",
+            ("Name", "Row", "Column", label, "Annotator"),
+            "Name",
+            (label,),
+            left_out=(RowRule("Annotator", "Annotator is a model", frozenset(("robot", "alleviate"))),),
+        )
+        for label in _CORALNET_LABELS
+    ),
+    *(
+        TableProfile(
+            "CoralNet",
+            "without the column Annotator, labels of the robot look like those of people",
+            ("Name", "Row", "Column", label),
+            "Name",
+            (label,),
+            is_question=True,
+        )
+        for label in _CORALNET_LABELS
     ),
     TableProfile(
         "Mechanical Turk",

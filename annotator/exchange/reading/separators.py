@@ -18,6 +18,7 @@ SEPARATOR_NAMES = {
     "+": "+",
     "&": "&",
     "\n": "line ends",
+    "_": "underscores",
     " ": "blanks",
 }
 """Separator -> what it is called; in the order in which they are tried."""
@@ -47,6 +48,8 @@ def detect_separator(cells: Sequence[Cell], column: str) -> Interpretation | Non
         parts = [part.strip() for text in joined for part in text.split(separator) if part.strip()]
         if not parts or (separator in "/+&" and all(len(text.split(separator)) < 2 for text in joined)):
             continue
+        if separator == "_" and not any(all(part in distinct for part in text.split("_")) for text in joined):
+            continue  # red_fox is a name, unless red and fox are labels, too
         # In how many different cells a part occurs, alone or with others.
         cells_of = Counter(part for text in distinct for part in {one.strip() for one in text.split(separator)})
         recurring = sum(cells_of[part] > 1 for part in parts)

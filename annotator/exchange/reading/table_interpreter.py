@@ -21,7 +21,10 @@ from annotator.exchange.reading.cell_words import (
     parse_score,
     quote_words,
 )
-from annotator.exchange.reading.class_name_checks import ACCEPTING_WORDS, MACHINE_WORDS, REVIEW_WORDS, describe_odd_name
+from annotator.exchange.reading.class_name_checks import (
+    describe_odd_name,
+)
+from annotator.exchange.reading.kept_rows import propose_kept_rows
 from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions
 from annotator.exchange.reading.row_rules import parse_row_rule
 from annotator.exchange.reading.table_sample import (
@@ -188,18 +191,13 @@ class TableInterpreter(TableSample):
     def _ask_kept_rows(self, found: ColumnMeanings) -> None:
         """Ask which rows hold answers where a column says that some of them were rejected or come from a model."""
         for place in found.facts:
-            words = {normalize_word(text): text for text in self.list_answer_texts(place)}
-            is_review = bool(words) and words.keys() <= REVIEW_WORDS
-            if self._ours(self.names[place]) or not (is_review or words.keys() & MACHINE_WORDS):
+            name, texts = self.names[place], self.list_answer_texts(place)
+            value = None if self._ours(name) else propose_kept_rows(name, texts)
+            if value is None:
                 continue
-            accepted = [text for word, text in words.items() if word in ACCEPTING_WORDS]
-            machines = [text for word, text in words.items() if word in MACHINE_WORDS]
-            name = self.names[place]
-            value = f"{name}={','.join(accepted)}" if is_review else f"{name}!={','.join(machines)}"
-            value = value if accepted or not is_review else NONE_VALUE
             why = (
-                f"`{name}` holds {quote_words(words.values(), 4)}: rows of a model and rejected rows are not "
-                "answers. Say which words mark answers, or that all rows are answers (none)"
+                f"`{name}` holds {quote_words(dict.fromkeys(texts), 4)}: rows of a model, and rejected, unfinished or "
+                "empty rows, are not answers. Say which words mark answers, or that all rows are answers (none)"
             )
             self.add_interpretation("kept_rows", value, why, False, () if value == NONE_VALUE else (NONE_VALUE,))
             return
@@ -221,6 +219,8 @@ class TableInterpreter(TableSample):
         for place in free:
             name = self.names[place]
             texts = self.list_answer_texts(place)
+            in_lists = [] if texts else self.list_label_words(place)  # a score for each label of a list
+            texts = texts or in_lists
             if not column_names.is_score_column(name) or self._ours(name) or not texts:
                 continue
             numbers = [found for text in texts if (found := parse_score(text)) is not None]
@@ -230,11 +230,11 @@ class TableInterpreter(TableSample):
                 f"`{name}` holds {held}: what a model predicts, not answers. They can be added as predictions; if "
                 f"people gave the labels all the same, it is {NONE_VALUE}"
             )
-            if is_number:
+            if is_number and not in_lists:
                 self.add_interpretation("score_column", name, why, False, (NONE_VALUE,))
             else:
                 self.add_interpretation("score_column", NONE_VALUE, why, False)
-            return place if is_number else None
+            return place if is_number and not in_lists else None
         return None
 
     # Classes ---------------------------------------------------------------------------------------------------------
@@ -277,6 +277,7 @@ class TableInterpreter(TableSample):
             and normalize_word(self.names[place]) not in column_names.AMBIGUOUS_COLUMN_NAMES
         ]
         if labels:
+            self._ask_fractions_of_labels(labels, fractions)
             return self._choose_labels_or_classes(labels, answers)
         if fractions and len(fractions) >= len(answers):
             listed = quote_words(self.names[place] for place in fractions)
@@ -386,6 +387,15 @@ class TableInterpreter(TableSample):
             )
             self.add_interpretation("score_column", NONE_VALUE, why, False)
 
+    def _ask_fractions_of_labels(self, labels: Sequence[int], fractions: Sequence[int]) -> None:
+        """Ask whether a model gave the labels, if fractions such as p_fox are named after them."""
+        words = {normalize_word(text) for place in labels for text in self.list_label_words(place)} - {""}
+        named = [self.names[place] for place in fractions]
+        named = [name for name in named if any(word in normalize_word(name) for word in words)]
+        if named and self.reading.score_column is None:
+            why = f"{quote_words(named)} hold fractions of labels, which a model may have given. If not: {NONE_VALUE}"
+            self.add_interpretation("score_column", NONE_VALUE, why, False)
+
     def _ask_other_words(self, answers: Sequence[int]) -> None:
         """Ask about columns whose words for yes and no are others than in most columns of answers."""
         kinds = {place: {_name_vocabulary(text) for text in self.list_answer_texts(place)} for place in answers}
@@ -474,10 +484,17 @@ class TableInterpreter(TableSample):
             if any(kinds[place] in ("text", "list") and not self._are_whole_numbers(place) for place in places)
         ]
         words = textual or list(found)
-        if len(words) > 1:
-            shown = quote_words(self.names[found[word][0]] for word in words)
-            first = self.names[found[words[0]][0]]
-            others = [self.names[found[word][0]] for word in words[1:]]
+        named_alike = [
+            self.names[place]
+            for place in free
+            if kinds[place] in ("text", "list")
+            and column_names.ends_as_label_column(self.names[place])
+            and self.cells[place] != self.cells[found[words[0]][0]]
+        ]
+        first = self.names[found[words[0]][0]]
+        others = [*(self.names[found[word][0]] for word in words[1:]), *named_alike]
+        if others:
+            shown = quote_words([first, *others])
             self.add_interpretation("label_columns", first, f"{shown} could each name the classes", False, others)
         places = found[words[0]]
         self._ask_ranks(places, free)

@@ -35,7 +35,10 @@ from annotator.store.pictures.picture_kinds import looks_like_image
 from annotator.store.pictures.skipped_files import SkippedFiles
 
 LABEL_SUFFIXES = frozenset(
-    ".json .jsonl .ndjson .manifest .csv .tsv .txt .xml .yaml .yml .parquet .xlsx .xlsm .npy .cls .md .ddb .xmp".split()
+    (
+        ".json .jsonl .ndjson .manifest .csv .tsv .txt .xml .yaml .yml .parquet .xlsx .xlsm .ods .npy .cls .md .ddb "
+        ".xmp"
+    ).split()
 )
 """Endings of files with labels, and of text files that belong to them."""
 MAX_PATH_BYTES = 1000
@@ -201,7 +204,8 @@ class FetchFolder:
         if self.new_names_count:
             said.append(f"{format_count(self.new_names_count, 'file')} got another name: {', '.join(self.new_names)}.")
         if self.skipped:
-            said.append(f"{format_count(self.skipped, 'file')} passed over, neither images nor labels.")
+            counted = format_count(self.skipped, "file")
+            said.append(f"{counted} passed over, neither images nor labels that are read, such as {self.example!a}.")
         return [*said, *self.left_out.format_sentences()]
 
     def finish(self) -> None:

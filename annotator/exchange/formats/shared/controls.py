@@ -5,7 +5,7 @@ as "size: large". A yes/no control is itself a class.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from annotator.errors import AnnotatorError, did_you_mean
@@ -158,6 +158,13 @@ class Controls:
             )
             self.interpretations.append(Interpretation("empty_label", ",".join(words), why, False, (NONE_VALUE,)))
             self._nothing = frozenset(map(normalize_word, words))
+
+    def list_class_names(self) -> Iterator[str]:
+        """Yield the names of boxes and regions, and the choices that are class names themselves."""
+        yield from self._regions
+        for control, words in self._choices.items():
+            if self._modes.get(control) == BARE_MODE:
+                yield from (word for word in words if normalize_word(word) not in self._nothing)
 
     def _is_yes_no(self, name: str) -> bool:
         words = {word.strip().lower() for word in self._choices[name]}

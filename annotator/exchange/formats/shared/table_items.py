@@ -1,5 +1,6 @@
 """Items from tables, whose columns are interpreted by their first rows."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -24,7 +25,7 @@ from annotator.exchange.reading.column_names import BOX_COLUMN_NAMES, IMAGE_COLU
 from annotator.exchange.reading.field_roles import list_field_roles
 from annotator.exchange.reading.known_tables import find_table_profile
 from annotator.exchange.reading.late_columns import LateColumns
-from annotator.exchange.reading.reading_options import Interpretation, ReadingOptions, has_facts_only
+from annotator.exchange.reading.reading_options import NONE_VALUE, Interpretation, ReadingOptions, has_facts_only
 from annotator.exchange.reading.separators import JOINING_SIGNS
 from annotator.exchange.reading.table_interpreter import TableInterpreter
 from annotator.exchange.reading.table_profile import ProfiledTable
@@ -39,6 +40,10 @@ MAX_QUESTION_CHARS = 200  # of the columns that a question names
 LIST_MARKS = f"|{JOINING_SIGNS}"  # each is asked about where the first rows have none
 
 TableRows = Iterator[tuple[int | str, Sequence[Cell]]]
+
+_WORD_PATTERN = re.compile(r"[a-z]+")
+_PREDICTION_FILE_WORDS = frozenset("prediction predictions predicted preds submission inference".split())
+"""Parts of the names of files that a model made, in lower case."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,11 @@ def interpret_table(table: RawTable, problems: Problems, options: ReadingOptions
     seen = {cell for place in columns.labels for cell in deciding.list_texts(place)}
     items = _RowReader(table, columns, problems, options, seen, deciding.sentences)
     deciding.sentences += table.remarks
+    words = set(_WORD_PATTERN.findall(table.path.stem.lower()))
+    if options.score_column is None and not table.card_classes and words & _PREDICTION_FILE_WORDS:
+        name = table.path.name
+        why = f"the name of {name} says that a model made these labels. If people gave them, it is {NONE_VALUE}"
+        deciding.interpretations.append(Interpretation("score_column", NONE_VALUE, why, False))
     deciding.interpretations[:0] = known.interpretations if known else []
     late = LateColumns(table.names, deciding.cells, columns, options) if len(head) == SAMPLE_ROWS else None
     contents = Contents(
