@@ -22,7 +22,7 @@ CLASSES = ["cat", "dog", "owl"]
 READ = [name for name, format_ in FORMATS.items() if format_.read and format_.write and name != "yolo-cls"]
 FOLDERS = {"numpy": "labels.npy", "spml": "formatted_train_images.npy", "fiftyone": "samples.json"}
 """Of formats that are folders: a file without which they are nothing."""
-ONE_OF_MANY = ("voc", "webdataset", "huggingface")
+ONE_OF_MANY = ("voc", "webdataset", "huggingface", "keywords")
 """Folders of files of one kind, of which a strange one may be passed over."""
 GROWTH = 400 << 10  # KB of memory that reading a line of 10 GB may take
 

@@ -11,6 +11,7 @@ from annotator.exchange.formats.contents import ImportedLabel
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
 from annotator.records import PRESENT
+from annotator.store.pictures.leftovers import is_leftover_folder
 
 
 def make(root, *paths: str):
@@ -60,6 +61,7 @@ def test_imagefolder_reader_matches_torchvision_classes_and_images(tmp_path_fact
 
     root = tmp_path_factory.mktemp("set")
     usable = [name for name in names if "/" not in name and not name.startswith(".") and len(name.encode()) < 250]
+    usable = [name for name in usable if not is_leftover_folder(name)]  # Hypothesis finds them in the source code
     for number, name in enumerate(usable):
         make(root, f"{name}/{number}.jpg")
     if not usable or {name.lower() for name in usable} <= {"train", "val", "test"}:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from annotator.humanize import format_count, format_duration
 from annotator.quality import rule_out
 from annotator.quality.certificate_records import DEFAULT_TARGET_RECALL, Certificate
-from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, format_count_interval, format_share_interval
+from annotator.quality.evidence import IF_ANSWERS_ARE_RIGHT, format_share_interval
 from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.autopilot.complete_project import CompleteProject, PairOffer
