@@ -12,10 +12,10 @@ from harness.published_runs import publish
 from annotator.quality import audit_sampling
 from annotator.queues import grid_queue
 from annotator.queues.autopilot import acquisition, action_texts, complete_project, planner, relabel
-from annotator.queues.autopilot.account import load_account
 from annotator.records import Batch, Decision, WantedGrids
 from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
 from annotator.snapshot import time_model
+from annotator.snapshot.closing.account import load_account
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store.classes import classes
 from annotator.store.database.arrays import save_array

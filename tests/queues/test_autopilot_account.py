@@ -7,10 +7,11 @@ import pytest
 from harness.autopilot_actions import sure_db, wanted
 from harness.published_runs import publish
 
-from annotator.queues.autopilot import account, acquisition, planner
-from annotator.queues.autopilot.account import Account, load_account
+from annotator.queues.autopilot import acquisition, planner
 from annotator.queues.autopilot.actions import Action
 from annotator.records import Batch, Decision
+from annotator.snapshot.closing import account
+from annotator.snapshot.closing.account import Account, load_account
 from annotator.store.labels import decisions
 from annotator.store.labels.prediction_outcomes import ScoredAnswers
 

@@ -145,6 +145,11 @@ class Account:
         """Return corrected probabilities (n,) of n classes that are answered together on one image. nan counts as 0."""
         return self._correct(class_ids, probabilities, self.images)
 
+    def compute_factors(self, class_ids: Sequence[int]) -> np.ndarray:
+        """Return the factors on grid probabilities per class and band, (n, B)."""
+        rows = np.array([self.row_by_class.get(class_id, -1) for class_id in class_ids], np.intp)
+        return self.ratios[rows] * self.grids.ratios
+
     def _correct(
         self, class_ids: Sequence[int], probabilities: np.ndarray, record: PromiseRecord | None = None
     ) -> np.ndarray:
