@@ -45,18 +45,20 @@ RAREST_POSITIVES, MOST_FREQUENT_SHARE = (3, 0.4)
 SCORE_DISTANCES = (1.2, 3.2)  # between the scores of absent and present cells, of the hardest and easiest class
 POSITIVES_FOR_HALF_SHARPNESS = 6.0
 SPREAD_OF_SECONDS = 0.4  # standard deviation of log seconds of equal answers
+RECALL_GOALS = (0.8, 0.9, 0.95, 0.99)
 PACED_PARTS = ("tile", "change", "check")  # of the time model, which the pace of a person multiplies
 FEW_OPEN_CLASSES = 2  # an image with at most so many open classes is counted as a remnant
 
 
 @dataclass(frozen=True)
 class TimedAction:
-    """One action with its seconds, its open cells, changed answers and the estimate before it, in seconds."""
+    """One action with its cells, changed answers, new positives, seconds, and the estimate before it in seconds."""
 
     kind: str
     source: str
     cells: int
     changed: int
+    positives: int
     seconds: float
     left: tuple[float, float, float] | None
 
@@ -156,7 +158,10 @@ class TailSimulation:
         }[kind]
         seconds = sum(count * getattr(self.times, part) for part, count in counts.items())
         seconds *= float(np.exp(self.rng.normal(0, SPREAD_OF_SECONDS) - SPREAD_OF_SECONDS**2 / 2))
-        self.actions.append(TimedAction(kind, action.source, len(cells), changed, seconds, left))
+        positives = int(shown.sum()) if action.source != "relabel" else 0
+        if kind == "click":
+            positives = min(1, positives)
+        self.actions.append(TimedAction(kind, action.source, len(cells), changed, positives, seconds, left))
         taken = round(1000 * seconds)
         if kind == "click":
             present = np.flatnonzero(shown)
@@ -181,7 +186,8 @@ def load_time_left(db: Database) -> tuple[float, float, float] | None:
     progress = project_progress.load_progress(db, ANNOTATOR_NAME)
     if progress.seconds_left is None or progress.seconds_range is None:
         return None
-    return progress.seconds_range[0], progress.seconds_left, progress.seconds_range[1]
+    low, high = progress.seconds_range
+    return low, progress.seconds_left, high
 
 
 def summarize_actions(actions: list[TimedAction]) -> dict[str, Any]:
@@ -189,6 +195,7 @@ def summarize_actions(actions: list[TimedAction]) -> dict[str, Any]:
     seconds = np.array([action.seconds for action in actions])
     sources = np.array([action.source for action in actions])
     is_random = np.isin(sources, list_sources(chosen_by="chance")) & (sources != "exploration")
+    found = np.cumsum([action.positives for action in actions])
     relabels = [action for action in actions if action.source == "relabel"]
     total, before = float(seconds.sum()), seconds.cumsum() - seconds
     estimates = [
@@ -201,6 +208,9 @@ def summarize_actions(actions: list[TimedAction]) -> dict[str, Any]:
     return {
         "seconds": round(total),
         "actions": len(actions),
+        "seconds_at_recall": {
+            str(goal): round(float(seconds.cumsum()[np.searchsorted(found, goal * found[-1])])) for goal in RECALL_GOALS
+        },
         "by_source": {
             source: [int((sources == source).sum()), round(float(seconds[sources == source].sum()))]
             for source in dict.fromkeys(sources.tolist())

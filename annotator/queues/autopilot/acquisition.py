@@ -26,8 +26,10 @@ PRESS_PENALTY_SECONDS = 1.0  # that a press counts beyond its time
 MAX_CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 MAX_EVENT_CLASSES_TRIED = 8  # the same where tiles stand for events, which are looked up for each class
 MAX_IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
-# share of its seconds that an image must save in the plan; with one or two open classes a grid closes more
-MIN_SAVED_SHARE = 0.5
+CLOSING_WEIGHT = 2.0  # of a second that the closing plan saves, over the mean yield of the seconds of the plan
+# share of its seconds that an image must save in the plan, and open classes below which a click must as well: of one or
+# two open classes a grid closes more
+MIN_SAVED_SHARE, MIN_CLASSES_PER_CLICK = (0.5, 3)
 # probability from which the model is sure; cells of a class that are read
 SURE_PROBABILITY, SURE_SAMPLE_CELLS = (0.8, 5000)
 # value, in labels, of the first example of a class: from then on a model looks for the others
@@ -79,7 +81,7 @@ class Candidate:
     @property
     def value(self) -> float:
         """Return the acquisition value in labels: positives, learning, and seconds of the plan saved."""
-        closing = self.second_value * self.saved_seconds
+        closing = CLOSING_WEIGHT * self.second_value * self.saved_seconds
         return self.expected_positives + self.implied_positives + self.learning_value + closing
 
     @property
@@ -281,9 +283,10 @@ def propose_images(
         least = 0.0 if has_positive else prior.compute_any_probability(probabilities)
         more = {"min_positives": least, "preset_threshold": preset_threshold, "event_images": behind.get(image_id, {})}
         candidate = build_image_candidate(image_id, corrected, time_model, plan, **more)
-        if candidate.saved_seconds >= MIN_SAVED_SHARE * candidate.seconds:
+        is_cheap = candidate.saved_seconds >= MIN_SAVED_SHARE * candidate.seconds
+        if is_cheap:
             whole.append(candidate)
-        if not has_positive:
+        if not has_positive and (is_cheap or len(corrected) >= MIN_CLASSES_PER_CLICK):
             clicks.append(build_click_candidate(image_id, corrected, time_model, plan, min_positives=least))
     for candidates in (whole, clicks):
         if candidates:

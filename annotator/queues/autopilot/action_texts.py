@@ -177,11 +177,9 @@ def format_doubted_line(doubted: PairOffer | None) -> str:
         return "There is no model to compare the answers with."
     if not doubted.pairs:
         return "The model contradicts no answer that is not checked yet."
-    answers = format_count(doubted.pairs, "answer")
-    few = round(doubted.changes)
-    how_many = f"About {few} of {answers}" if few else f"Probably none of {answers}"
-    verb = "is" if doubted.pairs == 1 else "are"
-    return f"The model contradicts {answers}. {how_many} {verb} wrong. {_format_about_time(doubted.seconds)}."
+    few, answers = round(doubted.changes), f"of {format_count(doubted.pairs, 'answer')} that the model contradicts"
+    how_many = f"About {few} {answers} may be wrong" if few else f"Probably none {answers} is wrong"
+    return f"{how_many}. {_format_about_time(doubted.seconds)}."
 
 
 def format_audit_offer_line(complete: CompleteProject) -> str:

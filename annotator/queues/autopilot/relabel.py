@@ -18,7 +18,8 @@ from annotator.store.labels import answer_times, label_cells
 
 GRID_TILES = 24
 MAX_CELLS_TRIED = 400  # likely mistakes that are read, those first on which model and people differ most
-PRIOR_WRONG_SHARE = 0.03  # share of all answers that is wrong, as a prior
+# share of all answers that is wrong, as a prior, and the audited answers that it weighs as much as
+PRIOR_WRONG_SHARE, PRIOR_WEIGHT_AUDITED = (0.03, 30.0)
 PRIOR_WEIGHT_RELABELS = 2.0  # relabels that the promise of the model weighs as much as
 MIN_EXPECTED_CHANGES = 1.0  # of a grid that Autopilot proposes unasked
 
@@ -39,7 +40,9 @@ def propose_grids(
     relabeled before, and has no minimum.
     """
     size = GRID_TILES if max_tiles is None else min(GRID_TILES, max_tiles)
-    for (class_id, state), group in _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=ask_once).items():
+    for (class_id, state), group in _group_likely_mistakes(
+        db, snapshot, unavailable_cells, account, ask_once=ask_once
+    ).items():
         worst = group[:size]
         mistakes = _estimate_changes(worst, account, state)
         if mistakes < MIN_EXPECTED_CHANGES and not ask_once:
@@ -61,7 +64,7 @@ def list_checks(
     db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells, account: Account
 ) -> list[tuple[int, float]]:
     """Return (tiles, expected changes) of each grid that checks all likely mistakes."""
-    groups = _group_likely_mistakes(db, snapshot, unavailable_cells, ask_once=True)
+    groups = _group_likely_mistakes(db, snapshot, unavailable_cells, account, ask_once=True)
     grids = [
         (state, group[start : start + GRID_TILES])
         for (_, state), group in groups.items()
@@ -71,7 +74,7 @@ def list_checks(
 
 
 def _group_likely_mistakes(
-    db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells, *, ask_once: bool
+    db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells, account: Account, *, ask_once: bool
 ) -> dict[tuple[int, int], list[tuple[int, float]]]:
     """Return (class id, state) -> (image id, probability of a wrong label), most probable first."""
     rows, columns = snapshot.rankings.disagreements[:MAX_CELLS_TRIED].T
@@ -82,6 +85,9 @@ def _group_likely_mistakes(
         return {}
     answers = label_cells.load_labels_with_annotators(db, likely_mistakes)
     relabeled = answer_times.find_cells_answered_twice(db, likely_mistakes, relabels=ask_once)
+    share = (PRIOR_WRONG_SHARE * PRIOR_WEIGHT_AUDITED + account.audited[1]) / (
+        PRIOR_WEIGHT_AUDITED + account.audited[0]
+    )
     groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):
         state = answers.get((image_id, class_id), (0, ""))[0]
@@ -94,11 +100,7 @@ def _group_likely_mistakes(
         if image_id in unavailable_cells.get_unavailable_images(class_id):
             continue
         opposite = probability if state == ABSENT else 1 - probability
-        wrong = (
-            opposite
-            * PRIOR_WRONG_SHARE
-            / max(opposite * PRIOR_WRONG_SHARE + (1 - opposite) * (1 - PRIOR_WRONG_SHARE), 1e-9)
-        )
+        wrong = opposite * share / max(opposite * share + (1 - opposite) * (1 - share), 1e-9)
         groups.setdefault((class_id, state), []).append((image_id, wrong))
     return {key: sorted(group, key=lambda cell: -cell[1]) for key, group in groups.items()}
 

@@ -68,6 +68,7 @@ class Account:
         tiles_without_positive: Class id -> number of newest grid tiles in a row without a positive.
         answered_tiles: Class id -> number of answered grid tiles.
         relabels: Earlier state -> (number of relabels, number of changes).
+        audited: The same two numbers of answers that audits asked again.
     """
 
     newest: int
@@ -79,6 +80,7 @@ class Account:
     tiles_without_positive: Mapping[int, int]
     answered_tiles: Mapping[int, int]
     relabels: Mapping[int, tuple[int, int]]
+    audited: tuple[int, int] = (0, 0)
 
     @classmethod
     def build(cls, answers: ScoredAnswers, since: OutcomesSince | None = None) -> "Account":
@@ -104,7 +106,8 @@ class Account:
         for name, before, rows in (("grids", self.grids, later.in_grid), ("images", self.images, ~later.in_grid)):
             kept[name] = before.with_later_cells(band[rows], worth[rows], later.present[rows])
         relabels = _add_relabels(self.relabels, since.relabels)
-        return self._compute(self.answers.extend_with(later), since.newest, relabels, **kept)
+        audited = (self.audited[0] + since.audited[0], self.audited[1] + since.audited[1])
+        return replace(self._compute(self.answers.extend_with(later), since.newest, relabels, **kept), audited=audited)
 
     @classmethod
     def _compute(
