@@ -76,8 +76,9 @@ class Progress:
             parts.append(f"{self.pairs_implied:,} implied by answers")
         if self.seconds_left is not None and self.pairs_open:
             low, high = self.seconds_range or (self.seconds_left, self.seconds_left)
-            grids = f"{format_count(self.grids_left, 'grid')} to go, " if self.grids_left else "to go: "
-            parts.append(f"{grids}about {format_duration_range(low, high)}")
+            time_left = f"about {format_duration_range(low, high)}"
+            grids = format_count(self.grids_left, "grid")
+            parts.append(f"{grids} to go, {time_left}" if self.grids_left else f"{time_left} to go")
         return " · ".join(parts)
 
     def percent(self) -> str:

@@ -35,6 +35,7 @@ class ClosingPlan:
     Attributes:
         open_cells, answered: (C,) cells without and with an answer.
         positives, changes: (C,) expected positives and changed answers among open cells.
+        found: Positives among the answers.
         max_tiles: Tiles of the largest grid.
     """
 
@@ -43,6 +44,7 @@ class ClosingPlan:
     answered: np.ndarray
     positives: np.ndarray
     changes: np.ndarray
+    found: int = 0
     max_tiles: int = GRID_SIZES[-1]
 
     @cached_property
@@ -99,9 +101,12 @@ class ClosingPlan:
         saved = (times.begin + times.submit) * grids + (len(places) - single) * times.tile + changes * times.change
         return saved + single * times.estimate_image_seconds(1, 0.0)
 
-    def estimate_yield(self, times: TimeModel) -> float:
-        """Return the positives per second that the plan expects, up to the end."""
-        return float(self.positives.sum()) / max(self.estimate_seconds(times), 1.0)
+    def estimate_second_value(self, times: TimeModel) -> float:
+        """Return the value of a second that the plan gets shorter: all positives per second that is left.
+
+        It rises towards the end, when little is left to find and much to close.
+        """
+        return (self.found + float(self.positives.sum())) / max(self.estimate_seconds(times), 1.0)
 
     def count_answers(self, class_id: int) -> int:
         """Count the answered cells of a class."""
@@ -136,6 +141,7 @@ def build_plan(
     answered: np.ndarray,
     band_cells: np.ndarray,
     band_positives: np.ndarray,
+    found: int = 0,
     max_tiles: int | None = None,
 ) -> ClosingPlan:
     """Return the plan of C classes.
@@ -148,7 +154,7 @@ def build_plan(
     # Cells of the last band are shown as present at the start, the others as absent.
     changes = positives[:, :-1].sum(1) + (band_cells - positives)[:, -1]
     tiles = GRID_SIZES[-1] if max_tiles is None else min(max_tiles, GRID_SIZES[-1])
-    return ClosingPlan(class_ids, open_cells, answered, positives.sum(1), changes, max(tiles, 1))
+    return ClosingPlan(class_ids, open_cells, answered, positives.sum(1), changes, found, max(tiles, 1))
 
 
 def load_plan(
@@ -177,12 +183,13 @@ def load_plan(
     cells, positives = np.zeros((2, len(class_ids), BAND_COUNT))
     cells[:, 0], positives[:, 0] = open_, open_ * np.array([rates[class_id] for class_id in counts])
     if snapshot is not None:
-        found = [snapshot.delta.find_column(class_id) for class_id in class_ids.tolist()]
-        rows = np.array([row for row, column in enumerate(found) if column is not None], np.intp)
-        columns = np.array([column for column in found if column is not None], np.intp)
+        known = [snapshot.delta.find_column(class_id) for class_id in class_ids.tolist()]
+        rows = np.array([row for row, column in enumerate(known) if column is not None], np.intp)
+        columns = np.array([column for column in known if column is not None], np.intp)
         cells[rows], promised = _split_into_bands(db, snapshot, columns, open_[rows])
         positives[rows] = promised * account.compute_factors(class_ids[rows].tolist())
-    return build_plan(class_ids, open_, answered, cells, positives, max_tiles)
+    found = sum(present for present, _, _ in counts.values())
+    return build_plan(class_ids, open_, answered, cells, positives, found, max_tiles)
 
 
 def estimate_class_rates(
