@@ -39,17 +39,17 @@ def make_plan(open_cells: list[int], answered: list[int], positives: list[float]
 
 
 def test_grids_of_a_class_grow_with_its_answers():
-    assert count_grids(np.array([300, 300, 0, 1]), np.array([0, 300, 9, 0])).tolist() == [6, 4, 0, 1], (
-        "24, 24, 48, 96, 96 and 12 tiles, or 96 each"
+    assert count_grids(np.array([300, 300, 0, 1]), np.array([0, 300, 9, 0])).tolist() == [8, 7, 0, 1], (
+        "24, 24, five times 48 and 12 tiles, or six times 48 and 12"
     )
 
 
 def test_plan_seconds_are_those_of_its_grids():
-    plan = make_plan([96, 24], [500, 500], [3.0, 0.0])
-    seconds = DEFAULT_TIMES.estimate_grid_seconds(96, 3) + DEFAULT_TIMES.estimate_grid_seconds(24, 0)
+    plan = make_plan([48, 24], [500, 500], [3.0, 0.0])
+    seconds = DEFAULT_TIMES.estimate_grid_seconds(48, 3) + DEFAULT_TIMES.estimate_grid_seconds(24, 0)
     assert plan.estimate_seconds(DEFAULT_TIMES) == pytest.approx(seconds)
-    assert plan.estimate_saving(1, 96, 3.0, DEFAULT_TIMES) == pytest.approx(
-        DEFAULT_TIMES.estimate_grid_seconds(96, 3)
+    assert plan.estimate_saving(1, 48, 3.0, DEFAULT_TIMES) == pytest.approx(
+        DEFAULT_TIMES.estimate_grid_seconds(48, 3)
     ), "the grid that closes a class saves all of it"
     assert plan.estimate_saving(1, 12, 1.0, DEFAULT_TIMES) < DEFAULT_TIMES.estimate_grid_seconds(12, 1)
 

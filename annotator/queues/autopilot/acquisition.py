@@ -26,6 +26,7 @@ PRESS_PENALTY_SECONDS = 1.0  # that a press counts beyond its time
 MAX_CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 MAX_EVENT_CLASSES_TRIED = 8  # the same where tiles stand for events, which are looked up for each class
 MAX_IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
+CLOSING_WEIGHT = 2.0  # of a second that the closing plan saves, over the mean yield of the seconds of the plan
 # share of its seconds that an image must save in the plan, and open classes below which a click must as well: of one or
 # two open classes a grid closes more
 MIN_SAVED_SHARE, MIN_CLASSES_PER_CLICK = (0.5, 3)
@@ -175,7 +176,7 @@ def build_grid_candidate(
     numbers = (found, len(probabilities), changes, learning, seconds)
     beside = 0.0 if implied is None else float((shown * implied[: len(cells)]).sum())
     saved = plan.estimate_saving(class_id, len(probabilities), changes, time_model)
-    worth = plan.estimate_second_value(time_model)
+    worth = CLOSING_WEIGHT * plan.estimate_yield(time_model)
     return Candidate(
         "grid",
         class_id,
@@ -239,7 +240,7 @@ def build_search_candidate(
     learning = 0.0 if is_found else FIRST_EXAMPLE_VALUE * float(1 - np.exp(-positives))
     numbers = (positives, tiles, positives, learning, time_model.estimate_grid_seconds(tiles, positives))
     saved = plan.estimate_saving(class_id, tiles, positives, time_model)
-    worth = plan.estimate_second_value(time_model)
+    worth = CLOSING_WEIGHT * plan.estimate_yield(time_model)
     cells = [(image_id, None) for image_id in image_ids]
     return Candidate("search", class_id, cells, *numbers, saved_seconds=saved, second_value=worth)
 
@@ -399,7 +400,7 @@ def build_image_candidate(
     pairs = {image_id: [(other, None) for other in event_images]} if event_images else {}
     class_ids = [class_id for cells in (probabilities, *event_images.values()) for class_id in cells]
     saved = plan.estimate_image_saving(class_ids, min(positives, len(values) + len(others)), time_model)
-    worth = plan.estimate_second_value(time_model)
+    worth = CLOSING_WEIGHT * plan.estimate_yield(time_model)
     cells = [(image_id, None)]
     return Candidate("image", 0, cells, *numbers, event_images=pairs, saved_seconds=saved, second_value=worth)
 

@@ -21,6 +21,7 @@ from annotator.store.labels import project_counts
 from spmll.statistics.time_regression import PartTimes
 
 GRID_SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
+PLANNED_TILES = 48  # tiles of the largest grid that is planned: some are larger, but likely cells come in smaller ones
 NEW_CLASS_TILES = 24  # tiles of the largest grid of a class of which people have answered fewer cells
 # standard deviation of the log of seconds that the plan takes, with known times, over those it states
 PLAN_ERROR = 0.12
@@ -35,8 +36,7 @@ class ClosingPlan:
     Attributes:
         open_cells, answered: (C,) cells without and with an answer.
         positives, changes: (C,) expected positives and changed answers among open cells.
-        found: Positives among the answers.
-        max_tiles: Tiles of the largest grid.
+        max_tiles: Tiles of the plan's largest grid.
     """
 
     class_ids: np.ndarray
@@ -44,8 +44,7 @@ class ClosingPlan:
     answered: np.ndarray
     positives: np.ndarray
     changes: np.ndarray
-    found: int = 0
-    max_tiles: int = GRID_SIZES[-1]
+    max_tiles: int
 
     @cached_property
     def cells(self) -> int:
@@ -101,12 +100,9 @@ class ClosingPlan:
         saved = (times.begin + times.submit) * grids + (len(places) - single) * times.tile + changes * times.change
         return saved + single * times.estimate_image_seconds(1, 0.0)
 
-    def estimate_second_value(self, times: TimeModel) -> float:
-        """Return the value of a second that the plan gets shorter: all positives per second that is left.
-
-        It rises towards the end, when little is left to find and much to close.
-        """
-        return (self.found + float(self.positives.sum())) / max(self.estimate_seconds(times), 1.0)
+    def estimate_yield(self, times: TimeModel) -> float:
+        """Return the positives per second that the plan expects, up to the end."""
+        return float(self.positives.sum()) / max(self.estimate_seconds(times), 1.0)
 
     def count_answers(self, class_id: int) -> int:
         """Count the answered cells of a class."""
@@ -123,7 +119,7 @@ class ClosingPlan:
         return {class_id: place for place, class_id in enumerate(self.class_ids.tolist())}
 
 
-def count_grids(open_cells: np.ndarray, answered: np.ndarray, max_tiles: int = GRID_SIZES[-1]) -> np.ndarray:
+def count_grids(open_cells: np.ndarray, answered: np.ndarray, max_tiles: int = PLANNED_TILES) -> np.ndarray:
     """Return the grids that close `open_cells` (C,), each at most as large as the answers so far or NEW_CLASS_TILES."""
     left, known, grids = open_cells.astype(np.int64), answered.astype(np.int64), np.zeros(len(open_cells), np.int64)
     while True:
@@ -141,7 +137,6 @@ def build_plan(
     answered: np.ndarray,
     band_cells: np.ndarray,
     band_positives: np.ndarray,
-    found: int = 0,
     max_tiles: int | None = None,
 ) -> ClosingPlan:
     """Return the plan of C classes.
@@ -153,8 +148,8 @@ def build_plan(
     positives = np.minimum(band_positives, band_cells)
     # Cells of the last band are shown as present at the start, the others as absent.
     changes = positives[:, :-1].sum(1) + (band_cells - positives)[:, -1]
-    tiles = GRID_SIZES[-1] if max_tiles is None else min(max_tiles, GRID_SIZES[-1])
-    return ClosingPlan(class_ids, open_cells, answered, positives.sum(1), changes, found, max(tiles, 1))
+    tiles = PLANNED_TILES if max_tiles is None else min(max_tiles, PLANNED_TILES)
+    return ClosingPlan(class_ids, open_cells, answered, positives.sum(1), changes, max(tiles, 1))
 
 
 def load_plan(
@@ -188,8 +183,7 @@ def load_plan(
         columns = np.array([column for column in known if column is not None], np.intp)
         cells[rows], promised = _split_into_bands(db, snapshot, columns, open_[rows])
         positives[rows] = promised * account.compute_factors(class_ids[rows].tolist())
-    found = sum(present for present, _, _ in counts.values())
-    return build_plan(class_ids, open_, answered, cells, positives, found, max_tiles)
+    return build_plan(class_ids, open_, answered, cells, positives, max_tiles)
 
 
 def estimate_class_rates(
