@@ -105,8 +105,8 @@ def test_header_shows_the_seconds_and_grids_of_the_plan(sure_db):
     answer_grid(sure_db, 1, list(range(1, 25)), milliseconds=24_000)
     progress, plan = project_progress.load_progress(sure_db, "Ann"), closing_plan.load_plan(sure_db)
     times = project_progress.load_pace(sure_db, "Ann")
-    assert times is not None and progress.seconds_left == pytest.approx(float(plan.parts @ times.middle))
-    assert progress.seconds_range is not None
+    assert times is not None and progress.seconds_left is not None and progress.seconds_range is not None
+    assert progress.seconds_left == pytest.approx(float(plan.parts @ times.middle))
     low, high = progress.seconds_range
     assert low < progress.seconds_left < high and progress.grids_left == plan.grids.sum() == 2
     answer_grid(sure_db, 2, list(range(1, 25)), milliseconds=24_000)

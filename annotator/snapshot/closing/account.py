@@ -98,7 +98,8 @@ class Account:
         )
 
     def with_later_answers(self, since: OutcomesSince) -> "Account":
-        later, kept = since.answers, {}
+        later = since.answers
+        kept: dict[str, PromiseRecord] = {}
         band, worth = (
             np.searchsorted(BAND_BOUNDS, later.score, side="right"),
             self._correct(later.class_id.tolist(), later.score),
