@@ -11,9 +11,9 @@ from annotator.quality.audit_sampling import OpenAuditCell
 from annotator.quality.certificate_records import describe_repeats
 from annotator.quality.certificate_strata import count_relabels
 from annotator.queues.autopilot import relabel
-from annotator.queues.autopilot.account import load_account
 from annotator.queues.grid_queue import UnavailableCells
 from annotator.records import PRESENT, WantedActions, WantedGrids
+from annotator.snapshot.closing.account import load_account
 from annotator.snapshot.project_progress import Progress, load_progress
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.snapshot.time_model import MAX_ANSWERS, MAX_DECISIONS_READ, TimeModel, load_time_model
@@ -30,11 +30,11 @@ PRIOR_REANSWER_SECONDS = 30.0  # seconds of second answers that the usual times 
 
 @dataclass(frozen=True)
 class PairOffer:
-    """An offered task: the number of cells to answer, the estimated seconds, and the expected wrong labels."""
+    """An offered task: the number of cells to answer, the estimated seconds and, for checks, the expected changes."""
 
     pairs: int
     seconds: float
-    wrong: float = 0.0
+    changes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ def _offer_doubted_answers(
     if snapshot is None:
         return None
     page = WantedGrids(wanted.holder, wanted.annotator, None, relabel.GRID_TILES, (), 1)
-    grids = relabel.list_grids(db, snapshot, UnavailableCells.for_request(db, page), load_account(db))
-    seconds = ratio * sum(time_model.estimate_grid_seconds(tiles, wrong) for tiles, wrong in grids)
-    return PairOffer(sum(tiles for tiles, _ in grids), seconds, sum(wrong for _, wrong in grids))
+    checks = relabel.list_checks(db, snapshot, UnavailableCells.for_request(db, page), load_account(db))
+    seconds = ratio * sum(time_model.estimate_grid_seconds(tiles, changes) for tiles, changes in checks)
+    return PairOffer(sum(tiles for tiles, _ in checks), seconds, sum(changes for _, changes in checks))
 
 
 def _count_open_cells(db: Database, cells: Sequence[OpenAuditCell]) -> np.ndarray:
