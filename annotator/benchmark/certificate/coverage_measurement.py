@@ -184,5 +184,5 @@ def build_coverage_report(result: dict[str, Any]) -> Report:
             "labels of each state were asked again.",
         ],
         command=result.get("command", ""),
-        remarks=[f"Below 95%: {'; '.join(failures)}"] if failures else ["No kind is below 95%."],
+        remarks=[f"Below 95%: {'; '.join(failures)}"] if failures else ["No kind is below 95% beyond chance."],
     )

@@ -318,7 +318,7 @@ def _figures_heading(card: dict[str, Any]) -> str:
         return "Estimates with 95 % intervals"
     if card["certificate"]["overall"]["unknown"]:
         return "What is known without an audit"
-    return "Every pair has an answer and no audit has checked them. Figures if people's answers are right"
+    return "Every pair has an answer and no audit has checked them. Figures with 95 % intervals"
 
 
 def _format_terms(card: dict[str, Any], text: TextEscaper) -> list[str]:
