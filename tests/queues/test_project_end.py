@@ -97,16 +97,16 @@ def test_offered_check_expects_fewer_wrong_answers_after_one_that_changed_none(d
     chances[:8, 0] = 1 - chances[:8, 0]
     publish(db, chances, decisions.get_newest_decision_id(db))
     before = load_end(db).doubted_answers
-    assert before.pairs == 8 and 1 < before.wrong < 8
+    assert before.pairs == 8 and 1 < before.changes < 8
     line = action_texts.format_doubted_line(before)
-    assert line.startswith(f"The model contradicts 8 answers: about {before.wrong:.0f} are wrong. About ")
+    assert line.startswith(f"The model contradicts 8 answers: about {before.changes:.0f} are wrong. About ")
     checked = [(image_id, 1) for image_id in range(1, 9) if truth(image_id, 1) == 1]
     say(db, checked, "relabel")
     after = load_end(db).doubted_answers
-    assert after.pairs == 8 - len(checked) and after.wrong / after.pairs == pytest.approx(before.wrong / 8, rel=0.1)
+    assert after.pairs == 8 - len(checked) and after.changes / after.pairs == pytest.approx(before.changes / 8, rel=0.1)
     say(db, [(image_id, 1) for image_id in range(1, 7) if truth(image_id, 1) == -1], "relabel")
     last = load_end(db).doubted_answers
-    assert last.pairs == 1 and last.wrong < 0.6 * before.wrong / 8
+    assert last.pairs == 1 and last.changes < 0.6 * before.changes / 8
     assert "probably none is wrong" in action_texts.format_doubted_line(last)
 
 

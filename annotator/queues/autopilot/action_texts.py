@@ -187,7 +187,11 @@ def format_doubted_line(doubted: PairOffer | None) -> str:
     if not doubted.pairs:
         return "The model contradicts no answer that is not checked yet."
     wrong = (
-        f"about {doubted.wrong:.0f}" if doubted.wrong >= 1.5 else "about 1" if doubted.wrong >= 0.5 else "probably none"
+        f"about {doubted.changes:.0f}"
+        if doubted.changes >= 1.5
+        else "about 1"
+        if doubted.changes >= 0.5
+        else "probably none"
     )
     return (
         f"The model contradicts {format_count(doubted.pairs, 'answer')}: {wrong} "

@@ -29,11 +29,11 @@ PRIOR_REANSWER_SECONDS = 30.0  # seconds of second answers that the usual times 
 
 @dataclass(frozen=True)
 class PairOffer:
-    """An offered task: the number of cells to answer, the estimated seconds, and the expected wrong labels."""
+    """An offered task: the number of cells to answer, the estimated seconds, and the expected changes of a check."""
 
     pairs: int
     seconds: float
-    wrong: float = 0.0
+    changes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _offer_doubted_answers(
     if snapshot is None:
         return None
     page = WantedGrids(wanted.holder, wanted.annotator, None, relabel.GRID_TILES, (), 1)
-    grids = relabel.list_grids(db, snapshot, UnavailableCells.for_request(db, page), load_account(db))
+    grids = relabel.list_checks(db, snapshot, UnavailableCells.for_request(db, page), load_account(db))
     seconds = ratio * sum(time_model.estimate_grid_seconds(tiles, wrong) for tiles, wrong in grids)
     return PairOffer(sum(tiles for tiles, _ in grids), seconds, sum(wrong for _, wrong in grids))
 

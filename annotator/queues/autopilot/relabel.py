@@ -55,7 +55,7 @@ def propose_grids(
         )
 
 
-def list_grids(
+def list_checks(
     db: Database, snapshot: Snapshot, unavailable_cells: UnavailableCells, account: Account
 ) -> list[tuple[int, float]]:
     """Return (tiles, expected mistakes) of the grids that check all likely mistakes."""
