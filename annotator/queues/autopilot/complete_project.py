@@ -120,7 +120,7 @@ def _offer_doubted_answers(
 
 
 def _count_open_cells(db: Database, cells: Sequence[OpenAuditCell]) -> np.ndarray:
-    """Return per class (tiles, expected presses), (C, 2): audit grids start absent, so each present tile is one."""
+    """Return (tiles, expected presses) per class, (C, 2): one press per present tile."""
     labels = label_cells.load_labels_with_annotators(db, [(cell.image_id, cell.class_id) for cell in cells])
     counts: dict[int, list[float]] = {}
     for cell in cells:
@@ -142,7 +142,7 @@ def _offer_audit(tiles_and_presses: np.ndarray, time_model: TimeModel, ratio: fl
 
 
 def _estimate_reanswer_ratio(db: Database, annotator: str, time_model: TimeModel) -> float:
-    """Return how many times as long as other grids of the same size this annotator's second answers take."""
+    """Return the time of this annotator's second answers as a multiple of that of other grids."""
     answers = answer_times.load_newest_answers(
         db, annotator, MAX_DECISIONS_READ, MAX_ANSWERS, sources=("audit", "relabel")
     )

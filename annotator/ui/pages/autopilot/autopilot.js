@@ -303,16 +303,21 @@ export default class AutopilotPage extends Page {
     else this.items.queue = this.items.queue.filter((other) => /** @type {any} */ (other) !== action);
   }
 
+  /** What is asked unless the person wants something else: whoever went beyond the target stays there. @returns {"" | "beyond"} */
+  get usualExtra() {
+    return this.headline.beyond ? "beyond" : "";
+  }
+
   /** Why nothing is on screen, "" while something may be on its way. */
   #describeEmpty() {
     const { news, passed, isNewsFinal } = this.items;
     if (!isNewsFinal) return news.ends ? SAVING_TEXT : "";
-    return passed.size || this.extra ? "" : news.empty;
+    return passed.size || (this.extra && this.extra !== "beyond") ? "" : news.empty;
   }
 
   /** @param {Action} action */
   bringBack(action) {
-    if (this.extra === "none") this.extra = "";
+    if (this.extra === "none") this.extra = this.usualExtra;
     this.items.bringBack(action);
     this.imageTask.marked();
   }
@@ -351,7 +356,7 @@ export default class AutopilotPage extends Page {
     else if (this.extra === "none") {
       this.completion.reopen();
       this.paint();
-    } else if (this.extra && empty) this.askFor(""); // something was opened meanwhile
+    } else if (this.extra && this.extra !== "beyond" && empty) this.askFor(""); // something was opened meanwhile
     else {
       this.completion.hide();
       this.paint();
@@ -367,8 +372,8 @@ export default class AutopilotPage extends Page {
 
   /** @param {"" | "relabel" | "audit" | "beyond" | "none"} extra as in `extra` */
   askFor(extra) {
-    this.extra = extra;
     if (extra === "beyond") this.headline.beginBeyond();
+    this.extra = extra || this.usualExtra;
     this.items.passed.clear();
     this.items.fetchMore();
   }
