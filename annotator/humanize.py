@@ -54,6 +54,14 @@ def format_duration(seconds: float) -> str:
     return format_count(max(1, round(seconds)), "second")
 
 
+def format_duration_range(low: float, high: float) -> str:
+    """Format a range of seconds approximately: "40 to 55 seconds", "3 to 5 hours", "2 minutes"."""
+    (few, unit), (many, long_unit) = (format_duration(seconds).split(" ") for seconds in (low, high))
+    if unit.rstrip("s") != long_unit.rstrip("s"):
+        return f"{few} {unit} to {many} {long_unit}"
+    return f"{many} {long_unit}" if few == many else f"{few} to {many} {long_unit}"
+
+
 def format_local_minute(at: float | None) -> str:
     """Format unix seconds in this machine's time zone with its offset: "2026-11-28 21:32+01:00", "" for None."""
     return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone().isoformat(" ", "minutes")

@@ -85,12 +85,8 @@ SOURCES = {
         ),
         DecisionSource("import", "read from a file of labels", "file", unbiased=False, claimable=False),
         DecisionSource("random", "all unanswered classes of a random image", "chance", scored=True, timed="image"),
-        DecisionSource(
-            "search", "unusual images, asked for a class of which there is no example", "model", timed="grid"
-        ),
-        DecisionSource(
-            "sample", "random images, asked for a class of which there is no example", "chance", timed="grid"
-        ),
+        DecisionSource("search", "unusual images, asked for a class without a model", "model", timed="grid"),
+        DecisionSource("sample", "random images, asked for one class", "chance", timed="grid"),
         DecisionSource(
             "exploration", "all unanswered classes of an unlabeled image", "chance", scored=True, timed="image"
         ),

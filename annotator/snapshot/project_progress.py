@@ -4,19 +4,20 @@ A project is finished when annotators have answered every cell (image and class)
 cells are counted separately. Archived classes and excluded images have no cells, but images with missing files do.
 """
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from annotator.humanize import format_count, format_duration, format_percent
-from annotator.snapshot.time_model import fit_time_model, load_timed_answers
+from annotator.humanize import format_count, format_duration_range, format_percent
+from annotator.snapshot.closing.closing_plan import load_plan
+from annotator.snapshot.time_model import estimate_times, load_timed_answers
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import excluded_images
 from annotator.store.labels import auto_accepted, implied_cells, project_counts
+from spmll.statistics.time_regression import PartTimes
 
-GRID_TILES, CHANGED_TILES = 24, 2  # of the grid that the stated times are computed from
+GRID_TILES, CHANGED_TILES = 24, 2  # of the grid that the times of audits are computed from
 PACE_CACHE_SECONDS = 60.0  # for which a pace is kept, so that it is not fitted again at every answer
 MAX_CACHED_PACES = 32  # people whose pace is kept
 
@@ -29,7 +30,9 @@ class Progress:
         pairs_answered: Pairs answered by annotators, including unsure.
         pairs_accepted, pairs_ruled_out, pairs_implied: Unanswered pairs resolved by the model, as absent
             everywhere, or by implication, disjoint.
-        seconds_left: Time for `pairs_open` in grids of 24, None without timings.
+        seconds_left: Seconds of the plan that closes `pairs_open` (closing_plan.py), None without timings.
+        seconds_range: Low and high end of these seconds, as a 90% range.
+        grids_left: Grids of that plan.
     """
 
     pairs_answered: int
@@ -41,6 +44,8 @@ class Progress:
     seconds_left: float | None
     pairs_ruled_out: int = 0
     pairs_implied: int = 0
+    seconds_range: tuple[float, float] | None = None
+    grids_left: int = 0
 
     @property
     def pairs_open(self) -> int:
@@ -70,8 +75,10 @@ class Progress:
         if self.pairs_implied:
             parts.append(f"{self.pairs_implied:,} implied by answers")
         if self.seconds_left is not None and self.pairs_open:
-            grids = format_count(math.ceil(self.pairs_open / GRID_TILES), "grid")
-            parts.append(f"{grids} to go, about {format_duration(self.seconds_left)}")
+            low, high = self.seconds_range or (self.seconds_left, self.seconds_left)
+            time_left = f"about {format_duration_range(low, high)}"
+            grids = format_count(self.grids_left, "grid")
+            parts.append(f"{grids} to go, {time_left}" if self.grids_left else f"{time_left} to go")
         return " · ".join(parts)
 
     def percent(self) -> str:
@@ -99,16 +106,19 @@ def load_progress(db: Database, annotator: str = "", counts: Mapping[str, int] |
         pairs_ruled_out=max(0, ruled_out - aside[2]),
         pairs_implied=max(0, follow - aside[3]),
     )
-    seconds = _estimate_seconds_per_pair(db, annotator)
-    return progress if seconds is None else replace(progress, seconds_left=progress.pairs_open * seconds)
+    times = load_pace(db, annotator)
+    if times is None:
+        return progress
+    plan = load_plan(db, open_cells=progress.pairs_open)
+    low, middle, high = plan.estimate_range(times)
+    return replace(progress, seconds_left=middle, seconds_range=(low, high), grids_left=int(plan.grids.sum()))
 
 
-def _estimate_seconds_per_pair(db: Database, annotator: str) -> float | None:
+def load_pace(db: Database, annotator: str) -> PartTimes | None:
+    """Return the times of one annotator with draws, of all annotators if this one has none, or None without any."""
 
-    def fit() -> float | None:
+    def fit() -> PartTimes | None:
         answers = load_timed_answers(db, annotator) or load_timed_answers(db, "")
-        return (
-            fit_time_model(answers).estimate_grid_seconds(GRID_TILES, CHANGED_TILES) / GRID_TILES if answers else None
-        )
+        return estimate_times(answers, draws=True) if answers else None
 
     return db.caches.get("pace", (annotator, int(time.monotonic() / PACE_CACHE_SECONDS)), fit, MAX_CACHED_PACES)

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from harness.published_runs import publish
 from annotator.quality import audit_sampling
 from annotator.queues import grid_queue
 from annotator.queues.autopilot import acquisition, action_texts, complete_project, planner, relabel
-from annotator.queues.autopilot.account import load_account
 from annotator.records import Batch, Decision, WantedGrids
 from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
 from annotator.snapshot import time_model
+from annotator.snapshot.closing import closing_plan
+from annotator.snapshot.closing.account import load_account
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store.classes import classes
 from annotator.store.database.arrays import save_array
@@ -47,7 +49,7 @@ def test_autopilot_first_offers_a_grid_of_confident_predictions_with_expected_yi
     time = f"about {action.seconds:.0f} s"
     assert action.line == f"Which show fox? Probably most of {tiles} ({time})", "how many, no grid has shown yet"
     assert action.reason == "It adds the most correct labels for your time."
-    assert len(action.alternatives) == 3  # an image, a click, and a search for the class without an example
+    assert len(action.alternatives) == 2  # a click, and a search for the class without an example
 
 
 def test_autopilot_without_a_model_offers_each_annotator_another_image_to_click(db):
@@ -80,7 +82,7 @@ def test_autopilot_does_not_offer_labels_again_that_the_page_has_already_shown(s
     first = planner.lease_next_actions(sure_db, wanted()).items[0]
     shown = [(tile.image.id, 1) for tile in first.grid.tiles]
     second = planner.lease_next_actions(sure_db, wanted(passed=shown)).items[0]
-    again = [(tile.image.id, 1) for tile in second.grid.tiles] if second.grid else []
+    again = [(tile.image.id, second.grid.class_id) for tile in second.grid.tiles] if second.grid else []
     assert not set(shown) & set(again)
 
 
@@ -202,20 +204,20 @@ def test_autopilot_offers_open_audit_labels_without_predictions(db, monkeypatch)
     assert drawn.id == audit_sampling.load_open_cells(db)[0].audit_id
 
 
-def test_grid_shrinks_for_a_class_with_few_likely_images(sure_db):
+def test_grid_of_a_class_with_few_likely_images_takes_the_unlikely_rest_with_it(sure_db):
     few = np.stack([np.r_[np.full(3, 0.9), np.full(21, 0.004)], np.full(24, 0.3), np.full(24, np.nan)], 1)
     publish(sure_db, few)
-    found = {
-        one.class_id: one for one in acquisition.propose_grids(*evaluated(sure_db), 0.0, {}, load_account(sure_db))
-    }
-    assert len(found[1].cells) == acquisition.GRID_SIZES[0] and len(found[2].cells) == 24
+    grids = acquisition.propose_grids(*evaluated(sure_db), closing_plan.load_plan(sure_db), load_account(sure_db))
+    found = {one.class_id: one for one in grids}
+    assert len(found[1].cells) == 24, "twelve at first would take one grid more"
+    assert len(found[2].cells) == 24
 
 
 def test_grid_stays_small_for_a_class_with_few_answers(sure_db, monkeypatch):
     monkeypatch.setattr(acquisition, "NEW_CLASS_TILES", 12)
     publish(sure_db, np.full((24, 3), 0.9))
-    answers = {1: 24, 2: 23}
-    grids = acquisition.propose_grids(*evaluated(sure_db), 0.0, answers, load_account(sure_db))
+    plan = replace(closing_plan.load_plan(sure_db), answered=np.array([24, 23, 0]))
+    grids = acquisition.propose_grids(*evaluated(sure_db), plan, load_account(sure_db))
     found = {one.class_id: one for one in grids}
     assert [len(found[class_id].cells) for class_id in (1, 2, 3)] == [24, 12, 12]
 

@@ -7,10 +7,11 @@ import pytest
 from harness.autopilot_actions import sure_db, wanted
 from harness.published_runs import publish
 
-from annotator.queues.autopilot import account, acquisition, planner
-from annotator.queues.autopilot.account import Account, load_account
+from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.actions import Action
 from annotator.records import Batch, Decision
+from annotator.snapshot.closing import account
+from annotator.snapshot.closing.account import Account, load_account
 from annotator.store.labels import decisions
 from annotator.store.labels.prediction_outcomes import ScoredAnswers
 
@@ -109,17 +110,3 @@ def search(db) -> Action:
     """The first search that comes, whatever comes before it."""
     actions = planner.lease_next_actions(db, wanted("first", want=8)).items
     return next(action for action in actions if action.source in ("search", "sample"))
-
-
-def test_autopilot_switches_to_the_best_action_after_actions_of_low_yield(sure_db, monkeypatch):
-    monkeypatch.setattr(planner, "YIELD_ACTIONS", 3)
-    monkeypatch.setattr(planner, "RANDOM_SHARE", 1.0)
-    monkeypatch.setattr(acquisition, "RULED_OUT_VALUE", 10.0)  # a value that has little to do with what is found
-    publish(
-        sure_db,
-        np.stack([np.full(24, 0.04), np.r_[np.full(4, 0.9), np.full(20, 0.01)], np.full(24, np.nan)], 1),
-    )
-    for first in (1, 5, 9):  # twelve tiles in 30 seconds, and nothing on them
-        grid(sure_db, 3, range(first, first + 4), None, source="sample")
-    action = planner.lease_next_actions(sure_db, wanted("first")).items[0]
-    assert action.source == "grid" and action.grid.class_id == 2  # more a second than 24 tiles of the first class

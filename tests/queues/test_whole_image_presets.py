@@ -6,6 +6,7 @@ from harness.autopilot_actions import recorded, sure_db, wanted
 from harness.published_runs import publish
 
 from annotator.queues.autopilot import acquisition, planner
+from annotator.snapshot.closing import closing_plan
 from annotator.snapshot.preset_threshold import find_preset_threshold, find_saving_bound
 from annotator.snapshot.time_model import DEFAULT_TIMES
 
@@ -44,9 +45,10 @@ def test_predicted_classes_are_preselected_only_after_enough_correct_predictions
     assert _whole(sure_db).preset == (), "of such probabilities there is no record"
 
 
-def test_expected_key_presses_per_image_depend_on_the_preselection_threshold():
+def test_expected_key_presses_per_image_depend_on_the_preselection_threshold(db):
+    plan = closing_plan.load_plan(db)
     chances = {1: 0.9, 2: 0.6, 3: 0.1}
-    candidate = lambda bound: acquisition.build_image_candidate(1, chances, DEFAULT_TIMES, preset_threshold=bound)  # noqa: E731
+    candidate = lambda bound: acquisition.build_image_candidate(1, chances, DEFAULT_TIMES, plan, preset_threshold=bound)  # noqa: E731
     assert candidate(None).expected_presses == pytest.approx(1.6)  # 0.9 + 0.6 + 0.1 are marked
     assert candidate(0.5).expected_presses == pytest.approx(0.6)  # 0.1 + 0.4 are taken back, 0.1 is marked
     assert candidate(0.8).expected_presses == pytest.approx(0.8)  # 0.1 is taken back, 0.6 + 0.1 are marked
@@ -55,7 +57,7 @@ def test_expected_key_presses_per_image_depend_on_the_preselection_threshold():
 def _whole(db):
     """The best image to answer as a whole, as Autopilot would show it."""
     leasing = planner._Planner(db, wanted(), *_facts(db)).leaser
-    candidate = acquisition.build_image_candidate(5, leasing.load_open_classes(5), DEFAULT_TIMES)
+    candidate = acquisition.build_image_candidate(5, leasing.load_open_classes(5), DEFAULT_TIMES, leasing.plan)
     action = leasing.lease_action(candidate)
     assert action and action.kind == "image"
     return action

@@ -52,7 +52,7 @@ def test_complete_page_starts_relabeling_of_likely_mistakes_only_on_request_and_
         page = finished(browser, served, "Check", viewport=ROOMY)
         finish = page.locator(".finish")
         expect(finish).to_contain_text("Every class of every image has an answer: 30 images, 0 labels.")
-        expect(finish).to_contain_text("30 answers may be wrong: the model says otherwise.")
+        expect(finish).to_contain_text("of 30 answers that the model contradicts may be wrong.")
         finish.get_by_text("Every class of every image").dblclick()  # the second press came late
         assert page.evaluate("getSelection().toString()") == ""
         places = [button.bounding_box() for button in finish.locator("button, a").all()]
@@ -95,7 +95,7 @@ def test_skipped_check_of_likely_mistakes_returns_to_the_complete_page_and_stays
         looked(page)
         page.keyboard.press(".")
         expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
-        expect(page.locator(".finish")).to_contain_text("12 answers may be wrong")
+        expect(page.locator(".finish")).to_contain_text("of 12 answers that the model contradicts may be wrong")
         assert decided(served, "Skip") == []
 
 

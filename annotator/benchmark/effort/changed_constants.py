@@ -13,7 +13,7 @@ TRIED_VALUES: dict[str, tuple[object, ...]] = {
     "MIN_SHARPNESS": (0.15, 0.6),
     "RANDOM_SHARE": (0.0, 0.1),
     "PRESS_PENALTY_SECONDS": (0.0, 4.0),
-    "RULED_OUT_VALUE": (0.0, 0.05),
+    "CLOSING_WEIGHT": (0.0, 1.0, 6.0),
     "LEARNING_VALUE": (0.0, 0.5),
     "GRID_SIZES": ((24,), (12, 24, 48)),
     "NEW_CLASS_TILES": (12, 96),

@@ -1,6 +1,7 @@
 """Candidate actions (grids, whole images, single clicks) and their acquisition value.
 
-The value is expected finished labels plus learning, divided by the annotator's seconds and a price per press.
+The value is expected positives, learning and the seconds that the closing plan gets shorter (closing_plan.py), divided
+by the annotator's seconds and a price per press.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,23 +11,25 @@ from itertools import islice
 import numpy as np
 
 from annotator.queues import grid_queue
-from annotator.queues.autopilot.account import Account
 from annotator.queues.event_tiles import MAX_IMAGES_PER_TILE, EventTilesFactory, applies_to_event
 from annotator.queues.grid_queue import UnavailableCells
 from annotator.records import PRESENT
+from annotator.snapshot.closing.account import Account
+from annotator.snapshot.closing.closing_plan import GRID_SIZES, NEW_CLASS_TILES, ClosingPlan
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
 from annotator.store.database.database import Database
 from annotator.store.events import stored_events
 from annotator.store.labels import auto_accepted, decisions
 
-GRID_SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
-NEW_CLASS_TILES = 24  # tiles of the largest grid of a class of which people have answered fewer cells
 PRESS_PENALTY_SECONDS = 1.0  # that a press counts beyond its time
 MAX_CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 MAX_EVENT_CLASSES_TRIED = 8  # the same where tiles stand for events, which are looked up for each class
 MAX_IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
-RULED_OUT_VALUE = 0.002  # value of a cell ruled out, in labels
+CLOSING_WEIGHT = 2.0  # of a second that the closing plan saves, over the mean yield of the seconds of the plan
+# share of its seconds that an image must save in the plan, and open classes below which a click must as well: of one or
+# two open classes a grid closes more
+MIN_SAVED_SHARE, MIN_CLASSES_PER_CLICK = (0.5, 3)
 # probability from which the model is sure; cells of a class that are read
 SURE_PROBABILITY, SURE_SAMPLE_CELLS = (0.8, 5000)
 # value, in labels, of the first example of a class: from then on a model looks for the others
@@ -52,10 +55,12 @@ class Candidate:
         expected_presses: Key presses besides Enter.
         learning_value: Gain for the model, in units of labels.
         reason: "random", "exploration", "leftover", or "" if selected by value. For a search, "random" means
-            random images and "" unusual ones.
+            random images, "leftover" the last open ones and "" unusual ones.
         start_present: For relabel, whether the checked labels are "present".
         implied_positives: Expected positives implied by class relations.
         event_images: Image id -> other images of its event, with probabilities in grids.
+        saved_seconds: Seconds by which the closing plan gets shorter.
+        second_value: Value of one of them, in labels.
     """
 
     kind: str
@@ -70,16 +75,14 @@ class Candidate:
     start_present: bool = False
     implied_positives: float = 0.0
     event_images: EventImages = field(default_factory=dict[int, Sequence[tuple[int, float | None]]])
+    saved_seconds: float = 0.0
+    second_value: float = 0.0
 
     @property
     def value(self) -> float:
-        """Return the acquisition value: expected finished labels plus learning value."""
-        ruled_out = RULED_OUT_VALUE * max(0.0, self.decided_cells - self.expected_positives)
-        return self.expected_positives + self.implied_positives + ruled_out + self.learning_value
-
-    @property
-    def positives_per_second(self) -> float:
-        return self.expected_positives / self.seconds
+        """Return the acquisition value in labels: positives, learning, and seconds of the plan saved."""
+        closing = self.second_value * self.saved_seconds
+        return self.expected_positives + self.implied_positives + self.learning_value + closing
 
     @property
     def value_per_second(self) -> float:
@@ -100,18 +103,16 @@ def propose_grids(
     snapshot: Snapshot,
     time_model: TimeModel,
     unavailable_cells: UnavailableCells,
-    open_share: float,
-    answers: Mapping[int, int],
+    plan: ClosingPlan,
     account: Account,
     max_tiles: int | None = None,
     event_tiles: EventTilesFactory | None = None,
     count_implied: "ImpliedCounter | None" = None,
 ) -> Iterator[Candidate]:
-    """Yield the grid of highest value per second for each class with enough expected positives.
+    """Yield the grid of highest value per second for each class with a model, those with most positives first.
 
     Args:
-        open_share: Fraction of unanswered cells, which scales the learning value.
-        answers: Class id -> number of answered cells. Few answers limit the grid size.
+        plan: Its number of answered cells limits the grid size of a class.
         max_tiles: None allows all GRID_SIZES.
         event_tiles: Set if a tile can stand for all images of its event.
         count_implied: None without class relations.
@@ -131,11 +132,11 @@ def propose_grids(
             grouped = event_tiles(class_id, excluded)
             source, others = grouped.group_by_event(source), grouped.others
         cells = list(islice(source, sizes[-1]))
-        most = max(NEW_CLASS_TILES, answers.get(class_id, 0))
+        most = max(NEW_CLASS_TILES, plan.count_answers(class_id))
         front_cells = [cells[:size] for size in sizes if size == sizes[0] or (size <= most and len(cells) > size // 2)]
         more = None if count_implied is None else count_implied(class_id, [image_id for image_id, _ in cells])
         candidates = [
-            build_grid_candidate(class_id, front, time_model, open_share, account, others, more)
+            build_grid_candidate(class_id, front, time_model, plan, account, others, more)
             for front in front_cells
             if front
         ]
@@ -147,7 +148,7 @@ def build_grid_candidate(
     class_id: int,
     cells: Sequence[tuple[int, float]],
     time_model: TimeModel,
-    open_share: float,
+    plan: ClosingPlan,
     account: Account,
     event_images: EventImages,
     implied: np.ndarray | None = None,
@@ -170,11 +171,22 @@ def build_grid_candidate(
     changes = min(float(shown.sum()), len(cells) - float(shown.sum()))
     seconds, learning = (
         time_model.estimate_grid_seconds(len(cells), changes),
-        _estimate_learning_value(shown, open_share),
+        _estimate_learning_value(shown, plan.open_share),
     )
     numbers = (found, len(probabilities), changes, learning, seconds)
     beside = 0.0 if implied is None else float((shown * implied[: len(cells)]).sum())
-    return Candidate("grid", class_id, cells, *numbers, implied_positives=beside, event_images=event_images)
+    saved = plan.estimate_saving(class_id, len(probabilities), changes, time_model)
+    worth = CLOSING_WEIGHT * plan.estimate_yield(time_model)
+    return Candidate(
+        "grid",
+        class_id,
+        cells,
+        *numbers,
+        implied_positives=beside,
+        event_images=event_images,
+        saved_seconds=saved,
+        second_value=worth,
+    )
 
 
 ImpliedCounter = Callable[[int, Sequence[int]], np.ndarray]
@@ -184,34 +196,16 @@ ProbabilityCorrector = Callable[[Sequence[dict[int, float]]], Sequence[dict[int,
 """What the probabilities of the open classes of images are worth: for each, class id -> probability."""
 
 
-def estimate_unseen_rates(
-    counts: Mapping[int, tuple[int, int, int]], has_model: Callable[[int], bool], ruled_out: Collection[int] = ()
-) -> dict[int, float]:
-    """Return the expected share of images with the class, for each class without an example or a model.
-
-    After n absent answers it is 0.5 / (n + NEW_CLASS_TILES), the posterior mean under a Beta prior of
-    shape 1/2 (Jeffreys).
-
-    Args:
-        counts: Class id -> (present, absent, unsure) answers.
-        ruled_out: Classes marked absent everywhere.
-    """
-    return {
-        class_id: 0.5 / (absent + NEW_CLASS_TILES)
-        for class_id, (present, absent, _) in counts.items()
-        if not present and class_id not in ruled_out and not has_model(class_id)
-    }
-
-
 def propose_searches(
     rates: Mapping[int, float],
     draw: Callable[[int, int, bool], Sequence[int]],
     searched: Mapping[int, int],
     time_model: TimeModel,
-    answers: Mapping[int, int],
+    plan: ClosingPlan,
+    found: Collection[int],
     max_tiles: int | None = None,
 ) -> Iterator[Candidate]:
-    """Yield the best grid for each of the MAX_CLASSES_SEARCHED likeliest classes without an example.
+    """Yield the best grid for each of the MAX_CLASSES_SEARCHED likeliest classes without a model.
 
     Unusual images come first. After MAX_UNUSUAL_IMAGES, every other grid is random, which gives an upper limit of the
     class's share.
@@ -220,25 +214,35 @@ def propose_searches(
         rates: Class id -> expected share of images.
         draw: Returns free, unanswered images: random, or unusual first.
         searched: Class id -> number of unusual images labeled absent.
+        found: Classes with an example.
     """
     sizes = choose_sizes(max_tiles)
     for class_id in sorted(rates, key=lambda class_id: (-rates[class_id], class_id))[:MAX_CLASSES_SEARCHED]:
-        most = max(NEW_CLASS_TILES, answers.get(class_id, 0))
-        is_random = searched.get(class_id, 0) >= MAX_UNUSUAL_IMAGES and searched[class_id] > answers[class_id] / 2
+        answers = plan.count_answers(class_id)
+        most = max(NEW_CLASS_TILES, answers)
+        is_random = searched.get(class_id, 0) >= MAX_UNUSUAL_IMAGES and searched[class_id] > answers / 2
         drawn = draw(class_id, max(size for size in sizes if size == sizes[0] or size <= most), is_random)
         fronts = [drawn[:size] for size in sizes if size == sizes[0] or len(drawn) > size // 2]
         candidates = [
-            _build_search_candidate(class_id, front, rates[class_id], time_model) for front in fronts if front
+            build_search_candidate(class_id, front, rates[class_id], time_model, plan, is_found=class_id in found)
+            for front in fronts
+            if front
         ]
         if candidates:
             yield replace(max(candidates, key=_get_value_per_second), reason="random" if is_random else "")
 
 
-def _build_search_candidate(class_id: int, image_ids: Sequence[int], rate: float, time_model: TimeModel) -> Candidate:
+def build_search_candidate(
+    class_id: int, image_ids: Sequence[int], rate: float, time_model: TimeModel, plan: ClosingPlan, *, is_found: bool
+) -> Candidate:
+    """Return the candidate of a grid without predictions, nothing preset, where `rate` of the tiles are present."""
     tiles, positives = len(image_ids), rate * len(image_ids)
-    cells, learning = [(image_id, None) for image_id in image_ids], FIRST_EXAMPLE_VALUE * float(1 - np.exp(-positives))
-    seconds = time_model.estimate_grid_seconds(tiles, positives)
-    return Candidate("search", class_id, cells, positives, tiles, positives, learning, seconds)
+    learning = 0.0 if is_found else FIRST_EXAMPLE_VALUE * float(1 - np.exp(-positives))
+    numbers = (positives, tiles, positives, learning, time_model.estimate_grid_seconds(tiles, positives))
+    saved = plan.estimate_saving(class_id, tiles, positives, time_model)
+    worth = CLOSING_WEIGHT * plan.estimate_yield(time_model)
+    cells = [(image_id, None) for image_id in image_ids]
+    return Candidate("search", class_id, cells, *numbers, saved_seconds=saved, second_value=worth)
 
 
 def propose_images(
@@ -246,7 +250,7 @@ def propose_images(
     snapshot: Snapshot,
     time_model: TimeModel,
     unavailable_image_ids: Collection[int],
-    open_share: float,
+    plan: ClosingPlan,
     unlabeled: Sequence[int],
     prior: "PositivePrior",
     correct: ProbabilityCorrector,
@@ -278,9 +282,12 @@ def propose_images(
     for (image_id, probabilities, has_positive), corrected in zip(opened, all_corrected, strict=True):
         least = 0.0 if has_positive else prior.compute_any_probability(probabilities)
         more = {"min_positives": least, "preset_threshold": preset_threshold, "event_images": behind.get(image_id, {})}
-        whole.append(build_image_candidate(image_id, corrected, time_model, open_share, **more))
-        if not has_positive:
-            clicks.append(build_click_candidate(image_id, corrected, time_model, open_share, min_positives=least))
+        candidate = build_image_candidate(image_id, corrected, time_model, plan, **more)
+        is_cheap = candidate.saved_seconds >= MIN_SAVED_SHARE * candidate.seconds
+        if is_cheap:
+            whole.append(candidate)
+        if not has_positive and (is_cheap or len(corrected) >= MIN_CLASSES_PER_CLICK):
+            clicks.append(build_click_candidate(image_id, corrected, time_model, plan, min_positives=least))
     for candidates in (whole, clicks):
         if candidates:
             yield max(candidates, key=_get_value_per_second)
@@ -361,7 +368,7 @@ def build_image_candidate(
     image_id: int,
     probabilities: dict[int, float],
     time_model: TimeModel,
-    open_share: float = 0.0,
+    plan: ClosingPlan,
     *,
     min_positives: float = 0.0,
     preset_threshold: float | None = None,
@@ -370,7 +377,6 @@ def build_image_candidate(
     """Return the candidate of answering all unanswered classes of an image.
 
     Args:
-        open_share: Fraction of all cells that are unanswered.
         preset_threshold: Classes from this probability on start present. None disables.
         event_images: Image id -> class id -> probability, for other images of the event.
     """
@@ -387,26 +393,30 @@ def build_image_candidate(
     positives = max(float(values.sum()), min_positives) + sum(others)
     seconds, learning = (
         time_model.estimate_image_seconds(len(values), changes),
-        _estimate_learning_value(values, open_share),
+        _estimate_learning_value(values, plan.open_share),
     )
     seconds += len(event_images) * time_model.tile
     numbers = (positives, len(values) + len(others), changes, learning, seconds)
     pairs = {image_id: [(other, None) for other in event_images]} if event_images else {}
-    return Candidate("image", 0, [(image_id, None)], *numbers, event_images=pairs)
+    class_ids = [class_id for cells in (probabilities, *event_images.values()) for class_id in cells]
+    saved = plan.estimate_image_saving(class_ids, min(positives, len(values) + len(others)), time_model)
+    worth = CLOSING_WEIGHT * plan.estimate_yield(time_model)
+    cells = [(image_id, None)]
+    return Candidate("image", 0, cells, *numbers, event_images=pairs, saved_seconds=saved, second_value=worth)
 
 
 def build_click_candidate(
     image_id: int,
     probabilities: dict[int, float],
     time_model: TimeModel,
-    open_share: float,
+    plan: ClosingPlan,
     *,
     min_positives: float = 0.0,
 ) -> Candidate:
     """Return the candidate of clicking one present class on an image without known positives."""
     values = np.array(list(probabilities.values()))
     positives = max(float(1 - np.prod(1 - values)), min_positives)
-    learning = _estimate_learning_value(values, open_share) / len(values)
+    learning = _estimate_learning_value(values, plan.open_share) / len(values)
     return Candidate("click", 0, [(image_id, None)], positives, 1, positives, learning, time_model.click)
 
 

@@ -1,16 +1,16 @@
 """Texts of the Autopilot page: what an action asks and why, or why there is none."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from annotator.humanize import format_count, format_duration
 from annotator.quality import rule_out
-from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.autopilot.complete_project import CompleteProject, PairOffer
 from annotator.queues.image_queue import COMING_BACK_MESSAGE, describe_open_elsewhere
 from annotator.records import Run, WantedActions
 from annotator.snapshot import suggestions
+from annotator.snapshot.closing.account import Account
 from annotator.store.database.database import Database
 from annotator.store.labels import image_overlap
 from annotator.store.people import assignment, leases
@@ -24,6 +24,12 @@ REASON_TEXTS = {
     "leftover": "It is one of the last incomplete images.",
     "random": "It was drawn at random, not chosen by the model.",
 }
+GRID_REASONS = {
+    "": "The model has not learned this class yet.",
+    "leftover": "They are the last images without an answer about this class.",
+    "random": "They were drawn at random, not chosen by the model.",
+}
+SEARCHED_IMAGES = {"random": "random images", "leftover": "of the last open images"}
 
 
 @dataclass(frozen=True)
@@ -33,12 +39,14 @@ class CandidateEvidence:
     Attributes:
         random_absent: Class id -> number of random images labeled absent.
         unusual_absent: Likewise for unusual images.
+        found: Classes with an example.
     """
 
     names: Mapping[int, str]
     account: Account
     random_absent: Mapping[int, int]
     unusual_absent: Mapping[int, int]
+    found: Collection[int] = ()
 
 
 def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, image: str = "this image") -> str:
@@ -47,8 +55,8 @@ def format_candidate_line(candidate: Candidate, evidence: CandidateEvidence, ima
     if candidate.kind == "grid":
         return _format_grid_line(candidate, evidence)
     if candidate.kind == "search":
-        which = "random" if candidate.reason == "random" else "unusual"
-        return f"Does any show {evidence.names[candidate.class_id]}? {len(candidate.cells)} {which} images ({time})"
+        which = SEARCHED_IMAGES.get(candidate.reason, "unusual images")
+        return f"Does any show {evidence.names[candidate.class_id]}? {len(candidate.cells)} {which} ({time})"
     if candidate.kind == "relabel":
         name, state = evidence.names[candidate.class_id], "present" if candidate.start_present else "absent"
         return f"Check {format_count(len(candidate.cells), 'answer')} again: {name} marked {state} ({time})"
@@ -88,6 +96,8 @@ def _format_grid_line(candidate: Candidate, evidence: CandidateEvidence) -> str:
 
 
 def _format_search_reason(candidate: Candidate, evidence: CandidateEvidence) -> str:
+    if candidate.class_id in evidence.found:
+        return GRID_REASONS[candidate.reason]
     absent, searched = (
         evidence.random_absent.get(candidate.class_id, 0),
         evidence.unusual_absent.get(candidate.class_id, 0),
@@ -167,10 +177,9 @@ def format_doubted_line(doubted: PairOffer | None) -> str:
         return "There is no model to compare the answers with."
     if not doubted.pairs:
         return "The model contradicts no answer that is not checked yet."
-    return (
-        f"{format_count(doubted.pairs, 'answer')} may be wrong: the model says otherwise. "
-        f"{_format_about_time(doubted.seconds)}."
-    )
+    few, answers = round(doubted.changes), f"of {format_count(doubted.pairs, 'answer')} that the model contradicts"
+    how_many = f"About {few} {answers} may be wrong" if few else f"Probably none {answers} is wrong"
+    return f"{how_many}. {_format_about_time(doubted.seconds)}."
 
 
 def format_audit_offer_line(complete: CompleteProject) -> str:

@@ -17,6 +17,7 @@ from annotator.queues.grid_queue import Grid, UnavailableCells
 from annotator.queues.image_queue import WorkItem
 from annotator.records import WantedActions, WantedGrids
 from annotator.roles import Right
+from annotator.snapshot.closing.closing_plan import ClosingPlan
 from annotator.snapshot.preset_threshold import find_preset_threshold
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
@@ -91,7 +92,7 @@ class ActionLeaser:
 
     Attributes:
         preset_threshold: Image classes from this probability on start present. None disables.
-        rates: Class id -> expected share of images, for classes without an example.
+        rates: Class id -> expected share of images, for classes without a model.
     """
 
     def __init__(
@@ -100,10 +101,11 @@ class ActionLeaser:
         wanted: WantedActions,
         snapshot: Snapshot | None,
         time_model: TimeModel,
+        plan: ClosingPlan,
         rates: Mapping[int, float],
         evidence: CandidateEvidence,
     ):
-        self.db, self.wanted, self.snapshot, self.time_model = db, wanted, snapshot, time_model
+        self.db, self.wanted, self.snapshot, self.time_model, self.plan = db, wanted, snapshot, time_model, plan
         self.rates, self.evidence, self.names, self.account = rates, evidence, evidence.names, evidence.account
         self.grids = WantedGrids(
             wanted.holder, wanted.annotator, None, acquisition.GRID_SIZES[-1], wanted.have, 1, wanted.passed
@@ -184,7 +186,7 @@ class ActionLeaser:
         if candidate.kind == "grid" and held < candidate.decided_cells:  # another page leased some first
             left = [(tile.image.id, tile.probability or 0.0) for tile in tiles.tiles]
             behind = {tile.image.id: [other[:2] for other in tile.others] for tile in tiles.tiles if tile.others}
-            more = (self.time_model, 0.0, self.account, behind)
+            more = (self.time_model, self.plan, self.account, behind)
             candidate = acquisition.build_grid_candidate(candidate.class_id, left, *more)
         if candidate.kind == "grid":  # not as the model's own probabilities say, or it would take needless presses
             worth = self.account.correct_for_grid(
@@ -228,7 +230,8 @@ class ActionLeaser:
         source = SOURCE_BY_CANDIDATE.get((candidate.kind, candidate.reason), candidate.kind)
         line = action_texts.format_candidate_line(candidate, self.evidence)
         numbers = (candidate.expected_positives, candidate.decided_cells, candidate.seconds)
-        offer = self._build_rule_out_offer(candidate.class_id) if candidate.kind == "search" else None
+        is_search = candidate.kind == "search" and candidate.class_id not in self.evidence.found
+        offer = self._build_rule_out_offer(candidate.class_id) if is_search else None
         reason = action_texts.format_candidate_reason(candidate, self.evidence)
         words = {"alternatives": others, "ruling_out": offer, "reason": reason}
         return Action(action_id, kind, source, line, *numbers, **words, **content)

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from annotator.quality import audit_sampling
 from annotator.queues.autopilot import relabel
 from annotator.queues.grid_queue import UnavailableCells
 from annotator.records import WantedActions, WantedGrids
+from annotator.snapshot.closing.account import load_account
 from annotator.snapshot.project_progress import Progress, load_progress
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.snapshot.time_model import TimeModel, load_time_model
@@ -21,10 +22,11 @@ AUDIT_GRID_TILES = 24  # of a grid of an audit
 
 @dataclass(frozen=True)
 class PairOffer:
-    """An offered task: the number of cells to answer, and the estimated seconds."""
+    """An offered task: the number of cells to answer, the estimated seconds and, for checks, the expected changes."""
 
     pairs: int
     seconds: float
+    changes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,9 @@ def _offer_doubted_answers(db: Database, wanted: WantedActions, time_model: Time
     if snapshot is None:
         return None
     page = WantedGrids(wanted.holder, wanted.annotator, None, relabel.GRID_TILES, (), 1)
-    return _build_offer(relabel.compute_grid_sizes(db, snapshot, UnavailableCells.for_request(db, page)), time_model)
+    checks = relabel.list_checks(db, snapshot, UnavailableCells.for_request(db, page), load_account(db))
+    offer = _build_offer([tiles for tiles, _ in checks], time_model)
+    return replace(offer, changes=sum(changes for _, changes in checks))
 
 
 def _split_into_grids(pairs_of_classes: Iterable[int]) -> list[int]:

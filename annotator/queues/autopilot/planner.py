@@ -1,7 +1,7 @@
-"""The choice of Autopilot's next action, by finished labels per second of this annotator.
+"""The choice of Autopilot's next action: what brings most labels and saves most of the closing plan per second.
 
 Single clicks on representative images come first, then also random whole images while the model is unsure. Later
-RANDOM_SHARE of the actions are random, which keeps probabilities calibrated and supports the quality report.
+RANDOM_SHARE of the actions and of their seconds are random, which keeps probabilities calibrated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,14 @@ import numpy as np
 from annotator.quality import audit_sampling
 from annotator.queues import query_order
 from annotator.queues.autopilot import acquisition, action_texts, complete_project, relabel
-from annotator.queues.autopilot.account import load_account
 from annotator.queues.autopilot.acquisition import Candidate, PositivePrior
 from annotator.queues.autopilot.actions import Action, ActionLeaser
 from annotator.queues.event_tiles import EventTiles, EventTilesFactory
 from annotator.queues.image_queue import LeasedWork, build_work
 from annotator.records import Class, WantedActions
 from annotator.settings import MIN_IMAGES_FOR_FIRST_RUN
+from annotator.snapshot.closing import closing_plan
+from annotator.snapshot.closing.account import load_account
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.snapshot.time_model import TimeModel, load_time_model
 from annotator.store.classes import classes
@@ -51,9 +52,6 @@ MANY_IMAGES_PER_CLASS, MAX_EXPLORED_OF_MANY = (50, 8)
 MIN_SHARPNESS = 0.3
 # seconds of such an image; where all its classes take longer, exploration is by clicks alone
 MAX_EXPLORATION_SECONDS = 30.0
-# actions whose yield is held against what was promised, and decisions read for them
-YIELD_ACTIONS, MAX_YIELD_DECISIONS = (100, 5000)
-MIN_YIELD_RATIO = 0.95  # of the positives a second that the best kind of action keeps, Autopilot brings at least
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
 # actions that a page has at once, as in autopilot.js: each leaves room for the leases of the others
@@ -103,14 +101,17 @@ class _Planner:
         names = {class_.id: class_.name for class_ in all_classes}
         self.counts, self.account = project_counts.count_labels_by_class(db), load_account(db)
         delta = self.snapshot and self.snapshot.delta
-        self.rates = acquisition.estimate_unseen_rates(
+        self.plan = closing_plan.load_plan(db, self.snapshot, self.account, wanted.tiles)
+        self.rates = closing_plan.estimate_class_rates(
             self.counts,
             lambda class_id: delta is not None and delta.find_column(class_id) is not None,
             auto_accepted.find_ruled_out_classes(db),
         )
         searched, drawn = prediction_outcomes.count_absent_by_source(db, list(self.rates))
-        evidence = action_texts.CandidateEvidence(names, self.account, drawn, searched)
-        self.leaser = ActionLeaser(db, wanted, self.snapshot, self.time_model, self.rates, evidence)
+        present = {class_id: count[0] for class_id, count in self.counts.items()}
+        self.found_classes = {class_id for class_id, images_present in present.items() if images_present}
+        evidence = action_texts.CandidateEvidence(names, self.account, drawn, searched, self.found_classes)
+        self.leaser = ActionLeaser(db, wanted, self.snapshot, self.time_model, self.plan, self.rates, evidence)
         # Set for a person with a share of the images: drawing from all images would seldom meet one of theirs.
         self.own_image_ids = self.leaser.unavailable_cells.withheld_images.own
         self.whole_images = not assignment.has_assigned_classes(db, wanted.annotator)
@@ -126,11 +127,9 @@ class _Planner:
         together = answer_times.load_whole_image_answers(db, MAX_EXPLORED_DECISIONS)
         # Exploration asks the open classes: an image counts although grids had ruled out some of its classes before.
         self.explored_images = sum(2 * cells_answered >= self.class_count for cells_answered, _ in together)
-        present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.prior = PositivePrior(
             answer_times.load_positive_flags(db, self.class_count, MAX_ASKED_DECISIONS, MAX_ASKED_IMAGES), present
         )
-        self.is_below_yield = False
         self.is_finished = complete_project.has_no_open_pair(db, wanted.have)
         self.extras = wanted.extras if self.is_finished else complete_project.EXTRA_KINDS
         self.rng = np.random.default_rng([self.answered_cells, len(wanted.have), len(wanted.passed)])
@@ -144,25 +143,13 @@ class _Planner:
             return action
         if (kind := self._choose_exploration_kind()) and (action := self._lease_exploration(kind)):
             return action
+        if self.snapshot is None:
+            return self._lease_audit() or self._lease_random_image() or self._lease_leftover() or self._lease_reading()
         drawn = float(self.rng.random())
         candidates = self._rank_candidates()
-        if self._should_draw_randomly(candidates, drawn):
-            return (
-                self._lease_unbiased()
-                or self._lease_best(candidates)
-                or self._lease_leftover()
-                or self._lease_reading()
-            )
-        return self._lease_best(candidates) or self._lease_unbiased() or self._lease_leftover() or self._lease_reading()
-
-    def _should_draw_randomly(self, candidates: Sequence[Candidate], drawn: float) -> bool:
-        """Return whether the next action is random: at most RANDOM_SHARE of actions and of time are."""
-        if self.snapshot is None or not candidates:
-            return True
-        if self.is_below_yield:
-            return False
-        of_time = candidates[0].seconds / max(self.time_model.estimate_image_seconds(self.class_count, 0.0), 1e-9)
-        return drawn < RANDOM_SHARE * min(1.0, of_time)
+        if candidates and drawn < RANDOM_SHARE and (action := self._lease_random(candidates[0].seconds, drawn)):
+            return action
+        return self._lease_best(candidates) or self._lease_leftover() or self._lease_audit() or self._lease_reading()
 
     def _lease_reference_image(self) -> Action | None:
         """Lease a reference image (known answers) that this annotator has not answered. It looks like blind work."""
@@ -228,34 +215,20 @@ class _Planner:
 
         return count_implied
 
-    @cached_property
-    def _realized_rate(self) -> float | None:
-        """Return positives per second over the last YIELD_ACTIONS actions, None if fewer."""
-        found, seconds, actions = answer_times.measure_recent_yield(
-            self.db, self.annotator, MAX_YIELD_DECISIONS, YIELD_ACTIONS
-        )
-        return None if actions < YIELD_ACTIONS or not seconds else found / seconds
-
     def _rank_candidates(self) -> list[Candidate]:
-        """Rank candidates by value per second, or by positives per second if recent yield is low."""
+        """Rank candidates by value per second."""
         if self.snapshot is None:
             return []
-        open_share = 1 - self.answered_cells / max(1, self.image_count * self.class_count)
-        out, images_out = self.leaser.unavailable_cells, self.leaser.unavailable_images
+        out, images_out, found = self.leaser.unavailable_cells, self.leaser.unavailable_images, self.found_classes
         of_image = (
-            images_out,
-            open_share,
-            self._unlabeled_ids,
-            self.prior,
-            self.leaser.correct_probabilities,
-            self.leaser.preset_threshold,
+            *(images_out, self.plan, self._unlabeled_ids),
+            *(self.prior, self.leaser.correct_probabilities, self.leaser.preset_threshold),
         )
-        answers = {class_id: sum(counts) for class_id, counts in self.counts.items()}
-        of_search = (self.rates, self._draw_images, self.leaser.evidence.unusual_absent)
-        of_grid = (out, open_share, answers, self.account, self.tiles, self._event_tiles_factory, self._implied_counter)
+        of_search = (self.rates, self._draw_images, self.leaser.evidence.unusual_absent, self.time_model)
+        of_grid = (out, self.plan, self.account, self.tiles, self._event_tiles_factory, self._implied_counter)
         candidates = [
             *acquisition.propose_grids(self.snapshot, self.time_model, *of_grid),
-            *acquisition.propose_searches(*of_search, self.time_model, answers, self.tiles),
+            *acquisition.propose_searches(*of_search, self.plan, found, self.tiles),
         ]
         if "relabel" in self.extras:
             of_relabel = (self.snapshot, self.time_model, out, self.account, self.tiles)
@@ -265,10 +238,6 @@ class _Planner:
             candidates += acquisition.propose_images(
                 self.db, self.snapshot, self.time_model, *of_image, in_events=in_events
             )
-        best_rate = max((candidate.positives_per_second for candidate in candidates), default=0.0)
-        self.is_below_yield = self._realized_rate is not None and self._realized_rate < MIN_YIELD_RATIO * best_rate
-        if self.is_below_yield:
-            return sorted(candidates, key=lambda candidate: -candidate.positives_per_second)
         return sorted(candidates, key=lambda candidate: -candidate.value_per_second)
 
     def _lease_best(self, candidates: Sequence[Candidate]) -> Action | None:
@@ -326,8 +295,42 @@ class _Planner:
         assert self.own_image_ids is not None
         return self.rng.permutation(self.own_image_ids)[:max_images].tolist()
 
-    def _lease_unbiased(self) -> Action | None:
-        return self._lease_audit() or self._lease_random_image()
+    def _lease_random(self, best_seconds: float, drawn: float) -> Action | None:
+        """Lease an open audit, or else random cells in the cheaper form: a grid of one class, or a whole image.
+
+        `drawn`, uniform below RANDOM_SHARE, leaves out actions longer than the best one, so that both shares hold.
+        """
+        if action := self._lease_audit():
+            return action
+        grid, image_seconds = self._draw_random_grid(), 0.0
+        if self.whole_images:
+            open_classes = max(1.0, self.plan.open_share * self.class_count)
+            image_seconds = self.time_model.estimate_image_seconds(round(open_classes), EXPECTED_POSITIVES)
+            if grid is None and open_classes < 2:  # the last cells come soon anyway
+                return None
+            if grid is None or image_seconds / open_classes < grid.seconds / len(grid.cells):
+                return self._lease_random_image() if drawn * image_seconds < RANDOM_SHARE * best_seconds else None
+        if grid is None or drawn * grid.seconds >= RANDOM_SHARE * best_seconds:
+            return None
+        return self.leaser.lease_action(grid)
+
+    def _draw_random_grid(self) -> Candidate | None:
+        """Return a grid of random open cells of one class, which is drawn by its number of open cells, or None."""
+        if not self.plan.cells:
+            return None
+        class_id = int(self.rng.choice(self.plan.class_ids, p=self.plan.open_cells / self.plan.cells))
+        tiles = AUDIT_TILES if self.tiles is None else min(AUDIT_TILES, self.tiles)
+        drawn = self._draw_images(class_id, tiles, True)
+        return self._build_search(class_id, drawn, "random") if len(drawn) == tiles else None
+
+    def _build_search(self, class_id: int, image_ids: Sequence[int], reason: str) -> Candidate:
+        place = self.plan.class_ids.tolist().index(class_id)
+        rate = float(self.plan.positives[place] / max(1, self.plan.open_cells[place]))
+        of_class = (self.time_model, self.plan)
+        candidate = acquisition.build_search_candidate(
+            class_id, image_ids, rate, *of_class, is_found=class_id in self.found_classes
+        )
+        return replace(candidate, reason=reason)
 
     def _lease_audit(self) -> Action | None:
         if "audit" not in self.extras:
@@ -350,12 +353,21 @@ class _Planner:
         return None
 
     def _lease_leftover(self) -> Action | None:
-        """Lease an unanswered image of any class that no other action covers."""
-        for class_id, counts in self.counts.items():
-            if sum(counts) < self.image_count:
-                for image_id in self._find_open_images(class_id):
-                    if action := self._lease_whole_image(image_id, "leftover"):
-                        return action
+        """Lease cells that no model ranks: a grid of the class with most of them, or an image that closes as many."""
+        for place in np.argsort(-self.plan.open_cells, kind="stable").tolist():
+            class_id = int(self.plan.class_ids[place])
+            if not self.plan.open_cells[place] or class_id in self.leaser.unavailable_cells.withheld_classes:
+                continue
+            taken = self.leaser.unavailable_cells.get_unavailable_images(class_id)
+            free = [image_id for image_id in self._find_open_images(class_id) if image_id not in taken]
+            largest = max(acquisition.choose_sizes(self.tiles))
+            if len(free) > 1 and (
+                action := self.leaser.lease_action(self._build_search(class_id, free[:largest], "leftover"))
+            ):
+                return action
+            for image_id in free:
+                if action := self._lease_whole_image(image_id, "leftover"):
+                    return action
         return None
 
     def _find_open_images(self, class_id: int) -> list[int]:
@@ -371,7 +383,8 @@ class _Planner:
         if not (open_classes := self.leaser.load_open_classes(image_id)):
             return None
         least = 0.0 if self.snapshot else EXPECTED_POSITIVES
-        candidate = acquisition.build_image_candidate(image_id, open_classes, self.time_model, min_positives=least)
+        of_image = (image_id, open_classes, self.time_model, self.plan)
+        candidate = acquisition.build_image_candidate(*of_image, min_positives=least)
         return self.leaser.lease_action(replace(candidate, reason=reason))
 
     def _iterate_unexplored(self, kind: str) -> Iterator[int]:
@@ -389,11 +402,13 @@ class _Planner:
             least = self.prior.compute_any_probability(open_classes) if self.snapshot else 1.0
             if kind == "click":
                 candidate = acquisition.build_click_candidate(
-                    image_id, open_classes, self.time_model, 0.0, min_positives=least
+                    image_id, open_classes, self.time_model, self.plan, min_positives=least
                 )
             else:
                 more = {"min_positives": least, "preset_threshold": self.leaser.preset_threshold}
-                candidate = acquisition.build_image_candidate(image_id, open_classes, self.time_model, **more)
+                candidate = acquisition.build_image_candidate(
+                    image_id, open_classes, self.time_model, self.plan, **more
+                )
             if action := self.leaser.lease_action(replace(candidate, reason="exploration")):
                 self.clicked_images, self.explored_images = (
                     self.clicked_images + (kind == "click"),

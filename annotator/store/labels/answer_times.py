@@ -128,26 +128,6 @@ def load_positive_flags(db: Database, classes: int, decisions: int, images: int)
     return [bool(found) for (found,) in rows]
 
 
-def measure_recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> tuple[int, float, int]:
-    """Return (positives found, seconds, actions) summed over an annotator's newest timed actions.
-
-    Clicks on single classes and exploration are omitted.
-    """
-    rows = db.tuples(
-        f"""SELECT sum(CASE WHEN source != 'relabel' THEN state = 1 ELSE state != (
-                SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
-                AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) END)
-                + (SELECT count(*) FROM decision e WHERE e.batch = d.batch AND e.source = 'event' AND e.state = 1),
-            sum(max(0, min(milliseconds, ?))) AS taken FROM (
-            SELECT * FROM decision WHERE annotator = ? ORDER BY id DESC LIMIT ?) d
-        WHERE action = 'label' AND milliseconds IS NOT NULL AND batch IS NOT NULL
-            AND source IN {format_source_list(timed="grid")[:-1]}, 'suggestion', 'random')
-        GROUP BY batch HAVING taken BETWEEN 1 AND ? ORDER BY max(id) DESC LIMIT ?""",
-        [MAX_ANSWER_MILLISECONDS + 1, annotator, decisions, MAX_ANSWER_MILLISECONDS, actions],
-    )
-    return sum(found or 0 for found, _ in rows), sum(taken for _, taken in rows) / 1000, len(rows)
-
-
 def find_cells_answered_twice(
     db: Database, cells: list[tuple[int, int]], *, relabels: bool = False
 ) -> set[tuple[int, int]]:

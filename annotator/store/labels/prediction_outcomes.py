@@ -48,12 +48,14 @@ class OutcomesSince:
 
     Attributes:
         relabels: Previous state -> (answers asked again, changed answers among them).
+        audited: The same two numbers of answers asked again by audits, which the model did not choose.
     """
 
     newest: int
     answers: ScoredAnswers
     relabels: dict[int, tuple[int, int]]
     taken_back: bool = False
+    audited: tuple[int, int] = (0, 0)
 
 
 def load_since(db: Database, newest: int) -> OutcomesSince:
@@ -72,16 +74,18 @@ def load_since(db: Database, newest: int) -> OutcomesSince:
             [after, MAX_ANSWERS],
         )
         relabels = db.tuples(
-            f"""SELECT before, count(*), sum(state != before) FROM (
-                SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
+            f"""SELECT source, before, count(*), sum(state != before) FROM (
+                SELECT d.source, d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
                     AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
-                FROM decision d WHERE d.id > ? AND d.action = 'label' AND d.source = 'relabel'
+                FROM decision d WHERE d.id > ? AND d.action = 'label' AND d.source IN ('relabel', 'audit')
                 AND {NOT_UNDONE_SQL})
-            WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
+            WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY 1, 2""",
             [after],
         )
-    again = {state: (asked, changed) for state, asked, changed in relabels}
-    return OutcomesSince(last, ScoredAnswers.from_rows(rows[::-1]), again, taken_back)
+    again = {state: (asked, changed) for source, state, asked, changed in relabels if source == "relabel"}
+    audits = [row[2:] for row in relabels if row[0] == "audit"]
+    audited = (sum(asked for asked, _ in audits), sum(changed for _, changed in audits))
+    return OutcomesSince(last, ScoredAnswers.from_rows(rows[::-1]), again, taken_back, audited)
 
 
 def count_absent_by_source(db: Database, class_ids: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:

@@ -112,6 +112,16 @@ def count_open_cells(db: Database) -> int:
         )
 
 
+def count_open_cells_by_class(db: Database) -> dict[int, int]:
+    """Return class id -> images without an answer, also not accepted or implied. Unreadable images count."""
+    with db.reading():
+        images = count_images_by_stage(db)["all"]
+        rows = db.tuples("SELECT one, sum(n) FROM tally WHERE kind IN ('label', 'accepted') GROUP BY 1")
+        ids = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
+    settled = dict(rows)
+    return {class_id: max(0, images - settled.get(class_id, 0)) for class_id in ids}
+
+
 def _load_visible_label_counts(db: Database) -> dict[tuple[int, int], int]:
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
     away = {} if blind_visibility.can_see_all(db) else blind_visibility.load_hidden_label_counts(db)

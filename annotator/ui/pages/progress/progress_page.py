@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from annotator.humanize import format_count, format_duration, format_percent
+from annotator.humanize import format_count, format_duration_range, format_percent
 from annotator.records import Run
 from annotator.roles import Right
 from annotator.snapshot.project_progress import load_progress
@@ -42,7 +42,7 @@ MAX_NOTES_SHOWN = 200  # flags, and comments
 MAX_PAIRS_LISTED = 1000
 METRIC_HELP = {
     "Pairs answered": "Pairs of an image and a class that people answered, unsure included.",
-    "Time left": "For all unanswered pairs, in grids of 24, at your pace.",
+    "Time left": "For all unanswered pairs, as Autopilot would ask them, at your pace. 90 % range.",
     "Labeled images": "With at least one answer; most of their pairs may be unanswered.",
     "People disagree on": "Pairs that two people answered differently. Settle them in Review.",
 }
@@ -78,8 +78,8 @@ def _draw_page() -> None:
 
 def _draw_numbers(db: Database, status_: dict[str, Any]) -> None:
     progress = load_progress(db, get_known_name())
-    seconds = progress.seconds_left
-    left = "-" if seconds is None else format_duration(seconds) if seconds else "0"
+    ends = progress.seconds_range
+    left = "-" if ends is None else format_duration_range(*ends) if ends[1] else "0"
     with st.container(horizontal=True, gap="medium"):
         for label, value in {
             "Pairs answered": f"{progress.pairs_answered:,} of {progress.pairs:,}",

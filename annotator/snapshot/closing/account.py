@@ -68,6 +68,7 @@ class Account:
         tiles_without_positive: Class id -> number of newest grid tiles in a row without a positive.
         answered_tiles: Class id -> number of answered grid tiles.
         relabels: Earlier state -> (number of relabels, number of changes).
+        audited: The same two numbers of answers that audits asked again.
     """
 
     newest: int
@@ -79,6 +80,7 @@ class Account:
     tiles_without_positive: Mapping[int, int]
     answered_tiles: Mapping[int, int]
     relabels: Mapping[int, tuple[int, int]]
+    audited: tuple[int, int] = (0, 0)
 
     @classmethod
     def build(cls, answers: ScoredAnswers, since: OutcomesSince | None = None) -> "Account":
@@ -96,7 +98,8 @@ class Account:
         )
 
     def with_later_answers(self, since: OutcomesSince) -> "Account":
-        later, kept = since.answers, {}
+        later = since.answers
+        kept: dict[str, PromiseRecord] = {}
         band, worth = (
             np.searchsorted(BAND_BOUNDS, later.score, side="right"),
             self._correct(later.class_id.tolist(), later.score),
@@ -104,7 +107,8 @@ class Account:
         for name, before, rows in (("grids", self.grids, later.in_grid), ("images", self.images, ~later.in_grid)):
             kept[name] = before.with_later_cells(band[rows], worth[rows], later.present[rows])
         relabels = _add_relabels(self.relabels, since.relabels)
-        return self._compute(self.answers.extend_with(later), since.newest, relabels, **kept)
+        audited = (self.audited[0] + since.audited[0], self.audited[1] + since.audited[1])
+        return replace(self._compute(self.answers.extend_with(later), since.newest, relabels, **kept), audited=audited)
 
     @classmethod
     def _compute(
@@ -144,6 +148,11 @@ class Account:
     def correct_for_image(self, class_ids: Sequence[int], probabilities: np.ndarray) -> np.ndarray:
         """Return corrected probabilities (n,) of n classes that are answered together on one image. nan counts as 0."""
         return self._correct(class_ids, probabilities, self.images)
+
+    def compute_factors(self, class_ids: Sequence[int]) -> np.ndarray:
+        """Return the factors on grid probabilities per class and band, (n, B)."""
+        rows = np.array([self.row_by_class.get(class_id, -1) for class_id in class_ids], np.intp)
+        return self.ratios[rows] * self.grids.ratios
 
     def _correct(
         self, class_ids: Sequence[int], probabilities: np.ndarray, record: PromiseRecord | None = None
