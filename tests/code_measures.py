@@ -160,7 +160,7 @@ def measure_code(code: CodeBase, others: CodeBase) -> list[Measure]:
         Measure("file names used more than once", len(code.list_repeated_file_names()), 14, 30),
         Measure("words in docstrings, thousands", words / 1000, 110, 110),
         Measure("semicolons per 1,000 words of docstrings", 1000 * semicolons / words, 1, 3),
-        Measure("lines of Python in the program's wheel, thousands", lines / 1000, 104.5, 95),
+        Measure("lines of Python in the program's wheel, thousands", lines / 1000, 108.5, 95),
     ]
 
 

@@ -34,18 +34,15 @@ MIN_CELLS_FOR_KAPPA = 10  # cells of two people in one class, below which kappa 
 
 @dataclass(frozen=True)
 class ClassAgreement:
-    """The agreement of annotators on one class, or on all classes together.
-
-    Attributes:
-        cells: Cells with several independent answers.
-        raw: Probability of equal answers.
-        alpha: Krippendorff's, nan for all classes.
-    """
+    """The agreement of annotators on one class, or on all classes together."""
 
     name: str
+    # cells with several independent answers
     cells: int
     differ: int
+    # probability of equal answers
     raw: Estimate
+    # krippendorff's, nan for all classes
     alpha: Estimate
 
 

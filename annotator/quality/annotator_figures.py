@@ -27,25 +27,21 @@ NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class AnswerFigures:
-    """The figures of one annotator's first answers: overall, in one class or in one week.
+    """The figures of one annotator's first answers: overall, in one class or in one week."""
 
-    Attributes:
-        compared: Pairs of an own and another annotator's first answer.
-        same: Share of these pairs with equal answers.
-        shared: Cells that others answered independently.
-        changed: Cells that others who saw this answer relabeled to the opposite.
-        changed_share: Share of the `shared` cells that others changed. Other cells would bias it, because agreeing
-            stores nothing.
-        seconds: Median time per click, or per grid cell for figures of a class.
-    """
-
+    # pairs of an own and another annotator's first answer
     compared: int
+    # share of these pairs with equal answers
     same: Estimate
+    # cells that others answered independently
     shared: int
+    # cells that others who saw this answer relabeled to the opposite
     changed: int
     changed_shared: int
+    # share of the `shared` cells that others changed. Other cells would bias it, because agreeing stores nothing
     changed_share: Estimate
     timed: int
+    # median time per click, or per grid cell for figures of a class
     seconds: Estimate
 
     @property
@@ -59,16 +55,13 @@ class AnswerFigures:
 
 @dataclass(frozen=True)
 class ClassFigures(AnswerFigures):
-    """The figures of one annotator in one class.
-
-    Attributes:
-        present, absent: Expected number of truly present and truly absent cells answered.
-        sensitivity, specificity: Shares of these answered correctly, nan below MIN_EXPECTED_CELLS cells.
-    """
+    """The figures of one annotator in one class."""
 
     name: str
+    # present, absent: expected number of truly present and truly absent cells answered
     present: float
     absent: float
+    # sensitivity, specificity: shares of these answered correctly, nan below MIN_EXPECTED_CELLS cells
     sensitivity: Estimate
     specificity: Estimate
 

@@ -43,35 +43,29 @@ MAX_PEOPLE_PER_CELL = 9  # people who may answer the same cell
 
 @dataclass(frozen=True)
 class OpenAuditCell:
-    """A cell of an audit that is still to be answered.
-
-    Attributes:
-        run_id, score: Model and probability when the audit was drawn. Annotators never see them.
-    """
+    """A cell of an audit that is still to be answered."""
 
     audit_id: int
     class_id: int
     image_id: int
+    # run_id, score: model and probability when the audit was drawn. Annotators never see them
     run_id: int | None
     score: float | None
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSample:
-    """One class's cells of an audit, with those that were answered.
-
-    Attributes:
-        image_ids, strata, scores: (N,), all cells of the class when the audit was drawn.
-        rows: (n,) int64, indexes of the answered cells that count, in random order within each stratum.
-        states: (n,) int64, their answers: 1 present, -1 absent, 0 unsure.
-    """
+    """One class's cells of an audit, with those that were answered."""
 
     audit: Audit
     class_id: int
+    # image_ids, strata, scores: (N,), all cells of the class when the audit was drawn
     image_ids: np.ndarray
     strata: np.ndarray
     scores: np.ndarray
+    # (n,) int64, indexes of the answered cells that count, in random order within each stratum
     rows: np.ndarray
+    # (n,) int64, their answers: 1 present, -1 absent, 0 unsure
     states: np.ndarray
 
 

@@ -102,20 +102,17 @@ def _draw_cells(cells: _RunCells, wanted: Guarantee) -> tuple[np.ndarray, list[t
 
 @dataclass(frozen=True, eq=False)
 class AcceptancePool:
-    """The N cells whose `state` one audit can guarantee, with the audit's sample of them.
-
-    Attributes:
-        sample: Sampled cells, with the model's confidence when the audit was drawn.
-        open: (N,) bool, unanswered cells that the newest model does not contradict.
-        known_wrong: (N,) bool, cells labeled the opposite.
-    """
+    """The N cells whose `state` one audit can guarantee, with the audit's sample of them."""
 
     audit: Audit
     run_id: int
+    # sampled cells, with the model's confidence when the audit was drawn
     sample: StratifiedSample
     image_ids: np.ndarray
     class_ids: np.ndarray
+    # (N,) bool, unanswered cells that the newest model does not contradict
     open: np.ndarray
+    # (N,) bool, cells labeled the opposite
     known_wrong: np.ndarray
 
 

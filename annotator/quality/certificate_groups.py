@@ -46,29 +46,26 @@ UNKNOWN_GROUP_NAME = "not known"
 
 @dataclass(frozen=True)
 class CertifiedGroup:
-    """Recall and precision over all classes for the images with one value of a metadata field.
-
-    Attributes:
-        given: Filter text that selects its images, or "".
-        place: Position among the groups by name, number or time.
-        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
-        recall: Assumes correct answers.
-        recall_allowing: Allows for wrong answers, without second looks.
-        missing: Estimated positive cells not labeled present.
-    """
+    """Recall and precision over all classes for the images with one value of a metadata field."""
 
     name: str
+    # filter text that selects its images, or ""
     given: str
+    # position among the groups by name, number or time
     place: int
     images: int
     audited_images: int
     audited: int
+    # people, accepted: cells labeled present by annotators, and auto-accepted as present
     people: int
     accepted: int
     unknown: int
+    # assumes correct answers
     recall: Interval
+    # allows for wrong answers, without second looks
     recall_allowing: Interval
     precision: Interval
+    # estimated positive cells not labeled present
     missing: Interval
 
     @property

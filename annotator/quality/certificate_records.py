@@ -34,15 +34,12 @@ UNMEASURED_INTERVAL = Interval(None, 0.0, math.inf, NOT_MEASURED)
 
 @dataclass(frozen=True)
 class EventFigures:
-    """Recall of one class, or of all, counted in events instead of images.
+    """Recall of one class, or of all, counted in events instead of images."""
 
-    Attributes:
-        found: Events with an image labeled present by an annotator.
-        recall: Share of the events showing the class that are found.
-    """
-
+    # events with an image labeled present by an annotator
     found: int
     audited: int
+    # share of the events showing the class that are found
     recall: Interval
     missing: Interval
 
@@ -86,35 +83,32 @@ def _bound_share(count: int, of: int) -> Interval:
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """The row of one class in a quality report, or of all classes together (`class_id` None).
-
-    Attributes:
-        people, accepted: Cells labeled present by annotators, and auto-accepted as present.
-        audited, waiting: Answered and unanswered audit cells.
-        recall: In [0, 1], assumes correct answers.
-        recall_allowing: Allows for wrong answers. The target must be reached with it.
-        missing: Estimated positive cells not labeled present.
-        seconds: Estimated time to find 95% of `missing` in grids.
-        asked_again: Audit answers to labeled cells, not in `audited`.
-        overlooked: Present cells among those labeled absent, from `asked_again`.
-        allowance: Clause on the wrong answers that `recall_allowing` allows for.
-    """
+    """The row of one class in a quality report, or of all classes together (`class_id` None)."""
 
     class_id: int | None
     name: str
+    # people, accepted: cells labeled present by annotators, and auto-accepted as present
     people: int
     accepted: int
     unknown: int
+    # audited, waiting: answered and unanswered audit cells
     audited: int
     waiting: int
+    # in [0, 1], assumes correct answers
     recall: Interval
+    # allows for wrong answers. The target must be reached with it
     recall_allowing: Interval
     precision: Interval
+    # estimated positive cells not labeled present
     missing: Interval
+    # estimated time to find 95% of `missing` in grids
     seconds: float | None
     events: EventFigures | None = None
+    # clause on the wrong answers that `recall_allowing` allows for
     allowance: str = ""
+    # audit answers to labeled cells, not in `audited`
     asked_again: RepeatedAnswers = field(default_factory=RepeatedAnswers)
+    # present cells among those labeled absent, from `asked_again`
     overlooked: Interval = UNMEASURED_INTERVAL
 
     @property
@@ -154,31 +148,28 @@ class CertificateRow:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The quality report: figures per class and overall, and the data behind them.
-
-    Attributes:
-        audits: Audits used, newest first.
-        uncovered: Images added after these audits.
-        compared: Answers to positives that others also found, which measure mistakes.
-        mistakes: What the rates of wrong answers rest on, a key of ALLOWANCES.
-        unsettled: Cells with conflicting answers.
-        ruled_out: Class id -> sentence, for classes marked absent everywhere.
-        lacks: Advice on reaching the target recall.
-    """
+    """The quality report: figures per class and overall, and the data behind them."""
 
     classes: list[CertificateRow]
     overall: CertificateRow
     relabels: RepeatedAnswers
+    # audits used, newest first
     audits: list[Audit]
     images: int
     seconds_a_tile: float
     last_decision_id: int
+    # images added after these audits
     uncovered: int
     people: int
+    # answers to positives that others also found, which measure mistakes
     compared: int
+    # what the rates of wrong answers rest on, a key of ALLOWANCES
     mistakes: str
+    # cells with conflicting answers
     unsettled: int
+    # class id -> sentence, for classes marked absent everywhere
     ruled_out: dict[int, str]
+    # advice on reaching the target recall
     lacks: list[str]
     events: int | None = None
     set_aside: int = 0

@@ -55,15 +55,12 @@ class AlignedSample:
 
 @dataclass(frozen=True, eq=False)
 class AuditPart:
-    """The h strata that one audit contributes for one class.
-
-    Attributes:
-        rows: (h,), indexes of these strata in `Strata`.
-    """
+    """The h strata that one audit contributes for one class."""
 
     column: int
     sample: ClassSample | None
     uncovered: int
+    # (h,), indexes of these strata in `Strata`
     rows: np.ndarray
 
 
@@ -109,20 +106,17 @@ class EventCounts(NamedTuple):
 
 
 class CellCounts(NamedTuple):
-    """Numbers of cells per class, (C,).
-
-    Attributes:
-        accepted: Auto-accepted cells among the `open` (unanswered) ones.
-        confirmed: Present cells that have a second look.
-        unconfirmed: Present cells of audits that have none.
-        audits: Number of audits whose answers count.
-    """
+    """Numbers of cells per class, (C,)."""
 
     present: np.ndarray
+    # auto-accepted cells among the `open` (unanswered) ones
     accepted: np.ndarray
     open: np.ndarray
+    # present cells that have a second look
     confirmed: np.ndarray
+    # present cells of audits that have none
     unconfirmed: np.ndarray
+    # number of audits whose answers count
     audits: np.ndarray
 
 

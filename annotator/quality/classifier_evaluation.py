@@ -25,37 +25,31 @@ NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class ClassifierEvaluation:
-    """The figures of a classifier on the newest answered audit.
+    """The figures of a classifier on the newest answered audit."""
 
-    Attributes:
-        answers: Audit answers. Below MIN_ANSWERS all figures are nan.
-        learned_from: Training may have included these answers.
-        calibration_error: 95% upper limit of the expected calibration error (Guo et al., ICML 2017, eq. 3).
-    """
-
+    # audit answers. Below MIN_ANSWERS all figures are nan
     answers: int
+    # training may have included these answers
     learned_from: bool
     recall: Estimate = NO_ESTIMATE
     precision: Estimate = NO_ESTIMATE
+    # 95% upper limit of the expected calibration error (Guo et al., ICML 2017, eq. 3)
     calibration_error: float = np.nan
 
 
 @dataclass(frozen=True, eq=False)
 class AuditedPairs:
-    """The N cells (image and class) that an audit was drawn from, with the n answered ones.
+    """The N cells (image and class) that an audit was drawn from, with the n answered ones."""
 
-    Attributes:
-        chances: (N,), the classifier's probabilities.
-        parts: (N,) int64, part of a stratum.
-        called: (N,) bool, present by the classifier's threshold.
-        answered: (n,) int64, indexes of answered cells.
-        present: (n,) bool, their answers.
-    """
-
+    # (N,), the classifier's probabilities
     chances: np.ndarray
+    # (N,) int64, part of a stratum
     parts: np.ndarray
+    # (N,) bool, present by the classifier's threshold
     called: np.ndarray
+    # (n,) int64, indexes of answered cells
     answered: np.ndarray
+    # (n,) bool, their answers
     present: np.ndarray
 
 

@@ -28,16 +28,13 @@ ALLOWANCES = {
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its 95% interval.
-
-    Attributes:
-        low, high: Ends of the interval. Without answers, the bounds that are certain.
-        reason: Why the figure is hidden, or "".
-    """
+    """A figure with its 95% interval."""
 
     estimate: float | None
+    # low, high: ends of the interval. Without answers, the bounds that are certain
     low: float
     high: float
+    # why the figure is hidden, or ""
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:

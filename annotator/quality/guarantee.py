@@ -17,15 +17,12 @@ MAX_SAMPLE_SHARE = 0.5  # share of the guaranteed cells; a larger sample saves t
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The precision that auto-accepted labels must have.
-
-    Attributes:
-        together: One guarantee for all classes. Some 350 cells can be enough, but single classes may be worse.
-    """
+    """The precision that auto-accepted labels must have."""
 
     precision: float = DEFAULT_PRECISION
     present: bool = True
     absent: bool = False
+    # one guarantee for all classes. Some 350 cells can be enough, but single classes may be worse
     together: bool = False
 
     @property

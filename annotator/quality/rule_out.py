@@ -30,17 +30,14 @@ MIN_RANDOM_ABSENT = 96
 
 @dataclass(frozen=True)
 class RuleOutResult:
-    """A class that an annotator marked absent everywhere.
-
-    Attributes:
-        absent: Random images answered absent.
-        at_most: 95% upper limit of its share of images.
-    """
+    """A class that an annotator marked absent everywhere."""
 
     batch: str
     class_id: int
     cells: int
+    # random images answered absent
     absent: int
+    # 95% upper limit of its share of images
     at_most: float
 
 

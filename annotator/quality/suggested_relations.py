@@ -26,15 +26,12 @@ CONFIDENCE_LEVEL = 0.95
 
 @dataclass(frozen=True)
 class RelationSuggestion:
-    """A suggested class relation that no counted answer contradicts.
-
-    Attributes:
-        images: Supporting images. A group of several classes has the minimum over its pairs.
-        at_most: 95% upper limit of the share of images that contradict it.
-    """
+    """A suggested class relation that no counted answer contradicts."""
 
     declared: Declaration
+    # supporting images. A group of several classes has the minimum over its pairs
     images: int
+    # 95% upper limit of the share of images that contradict it
     at_most: float
 
 

@@ -37,18 +37,15 @@ def _is_unanimous(ranked: list[tuple[int, float]]) -> bool:
 
 @dataclass
 class EventTiles:
-    """A grouping of one class's grid images by event.
-
-    Attributes:
-        room: Images the page may still lease.
-        others: Tile image id -> (image id, probability) of the images it stands for, likeliest first.
-    """
+    """A grouping of one class's grid images by event."""
 
     db: Database
     predictions: Predictions
     class_id: int
     unavailable: UnavailableImages
+    # images the page may still lease
     room: int
+    # tile image id -> (image id, probability) of the images it stands for, likeliest first
     others: dict[int, list[tuple[int, float]]] = field(default_factory=dict[int, list[tuple[int, float]]])
     is_full: bool = False
 

@@ -37,40 +37,34 @@ _grid_numbers = count(time.time_ns() // 1_000_000)  # unique also after a restar
 
 @dataclass(frozen=True)
 class Tile:
-    """One image of a grid.
-
-    Attributes:
-        probability: None without a model.
-        state, annotator: Its label, None if unanswered.
-        models: (name, score) of external predictions.
-        others: (id, probability, name) of event images the tile stands for.
-    """
+    """One image of a grid."""
 
     image: Image
+    # None without a model
     probability: float | None
+    # state, annotator: its label, None if unanswered
     state: int | None
     annotator: str | None = None
+    # (name, score) of external predictions
     models: tuple[tuple[str, float], ...] = ()
     boxes: tuple[ModelBox, ...] = ()
+    # (id, probability, name) of event images the tile stands for
     others: tuple[tuple[int, float, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Tiles of one class that are answered together.
-
-    Attributes:
-        expected_share: Expected fraction of present tiles.
-        start: Initial answer of all tiles, "yes" or "no", for fewest changes.
-        waiting: Unanswered audit cells, None outside audits.
-    """
+    """Tiles of one class that are answered together."""
 
     id: str
     class_id: int
     run_id: int | None
+    # expected fraction of present tiles
     expected_share: float | None
+    # initial answer of all tiles, "yes" or "no", for fewest changes
     start: str
     tiles: list[Tile]
+    # unanswered audit cells, None outside audits
     waiting: int | None = None
 
 

@@ -39,50 +39,44 @@ WORK_MODES = ("annotate", "review")
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One image to label, with what the page shows about it.
-
-    Attributes:
-        likely: Encoded probability of every class, b"" without a model.
-        class_version: Version of the classes in `likely`.
-        hidden: To be answered blind, so only the image is set.
-        events: Sentences about the labels of its events.
-    """
+    """One image to label, with what the page shows about it."""
 
     image: Image
     labels: list[Label]
     suggestions: list[Suggestion]
+    # encoded probability of every class, b"" without a model
     likely: bytes = b""
     note: str = ""
+    # version of the classes in `likely`
     class_version: int = 0
     comments: int = 0
+    # to be answered blind, so only the image is set
     hidden: bool = False
+    # sentences about the labels of its events
     events: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class LeasedWork:
-    """The response to a page's request: work items and the page's context.
-
-    Attributes:
-        run_id: Current training, None before the first.
-        model_version: Run and version of the probabilities. Work items with another version are outdated.
-        next_pages: Pages to go to from an empty one, best first.
-        lost_items: The page's items that another page has leased.
-        sequence: "name", "time" or "".
-        after: Last image the annotator passed in `sequence`, or 0.
-        class_version: A page with another version reloads the classes.
-    """
+    """The response to a page's request: work items and the page's context."""
 
     items: list[Any]
     progress: Progress
     empty_reason: str
     worker_line: str
+    # current training, None before the first
     run_id: int | None
+    # run and version of the probabilities. Work items with another version are outdated
     model_version: str
+    # pages to go to from an empty one, best first
     next_pages: tuple[str, ...] = ()
+    # the page's items that another page has leased
     lost_items: Sequence[Any] = ()
+    # "name", "time" or ""
     sequence: str = ""
+    # last image the annotator passed in `sequence`, or 0
     after: int = 0
+    # A page with another version reloads the classes
     class_version: int = 0
 
 

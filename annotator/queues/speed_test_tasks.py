@@ -39,15 +39,12 @@ MAX_CONFIRMED_IMAGES = 200  # newest positives of a class that tiles are taken f
 
 @dataclass(frozen=True)
 class SpeedTestTask:
-    """One task of the speed test.
-
-    Attributes:
-        kind: grid, image or click.
-        class_id: 0 unless a grid.
-    """
+    """One task of the speed test."""
 
     number: int
+    # grid, image or click
     kind: str
+    # 0 unless a grid
     class_id: int
     images: tuple[Image, ...]
     class_ids: tuple[int, ...]
@@ -55,16 +52,13 @@ class SpeedTestTask:
 
 @dataclass(frozen=True)
 class SpeedTest:
-    """One round of the speed test.
+    """One round of the speed test."""
 
-    Attributes:
-        round: Number of tests started.
-        empty_reason: Why no tasks remain, or "".
-    """
-
+    # number of tests started
     round: int
     tasks: tuple[SpeedTestTask, ...]
     task_count: int = len(TASK_PLAN)
+    # why no tasks remain, or ""
     empty_reason: str = ""
 
 

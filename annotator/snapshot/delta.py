@@ -26,17 +26,14 @@ class _ChangedImage:
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """The answers given after a model version, up to one decision. Immutable.
-
-    Attributes:
-        changed: (N,) bool, images with decisions since. Later deltas share this array, because copying is slow, so it
-            may mark images that changed later.
-        answered_probability: (C,) float64, sum of the probabilities of cells answered since.
-    """
+    """The answers given after a model version, up to one decision. Immutable."""
 
     predictions: Predictions
     newest: int
+    # (N,) bool, images with decisions since. Later deltas share this array, because copying is slow, so it may mark
+    # images that changed later
     changed: np.ndarray
+    # (C,) float64, sum of the probabilities of cells answered since
     answered_probability: np.ndarray
     _images: dict[int, _ChangedImage]  # by row
     _columns: dict[int, int]  # by class id

@@ -24,15 +24,12 @@ TIME_UNITS = (("D", 1, 10), ("M", 1, 7), ("Y", 1, 4), ("Y", 10, 4), ("Y", 100, 4
 
 @dataclass(frozen=True, eq=False)
 class FactGroups:
-    """Groups of images by a metadata field.
+    """Groups of images by a metadata field."""
 
-    Attributes:
-        codes: (n,) int, group of each image, NO_TEXT if unknown.
-        filter_values: Filter value that shows exactly this group, or "".
-    """
-
+    # (n,) int, group of each image, NO_TEXT if unknown
     codes: np.ndarray
     labels: Sequence[str]
+    # filter value that shows exactly this group, or ""
     filter_values: Sequence[str]
 
 
@@ -148,13 +145,10 @@ def group_by_band(fact: Fact, values: np.ndarray, edges: Sequence[float]) -> Fac
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of a histogram: the number of images with one field value or band.
-
-    Attributes:
-        given: Filter value that shows these images, or "".
-    """
+    """One bar of a histogram: the number of images with one field value or band."""
 
     label: str
+    # filter value that shows these images, or ""
     given: str
     count: int
 

@@ -49,23 +49,20 @@ def list_no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, 
 
 @dataclass(frozen=True)
 class Filter:
-    """One filter of the Gallery, an entry of FILTERS.
-
-    Attributes:
-        label: Page text, for a switch an adjective.
-        list_choices: Returns choices or proposals, as (value, words).
-        allowed_values: Empty allows any.
-        reveals_labels: Hide images to be answered blind. False only if files alone determine the filter.
-        by_worker: Computed after registration.
-    """
+    """One filter of the Gallery, an entry of FILTERS."""
 
     name: str
+    # page text, for a switch an adjective
     label: str
     kind: FilterKind
     compute_mask: MaskFunction
+    # returns choices or proposals, as (value, words)
     list_choices: ChoicesFunction = list_no_choices
+    # empty allows any
     allowed_values: tuple[str, ...] = ()
+    # hide images to be answered blind. False only if files alone determine the filter
     reveals_labels: bool = True
+    # computed after registration
     by_worker: bool = False
     is_in_first_row: bool = False
     imported: bool = False
@@ -75,14 +72,11 @@ class Filter:
 
 @dataclass(frozen=True)
 class GalleryFilter:
-    """A combination of Gallery filters with their values, all of which an image must meet.
+    """A combination of Gallery filters with their values, all of which an image must meet."""
 
-    Attributes:
-        conditions: Sorted (filter name, value).
-        blind: Annotator whose images still to be answered blind are hidden, or "".
-    """
-
+    # sorted (filter name, value)
     conditions: tuple[tuple[str, Hashable], ...] = ()
+    # annotator whose images still to be answered blind are hidden, or ""
     blind: str = ""
 
     @classmethod

@@ -43,21 +43,18 @@ MAX_CACHED_ORDERS = 4  # by facts that are not kept in half precision: 4 bytes a
 
 @dataclass(frozen=True)
 class Sorting:
-    """The order of a listing, in which equal values are sorted by name.
+    """The order of a listing, in which equal values are sorted by name."""
 
-    Attributes:
-        by: Name in sorts.SORTS.
-        descending: Images without a value come last either way.
-        like: Ids of example images, to sort by similarity.
-        example: Id of an external example (uploaded image, image region or text) instead.
-        column: Imported field if `by` is "column".
-    """
-
+    # name in sorts.SORTS
     by: str = "name"
+    # images without a value come last either way
     descending: bool = False
     class_id: int | None = None
+    # ids of example images, to sort by similarity
     like: tuple[int, ...] = ()
+    # Id of an external example (uploaded image, image region or text) instead
     example: str = ""
+    # imported field if `by` is "column"
     column: str = ""
 
 

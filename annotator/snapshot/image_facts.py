@@ -34,29 +34,26 @@ class FactKind(StrEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One metadata field of images, an entry of FACTS.
-
-    Attributes:
-        read_values: Returns choices, or (N,) floats with nan.
-        scale: Factor from stored to displayed numbers.
-        edges: Lower band edges after the first band, as displayed. Empty selects quartiles.
-        step: Minimum width of histogram bands, as displayed.
-        reveals_labels: Hide it from annotators answering blind. False only if files or capture times determine it.
-        imported: Changes with imports.
-        by_worker: Computed after registration.
-    """
+    """One metadata field of images, an entry of FACTS."""
 
     name: str
     label: str
     kind: FactKind
+    # returns choices, or (N,) floats with nan
     read_values: FactReader
     format_value: Callable[[float], str] = str
+    # factor from stored to displayed numbers
     scale: float = 1.0
     unit: str = ""
+    # lower band edges after the first band, as displayed. Empty selects quartiles
     edges: tuple[float, ...] = ()
+    # minimum width of histogram bands, as displayed
     step: float = 0.0
+    # hide it from annotators answering blind. False only if files or capture times determine it
     reveals_labels: bool = True
+    # changes with imports
     imported: bool = False
+    # computed after registration
     by_worker: bool = False
 
     def read_numbers(self, db: Database, columns: ImageColumns) -> np.ndarray:

@@ -53,17 +53,14 @@ def count_images(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class ImageMap:
-    """The positions of all images on the map, and the images that are drawn.
+    """The positions of all images on the map, and the images that are drawn."""
 
-    Attributes:
-        image_ids: (N,) int64, ascending.
-        x, y: (N,) float32 in [0, 1].
-        drawn_rows: (n,) int64, ascending, all or a fixed sample.
-    """
-
+    # (N,) int64, ascending
     image_ids: np.ndarray
+    # x, y: (N,) float32 in [0, 1]
     x: np.ndarray
     y: np.ndarray
+    # (n,) int64, ascending, all or a fixed sample
     drawn_rows: np.ndarray
     stamp: int
     color_cache: "ColorCache" = field(default_factory=lambda: ColorCache(), repr=False, compare=False)

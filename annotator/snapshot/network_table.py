@@ -15,16 +15,7 @@ ADAPTED_SOURCE, PLUG_IN_SOURCE, NAMED_SOURCE = "adapted in this project", "plug-
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """One backbone's row in the table of available backbones.
-
-    Attributes:
-        binds: The license must be accepted.
-        parameters, input_size: 0 if unknown.
-        is_here: Needs no download.
-        lacking: Command to install missing packages, or "".
-        hours: Estimated time to embed all images of the project.
-        is_next: Will be used once its embeddings are ready.
-    """
+    """One backbone's row in the table of available backbones."""
 
     name: str
     about: str
@@ -32,17 +23,23 @@ class NetworkRow:
     licence: str
     licence_title: str
     licence_url: str
+    # the license must be accepted
     binds: bool
     is_accepted: bool
+    # parameters, input_size: 0 if unknown
     parameters: int
     input_size: int
     pooling: str
     reads_text: bool
+    # needs no download
     is_here: bool | None
+    # command to install missing packages, or ""
     lacking: str
     images_a_second: float | None
+    # estimated time to embed all images of the project
     hours: float | None
     is_used: bool
+    # will be used once its embeddings are ready
     is_next: bool
 
 

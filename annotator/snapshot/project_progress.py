@@ -24,27 +24,24 @@ MAX_CACHED_PACES = 32  # people whose pace is kept
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a project in counts of pairs (one class on one image), and the time left.
+    """The progress of a project in counts of pairs (one class on one image), and the time left."""
 
-    Attributes:
-        pairs_answered: Pairs answered by annotators, including unsure.
-        pairs_accepted, pairs_ruled_out, pairs_implied: Unanswered pairs resolved by the model, as absent
-            everywhere, or by implication, disjoint.
-        seconds_left: Seconds of the plan that closes `pairs_open` (closing_plan.py), None without timings.
-        seconds_range: Low and high end of these seconds, as a 90% range.
-        grids_left: Grids of that plan.
-    """
-
+    # pairs answered by annotators, including unsure
     pairs_answered: int
     pairs: int
+    # pairs_accepted, pairs_ruled_out, pairs_implied: unanswered pairs resolved by the model, as absent everywhere, or
+    # by implication, disjoint
     pairs_accepted: int
     images_complete: int
     images_labeled: int
     images: int
+    # seconds of the plan that closes `pairs_open` (closing_plan.py), None without timings
     seconds_left: float | None
     pairs_ruled_out: int = 0
     pairs_implied: int = 0
+    # low and high end of these seconds, as a 90% range
     seconds_range: tuple[float, float] | None = None
+    # grids of that plan
     grids_left: int = 0
 
     @property

@@ -29,25 +29,22 @@ CELLS_PER_BLOCK = 4_000_000  # read at once: 8 MB, and several times as much whi
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """The rankings of one model. Rows and columns are those of its probabilities (N, C).
+    """The rankings of one model. Rows and columns are those of its probabilities (N, C)."""
 
-    Attributes:
-        by_class: (C, K) int32, rows of each class's unanswered cells by falling probability, -1 after the last.
-            Beyond K cells, the last fifth is an even sample. K is `compute_ranked_per_class`.
-        scores: (C, K) float16, their probabilities.
-        by_image: (K,) int32, rows of images by their most probable unanswered cell.
-        likeliest: (K,) float16, probability of that cell.
-        expected: (C,) float64, sum of the probabilities of unanswered cells.
-        disagreements: (D, 2) int32, row and column of D answered cells by falling |label - probability|.
-        cooccurrence: (C, C) int32, number of images where both classes are present.
-    """
-
+    # (C, K) int32, rows of each class's unanswered cells by falling probability, -1 after the last. Beyond K cells,
+    # the last fifth is an even sample. K is `compute_ranked_per_class`
     by_class: np.ndarray
+    # (C, K) float16, their probabilities
     scores: np.ndarray
+    # (K,) int32, rows of images by their most probable unanswered cell
     by_image: np.ndarray
+    # (K,) float16, probability of that cell
     likeliest: np.ndarray
+    # (C,) float64, sum of the probabilities of unanswered cells
     expected: np.ndarray
+    # (D, 2) int32, row and column of D answered cells by falling |label - probability|
     disagreements: np.ndarray
+    # (C, C) int32, number of images where both classes are present
     cooccurrence: np.ndarray
 
 

@@ -21,12 +21,9 @@ MAX_CACHED_VERSIONS = 4  # in memory: mapped files, and what is computed from th
 
 @dataclass(frozen=True, eq=False)
 class Probabilities(CellIndex):
-    """A model's probabilities by image and class.
+    """A model's probabilities by image and class."""
 
-    Attributes:
-        probabilities: (N, C) float16, nan without a model.
-    """
-
+    # (N, C) float16, nan without a model
     probabilities: Rows
 
 

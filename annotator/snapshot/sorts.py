@@ -12,18 +12,15 @@ COLUMN_SORT = "column"
 
 @dataclass(frozen=True)
 class Sort:
-    """One order of images in the Gallery, an entry of SORTS.
-
-    Attributes:
-        reveals_labels: Hide images to be answered blind. False only if files alone determine it.
-        by_worker: Computed after registration.
-        imported: Changes with imports.
-    """
+    """One order of images in the Gallery, an entry of SORTS."""
 
     name: str
     label: str
+    # hide images to be answered blind. False only if files alone determine it
     reveals_labels: bool = True
+    # computed after registration
     by_worker: bool = False
+    # changes with imports
     imported: bool = False
 
 

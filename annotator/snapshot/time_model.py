@@ -23,26 +23,23 @@ ANSWER_KINDS = ("grid", "image", "click")
 
 @dataclass(frozen=True)
 class TimeModel:
-    """The seconds of each part of an answer, for one annotator.
+    """The seconds of each part of an answer, for one annotator."""
 
-    Attributes:
-        tile: Inspect one grid image. Krishna et al., CHI 2016: 0.1 s in a stream, 1.7 s one by one.
-        change: Click one tile or class. Card, Moran and Newell's keystroke-level model, CACM 1980: 1.1 s to
-            point, 0.2 s to press.
-        submit: Finish a grid or image.
-        begin: Read a grid's question, including a task switch (Rogers and Monsell, Journal of Experimental
-            Psychology: General, 1995).
-        look: View one image.
-        check: Decide one more class: 0.30 s (Lin et al., ECCV 2014) to 1 s (Bearman et al., ECCV 2016).
-        click: Name one object.
-    """
-
+    # inspect one grid image. Krishna et al., CHI 2016: 0.1 s in a stream, 1.7 s one by one
     tile: float = 0.35
+    # click one tile or class. Card, Moran and Newell's keystroke-level model, CACM 1980: 1.1 s to point, 0.2 s to
+    # press
     change: float = 1.0
+    # finish a grid or image
     submit: float = 1.0
+    # read a grid's question, including a task switch (Rogers and Monsell, Journal of Experimental Psychology:
+    # General, 1995)
     begin: float = 2.0
+    # view one image
     look: float = 1.0
+    # decide one more class: 0.30 s (Lin et al., ECCV 2014) to 1 s (Bearman et al., ECCV 2016)
     check: float = 0.7
+    # name one object
     click: float = 2.5
 
     def estimate_grid_seconds(self, tiles: int, changes: float) -> float:

@@ -39,21 +39,18 @@ PART_DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class TimeFigure:
-    """The seconds of one part of an answer, with 95% interval.
-
-    Attributes:
-        default: Prior value.
-        answers: Timed answers behind it.
-        an_hour, labels_an_hour: Tasks and labels per hour.
-    """
+    """The seconds of one part of an answer, with 95% interval."""
 
     name: str
     about: str
+    # prior value
     default: float
     seconds: float
     low: float
     high: float
+    # timed answers behind it
     answers: int
+    # an_hour, labels_an_hour: tasks and labels per hour
     an_hour: float | None = None
     labels_an_hour: float | None = None
 

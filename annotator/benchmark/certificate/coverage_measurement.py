@@ -36,16 +36,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class _ProjectOutcome:
-    """What one method shows of one project over all looks, (C + 1,) each but `is_wrong_stop`.
+    """What one method shows of one project over all looks, (C + 1,) each but `is_wrong_stop`."""
 
-    Attributes:
-        held: Every look's interval contains the truth.
-        width: Width at the last look.
-        stop: Whether the target was certified at some look, and whether recall was lower then.
-    """
-
+    # every look's interval contains the truth
     held: np.ndarray
+    # width at the last look
     width: np.ndarray
+    # whether the target was certified at some look, and whether recall was lower then
     stop: tuple[bool, bool]
 
 

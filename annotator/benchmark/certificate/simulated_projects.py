@@ -31,32 +31,29 @@ ANSWERS_PER_LOOK = 10
 
 @dataclass(frozen=True)
 class ProjectKind:
-    """The properties of one kind of simulated project.
+    """The properties of one kind of simulated project."""
 
-    Attributes:
-        shares: The shares of the images that show a class, from the rarest class to the most common.
-        model: Distance between scores of present and absent cells, in standard deviations. Negative: worse than chance.
-        decided_share: The share of the cells that people decide before each audit, likely ones first.
-        share_since_audit: The share of the cells that ordinary work decides between drawing and answering an audit.
-        has_auto_accepted: Whether likely cells are auto-accepted before an audit is drawn.
-        audits: The number of audits, with work in between.
-        cells: Audit cells per class.
-        positives: Images that show each class, in place of `shares`.
-        hidden_share: The share of positives that the model scores like absent cells.
-        repeats: Labels of each state that each audit asks again. None: RELABEL_SHARE of the audit.
-    """
-
+    # the shares of the images that show a class, from the rarest class to the most common
     shares: tuple[float, float]
+    # distance between scores of present and absent cells, in standard deviations. Negative: worse than chance
     model: float
+    # the share of the cells that people decide before each audit, likely ones first
     decided_share: float
+    # the share of the cells that ordinary work decides between drawing and answering an audit
     share_since_audit: float = 0.05
+    # whether likely cells are auto-accepted before an audit is drawn
     has_auto_accepted: bool = False
+    # the number of audits, with work in between
     audits: int = 1
+    # audit cells per class
     cells: int = 40
     images: int = 1500
     classes: int = 4
+    # images that show each class, in place of `shares`
     positives: int = 0
+    # the share of positives that the model scores like absent cells
     hidden_share: float = 0.0
+    # labels of each state that each audit asks again. None: RELABEL_SHARE of the audit
     repeats: int | None = None
 
 
@@ -81,19 +78,16 @@ PROJECT_KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class ProjectLook:
-    """A project's labels after some audit answers, as the library counts them.
+    """A project's labels after some audit answers, as the library counts them."""
 
-    Attributes:
-        recall: True recall per class, then over all, (C + 1,). Nan without positives.
-        strata: Strata of audits answered completely, class by class.
-        answered: Strata of all audits, of which answers count up to the first gap.
-        absent, open: Cells labeled absent, and cells neither labeled nor accepted, (C,).
-    """
-
+    # True recall per class, then over all, (C + 1,). Nan without positives
     recall: np.ndarray
+    # strata of audits answered completely, class by class
     strata: Strata
+    # strata of all audits, of which answers count up to the first gap
     answered: Strata
     labels: LabelTotals
+    # absent, open: cells labeled absent, and cells neither labeled nor accepted, (C,)
     absent: np.ndarray
     open: np.ndarray
     repeats: RepeatedAnswers

@@ -40,19 +40,16 @@ LETTER_SIGNS = {letter: letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe by which the images of one collection are drawn.
-
-    Attributes:
-        mean_extra_classes: Mean of the Poisson-distributed number of classes beyond the first.
-        frequency_exponent: The class of frequency rank r is drawn with weight r ** -frequency_exponent.
-        sides: Smallest and largest object side in pixels.
-    """
+    """A recipe by which the images of one collection are drawn."""
 
     classes: tuple[str, ...]
     draw: ThingDrawer
     ground: Callable[[Random], Image.Image]
+    # mean of the Poisson-distributed number of classes beyond the first
     mean_extra_classes: float
+    # the class of frequency rank r is drawn with weight r ** -frequency_exponent
     frequency_exponent: float
+    # smallest and largest object side in pixels
     sides: tuple[int, int]
 
 

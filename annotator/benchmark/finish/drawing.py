@@ -13,19 +13,16 @@ THING_SHAPES = {name: shapes for collection in SMALL_OBJECT_COLLECTIONS.values()
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe by which the images of one collection are drawn.
-
-    Attributes:
-        frequency_exponent: The class of frequency rank r has frequency 1 / r ** frequency_exponent.
-        sides: Smallest and largest object side, in pixels of a 480-pixel image.
-        clutter: Number of lines and blobs without a class.
-    """
+    """A recipe by which the images of one collection are drawn."""
 
     about: str
     classes: int
     mean_classes_per_image: float
+    # the class of frequency rank r has frequency 1 / r ** frequency_exponent
     frequency_exponent: float
+    # smallest and largest object side, in pixels of a 480-pixel image
     sides: tuple[int, int]
+    # number of lines and blobs without a class
     clutter: int
 
 

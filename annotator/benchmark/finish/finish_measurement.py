@@ -46,28 +46,25 @@ TOTALS_HEADINGS = ("tool", "finished", "said done too early", "failed", "minutes
 
 @dataclass(frozen=True)
 class Options:
-    """The sets, tools and simulated persons to measure, with settings.
+    """The sets, tools and simulated persons to measure, with settings."""
 
-    Attributes:
-        sets, tools, persons: Names, empty selects all.
-        classes, commands: External tools as FILE.py:CLASS, MODULE:CLASS or command lines.
-        count: Images per generated set.
-        work: Folder that keeps sets and derived data.
-    """
-
+    # sets, tools, persons: names, empty selects all
     sets: Sequence[str] = ()
     tools: Sequence[str] = ()
     persons: Sequence[str] = ()
     images: Path | None = None
     truth: Path | None = None
+    # classes, commands: external tools as FILE.py:CLASS, MODULE:CLASS or command lines
     classes: Sequence[str] = ()
     commands: Sequence[str] = ()
     seeds: int = 1
+    # images per generated set
     count: int = IMAGES_PER_MADE_UP_SET
     times: Path | None = None
     recall: float = GOAL_RECALL
     precision: float = GOAL_PRECISION
     timeout_seconds: float = MAX_COMPUTING_SECONDS
+    # folder that keeps sets and derived data
     work: Path | None = None
 
 

@@ -32,21 +32,18 @@ class WrongTool(AnnotatorError):
 
 @dataclass(frozen=True)
 class Task:
-    """The test set that a tool must label, and the goal to certify.
-
-    Attributes:
-        images, classes: Questions and labels refer to them by index from 0.
-        confidence: Required share of certificates that are correct.
-        work: Folder for data derived from images alone.
-    """
+    """The test set that a tool must label, and the goal to certify."""
 
     name: str
+    # images, classes: questions and labels refer to them by index from 0
     images: tuple[Path, ...]
     classes: tuple[str, ...]
     recall: float
     precision: float
+    # required share of certificates that are correct
     confidence: float
     seed: int
+    # folder for data derived from images alone
     work: Path
 
 
@@ -70,15 +67,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """A person's answer to a question.
+    """A person's answer to a question."""
 
-    Attributes:
-        present: True, False or None (unanswered) per cell. A click has True for the named class and None
-            elsewhere, or False everywhere.
-        seconds: Time until the last press.
-    """
-
+    # True, False or None (unanswered) per cell. A click has True for the named class and None elsewhere, or False
+    # everywhere
     present: tuple[bool | None, ...]
+    # time until the last press
     seconds: float
 
 

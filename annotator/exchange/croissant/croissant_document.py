@@ -81,16 +81,13 @@ CONTEXT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ExportedFiles:
-    """The files of an export.
+    """The files of an export."""
 
-    Attributes:
-        labels: Path by name of all files that are not images.
-        records: Name of the records file, which is one of them.
-        image_patterns: Number of image files by pattern, such as "images/*.jpg".
-    """
-
+    # path by name of all files that are not images
     labels: Mapping[str, Path]
+    # name of the records file, which is one of them
     records: str
+    # number of image files by pattern, such as "images/*.jpg"
     image_patterns: Mapping[str, int] = field(default_factory=dict[str, int])
 
 

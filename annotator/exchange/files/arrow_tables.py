@@ -150,17 +150,14 @@ class _UnpackLimit:
 
 @dataclass
 class _LeafColumn:
-    """The unpacked size of one column in a row group of a Parquet file, from its page headers.
-
-    Attributes:
-        longest: Maximum bytes of values that may exceed their bytes in a page.
-        named: Number of such values.
-    """
+    """The unpacked size of one column in a row group of a Parquet file, from its page headers."""
 
     path: str
     is_in_lists: bool
     values: int = 0
+    # maximum bytes of values that may exceed their bytes in a page
     longest: int = 0
+    # number of such values
     named: int = 0
     is_repeated: bool = False
 

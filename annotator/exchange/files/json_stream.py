@@ -40,17 +40,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive entries of one JSON array, as text that is not parsed yet.
+    """Consecutive entries of one JSON array, as text that is not parsed yet."""
 
-    Attributes:
-        key: Key of the array, "" if the document is the array.
-        cuts: Offsets of commas between entries.
-    """
-
+    # key of the array, "" if the document is the array
     key: str
     first: int
     line: int
     text: bytes
+    # offsets of commas between entries
     cuts: np.ndarray
 
     def decode(self, decoder: "msgspec.json.Decoder[list[T]]", problems: Problems) -> list[tuple[int, T]]:

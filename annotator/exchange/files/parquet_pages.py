@@ -14,19 +14,16 @@ _FIRST_READ_BYTES, _MAX_HEADER_BYTES = 512, 16 << 20  # bytes of a header
 
 
 class Page(NamedTuple):
-    """The header of one Parquet page.
+    """The header of one Parquet page."""
 
-    Attributes:
-        start: File offset of the content.
-        packed, unpacked: Bytes in the file and decompressed.
-        values: Number of values of a data page, including nulls, else 0.
-        entries: Number of entries of a dictionary page, else 0.
-    """
-
+    # file offset of the content
     start: int
+    # packed, unpacked: bytes in the file and decompressed
     packed: int
     unpacked: int
+    # number of values of a data page, including nulls, else 0
     values: int
+    # number of entries of a dictionary page, else 0
     entries: int
     encoding: int
 

@@ -38,18 +38,15 @@ _ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
 
 @dataclass
 class KeywordPacket:
-    """The keywords of one photo or sidecar.
+    """The keywords of one photo or sidecar."""
 
-    Attributes:
-        flat: Keywords without a hierarchy.
-        paths: Keywords as paths, such as ("Species", "fox").
-        extension: File ending of the photo of a sidecar, such as "CR2", or "".
-        own: Properties of our exports by name, unescaped. Empty for files of other programs.
-    """
-
+    # keywords without a hierarchy
     flat: list[str] = field(default_factory=list[str])
+    # keywords as paths, such as ("Species", "fox")
     paths: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    # file ending of the photo of a sidecar, such as "CR2", or ""
     extension: str = ""
+    # properties of our exports by name, unescaped. Empty for files of other programs
     own: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def list_names(self) -> list[str]:

@@ -44,25 +44,22 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SourceField:
-    """A field of a record set.
+    """A field of a record set."""
 
-    Attributes:
-        id: Such as "images/label".
-        name: Such as "label".
-        file_id: Id of the file that it is read from, or "".
-        column: Its column there, or "".
-        json_path: Its path in JSON, or "".
-        separator: Text between several values, or "".
-        transform: Name of a transformation that is not supported, or "".
-    """
-
+    # such as "images/label"
     id: str
+    # such as "label"
     name: str
     record_set: str
+    # Id of the file that it is read from, or ""
     file_id: str
+    # its column there, or ""
     column: str
+    # its path in JSON, or ""
     json_path: str
+    # text between several values, or ""
     separator: str
+    # name of a transformation that is not supported, or ""
     transform: str
 
 

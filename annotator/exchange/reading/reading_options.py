@@ -47,20 +47,17 @@ class ReadingOptions:
 
 
 class Interpretation(NamedTuple):
-    """A reader's decision about the meaning of a source.
+    """A reader's decision about the meaning of a source."""
 
-    Attributes:
-        field: ReadingOptions field that overrides it.
-        value: Equivalent value of this field, as typed.
-        why: Decision and evidence in a sentence.
-        is_sure: False for a question, resolved before storing.
-        others: Alternative values.
-    """
-
+    # readingOptions field that overrides it
     field: str
+    # equivalent value of this field, as typed
     value: str
+    # decision and evidence in a sentence
     why: str
+    # False for a question, resolved before storing
     is_sure: bool = True
+    # alternative values
     others: Sequence[str] = ()
 
 

@@ -46,36 +46,33 @@ NO_EVENT_IMAGES: Mapping[int, Mapping[int, float]] = {}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate for Autopilot's next action, before it is leased.
+    """A candidate for Autopilot's next action, before it is leased."""
 
-    Attributes:
-        kind: grid, image, click, search (grid of a class without example) or relabel.
-        class_id: 0 unless a grid.
-        cells: (image id, probability or None), one image unless a grid.
-        expected_presses: Key presses besides Enter.
-        learning_value: Gain for the model, in units of labels.
-        reason: "random", "exploration", "leftover", or "" if selected by value. For a search, "random" means
-            random images, "leftover" the last open ones and "" unusual ones.
-        start_present: For relabel, whether the checked labels are "present".
-        implied_positives: Expected positives implied by class relations.
-        event_images: Image id -> other images of its event, with probabilities in grids.
-        saved_seconds: Seconds by which the closing plan gets shorter.
-        second_value: Value of one of them, in labels.
-    """
-
+    # grid, image, click, search (grid of a class without example) or relabel
     kind: str
+    # 0 unless a grid
     class_id: int
+    # (image id, probability or None), one image unless a grid
     cells: Sequence[tuple[int, float | None]]
     expected_positives: float
     decided_cells: int
+    # key presses besides Enter
     expected_presses: float
+    # gain for the model, in units of labels
     learning_value: float
     seconds: float
+    # "random", "exploration", "leftover", or "" if selected by value. For a search, "random" means random images,
+    # "leftover" the last open ones and "" unusual ones
     reason: str = ""
+    # for relabel, whether the checked labels are "present"
     start_present: bool = False
+    # expected positives implied by class relations
     implied_positives: float = 0.0
+    # image id -> other images of its event, with probabilities in grids
     event_images: EventImages = field(default_factory=dict[int, Sequence[tuple[int, float | None]]])
+    # seconds by which the closing plan gets shorter
     saved_seconds: float = 0.0
+    # value of one of them, in labels
     second_value: float = 0.0
 
     @property

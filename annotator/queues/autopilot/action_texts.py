@@ -37,18 +37,15 @@ SEARCHED_IMAGES = {"random": "random images", "leftover": "of the last open imag
 
 @dataclass(frozen=True)
 class CandidateEvidence:
-    """Numbers that the texts about candidate actions quote.
-
-    Attributes:
-        random_absent: Class id -> number of random images labeled absent.
-        unusual_absent: Likewise for unusual images.
-        found: Classes with an example.
-    """
+    """Numbers that the texts about candidate actions quote."""
 
     names: Mapping[int, str]
     account: Account
+    # class id -> number of random images labeled absent
     random_absent: Mapping[int, int]
+    # likewise for unusual images
     unusual_absent: Mapping[int, int]
+    # classes with an example
     found: Collection[int] = ()
 
 

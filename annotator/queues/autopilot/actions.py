@@ -44,44 +44,38 @@ _action_numbers = count(time_ns() // 1_000_000)
 
 @dataclass(frozen=True)
 class RuleOutOffer:
-    """The offer to mark a class without an example absent everywhere.
-
-    Attributes:
-        images: Images that would become absent.
-    """
+    """The offer to mark a class without an example absent everywhere."""
 
     class_id: int
     name: str
     absent_answers: int
+    # images that would become absent
     images: int
     max_share_text: str
 
 
 @dataclass(frozen=True)
 class Action:
-    """One task for an annotator, leased to a page.
-
-    Attributes:
-        kind: grid, audit, image (all open classes), click (one class) or reading (all classes, blind).
-        line: Question, gain and duration in words.
-        preset: Image classes that start present.
-        scores: (class id, probability) per open class, logged with the answer.
-        models: (class id, name, score) of external predictions.
-        alternatives: Line per other kind of action available.
-    """
+    """One task for an annotator, leased to a page."""
 
     id: str
+    # grid, audit, image (all open classes), click (one class) or reading (all classes, blind)
     kind: str
     source: str
+    # question, gain and duration in words
     line: str
     expected_positives: float
     decided_cells: int
     seconds: float
     grid: Grid | None = None
     item: WorkItem | None = None
+    # image classes that start present
     preset: tuple[int, ...] = ()
+    # (class id, probability) per open class, logged with the answer
     scores: tuple[tuple[int, float], ...] = ()
+    # (class id, name, score) of external predictions
     models: tuple[tuple[int, str, float], ...] = ()
+    # line per other kind of action available
     alternatives: tuple[str, ...] = ()
     ruling_out: RuleOutOffer | None = None
     reason: str = ""

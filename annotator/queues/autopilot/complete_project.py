@@ -39,22 +39,19 @@ class PairOffer:
 
 @dataclass(frozen=True)
 class CompleteProject:
-    """A project in which every label is answered, with offers of further work.
+    """A project in which every label is answered, with offers of further work."""
 
-    Attributes:
-        progress: Auto-accepted and unreadable labels count as unanswered.
-        labels: (class, images labeled present), most frequent first.
-        doubted_answers: Check of labels that the model contradicts, each once. None without model.
-        audit_finds: "missing" labels, or "wrong" ones if every label is answered.
-        findings: What the newest audit found, or "".
-    """
-
+    # auto-accepted and unreadable labels count as unanswered
     progress: Progress
+    # (class, images labeled present), most frequent first
     labels: tuple[tuple[str, int], ...]
+    # check of labels that the model contradicts, each once. None without model
     doubted_answers: PairOffer | None
     open_audit: PairOffer
     new_audit: PairOffer
+    # "missing" labels, or "wrong" ones if every label is answered
     audit_finds: str
+    # what the newest audit found, or ""
     findings: str
 
 

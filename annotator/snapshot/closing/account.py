@@ -34,12 +34,9 @@ BAND_COUNT = BAND_BOUNDS.size + 1
 
 @dataclass(frozen=True, eq=False)
 class PromiseRecord:
-    """Expected and found positives in one kind of action.
+    """Expected and found positives in one kind of action."""
 
-    Attributes:
-        promised, found: (B,) sums per probability band, in which older cells count less.
-    """
-
+    # promised, found: (B,) sums per probability band, in which older cells count less
     promised: np.ndarray
     found: np.ndarray
 
@@ -60,26 +57,23 @@ EMPTY_RECORD = PromiseRecord(np.zeros(BAND_COUNT), np.zeros(BAND_COUNT))
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """Expected and found positives of a project up to one decision. Immutable.
+    """Expected and found positives of a project up to one decision. Immutable."""
 
-    Attributes:
-        newest: Last included decision.
-        ratios: (K + 1, B) found / promised for K classes and B probability bands, with all classes in the last row.
-        tiles_without_positive: Class id -> number of newest grid tiles in a row without a positive.
-        answered_tiles: Class id -> number of answered grid tiles.
-        relabels: Earlier state -> (number of relabels, number of changes).
-        audited: The same two numbers of answers that audits asked again.
-    """
-
+    # last included decision
     newest: int
     answers: ScoredAnswers
+    # (K + 1, B) found / promised for K classes and B probability bands, with all classes in the last row
     ratios: np.ndarray
     row_by_class: Mapping[int, int]
     grids: PromiseRecord
     images: PromiseRecord
+    # class id -> number of newest grid tiles in a row without a positive
     tiles_without_positive: Mapping[int, int]
+    # class id -> number of answered grid tiles
     answered_tiles: Mapping[int, int]
+    # earlier state -> (number of relabels, number of changes)
     relabels: Mapping[int, tuple[int, int]]
+    # the same two numbers of answers that audits asked again
     audited: tuple[int, int] = (0, 0)
 
     @classmethod

@@ -31,19 +31,16 @@ POSITIVES_ERROR = 0.5  # relative standard deviation of the expected positives o
 
 @dataclass(frozen=True, eq=False)
 class ClosingPlan:
-    """The cheapest known way to close the unanswered cells of C classes, in parts of the time model.
-
-    Attributes:
-        open_cells, answered: (C,) cells without and with an answer.
-        positives, changes: (C,) expected positives and changed answers among open cells.
-        max_tiles: Tiles of the plan's largest grid.
-    """
+    """The cheapest known way to close the unanswered cells of C classes, in parts of the time model."""
 
     class_ids: np.ndarray
+    # open_cells, answered: (C,) cells without and with an answer
     open_cells: np.ndarray
     answered: np.ndarray
+    # positives, changes: (C,) expected positives and changed answers among open cells
     positives: np.ndarray
     changes: np.ndarray
+    # tiles of the plan's largest grid
     max_tiles: int
 
     @cached_property

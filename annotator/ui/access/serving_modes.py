@@ -26,26 +26,23 @@ BASE_PATH_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 @dataclass(frozen=True)
 class Access:
-    """How one server run is reached: address, proxies and sign-in.
+    """How one server run is reached: address, proxies and sign-in."""
 
-    Attributes:
-        mode: LOCAL (no members), INVITATION or OIDC.
-        origin: Public scheme, name and port.
-        base_path: "" or like "/annotator".
-        trusted_proxies: Proxies whose X-Forwarded headers are trusted.
-        home_url: Start page of several projects, or "".
-        provider: Streamlit's login configuration.
-        listed_taggers: Tagger servers that the operator allows.
-    """
-
+    # LOCAL (no members), INVITATION or OIDC
     mode: str
     host: str
     port: int
+    # public scheme, name and port
     origin: str
+    # "" or like "/annotator"
     base_path: str = ""
+    # proxies whose X-Forwarded headers are trusted
     trusted_proxies: tuple[str, ...] = ()
+    # streamlit's login configuration
     provider: dict[str, Any] | None = None
+    # start page of several projects, or ""
     home_url: str = ""
+    # tagger servers that the operator allows
     listed_taggers: tuple[Tagger, ...] = ()
 
     @property

@@ -19,15 +19,12 @@ MAX_FOLDERS_LISTED = 2_000  # of a folder that are listed
 
 @dataclass(frozen=True)
 class FolderListing:
-    """The content of a folder, one level deep.
-
-    Attributes:
-        parent: None for a root.
-        folders: Names that may be opened.
-    """
+    """The content of a folder, one level deep."""
 
     path: Path
+    # None for a root
     parent: Path | None
+    # names that may be opened
     folders: Sequence[str]
     images: int
 

@@ -17,18 +17,15 @@ log = logging.getLogger("annotator.home")
 
 @dataclass(frozen=True)
 class BackupState:
-    """The progress of a project's backup.
-
-    Attributes:
-        done, of: Progress of the step. `of` is 0 if unknown.
-        said: Result of the last backup, or "".
-    """
+    """The progress of a project's backup."""
 
     is_at_work: bool = False
     what: str = ""
+    # done, of: progress of the step. `of` is 0 if unknown
     done: int = 0
     of: int = 0
     error: str = ""
+    # result of the last backup, or ""
     said: str = ""
     backups: int = 0
 

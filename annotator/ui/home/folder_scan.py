@@ -47,36 +47,30 @@ class ClassList:
 
 @dataclass(frozen=True)
 class FoundLabels:
-    """Labels found in the folder.
+    """Labels found in the folder."""
 
-    Attributes:
-        file: Table or folder.
-        why: How the labels were recognized.
-        text: Class names, one per line.
-        trouble: Why they cannot be imported, or "".
-    """
-
+    # table or folder
     file: str
     name: str
+    # how the labels were recognized
     why: str
+    # class names, one per line
     text: str
     count: int
+    # why they cannot be imported, or ""
     trouble: str = ""
 
 
 @dataclass(frozen=True)
 class FolderScan:
-    """The content of a folder and its subfolders.
-
-    Attributes:
-        endings: File suffix -> image count.
-        said: Sentences about skipped files.
-    """
+    """The content of a folder and its subfolders."""
 
     folder: str
     images: int
+    # file suffix -> image count
     endings: Mapping[str, int]
     samples: Sequence[str]
+    # sentences about skipped files
     said: Sequence[str] = ()
     lists: Sequence[ClassList] = ()
 

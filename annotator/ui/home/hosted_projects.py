@@ -19,18 +19,15 @@ ARCHIVED_SETTING = "home_archived"  # setting of a project
 
 @dataclass
 class HostedProject:
-    """One project to serve.
+    """One project to serve."""
 
-    Attributes:
-        name: Folder name, used in URLs.
-        db: None if unusable.
-        trouble: Why it is unusable, or "".
-    """
-
+    # folder name, used in URLs
     name: str
     path: Path
     port: int = 0
+    # None if unusable
     db: Database | None = None
+    # why it is unusable, or ""
     trouble: str = ""
 
 

@@ -33,23 +33,20 @@ _SAMPLE_LINK_TEMPLATE = '<p><a href="{base}{page}">Try it with sample images</a>
 
 @dataclass(frozen=True)
 class ProjectCard:
-    """The data of one project's card on the start page.
-
-    Attributes:
-        about: Sentences under its name.
-        address: URL, "" while not running.
-        picture: Image URL, or "".
-        done, of: Progress. `of` 0 hides it.
-        manage: URL for managers, or "".
-    """
+    """The data of one project's card on the start page."""
 
     name: str
+    # sentences under its name
     about: tuple[str, ...] = ()
+    # URL, "" while not running
     address: str = ""
+    # image URL, or ""
     picture: str = ""
+    # done, of: progress. `of` 0 hides it
     done: int = 0
     of: int = 0
     trouble: str = ""
+    # URL for managers, or ""
     manage: str = ""
     is_archived: bool = False
 

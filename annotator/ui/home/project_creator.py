@@ -25,17 +25,14 @@ class _CreationCancelled(Exception):
 
 @dataclass(frozen=True)
 class NewProjectOptions:
-    """The form input from which a project is created.
+    """The form input from which a project is created."""
 
-    Attributes:
-        project: Folder, which must not exist.
-        classes: One class per line.
-        commas: SPLIT or KEEP.
-    """
-
+    # folder, which must not exist
     project: Path
     images: Path
+    # one class per line
     classes: str
+    # SPLIT or KEEP
     commas: str
     labels: Path | None
     mode: str
@@ -43,36 +40,30 @@ class NewProjectOptions:
 
 @dataclass(frozen=True)
 class CreatedProject:
-    """A new project that is served.
+    """A new project that is served."""
 
-    Attributes:
-        link: Its URL, which signs its owner in.
-        name_cookie: Cookie in which browsers keep the annotator's name.
-    """
-
+    # its URL, which signs its owner in
     link: str
+    # cookie in which browsers keep the annotator's name
     name_cookie: str
 
 
 @dataclass(frozen=True)
 class CreationState:
-    """The progress of a project's creation.
-
-    Attributes:
-        done, of: Files read. `of` is 0 while listing.
-        seconds_left: None if unknown.
-        link, name_cookie: Of the finished project, or "".
-        said: Sentences about the result.
-    """
+    """The progress of a project's creation."""
 
     name: str = ""
     is_at_work: bool = False
+    # done, of: files read. `of` is 0 while listing
     done: int = 0
     of: int = 0
+    # None if unknown
     seconds_left: float | None = None
     error: str = ""
+    # link, name_cookie: of the finished project, or ""
     link: str = ""
     name_cookie: str = ""
+    # sentences about the result
     said: tuple[str, ...] = ()
 
 

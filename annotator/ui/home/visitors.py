@@ -19,15 +19,12 @@ LOCAL_IDENTITY = "here"  # of the local user
 
 @dataclass(frozen=True)
 class VisibleProject:
-    """A project that a visitor may see.
-
-    Attributes:
-        member: None locally.
-        session: Identity of the member's session, unique over all projects. Empty locally.
-    """
+    """A project that a visitor may see."""
 
     place: HostedProject
+    # None locally
     member: Member | None = None
+    # identity of the member's session, unique over all projects. Empty locally
     session: str = ""
 
     @property

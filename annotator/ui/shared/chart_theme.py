@@ -14,18 +14,15 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 @dataclass(frozen=True)
 class Palette:
-    """The colors of one theme.
-
-    Attributes:
-        states: Colors of present, absent, unsure.
-        ramp: Colors of the lowest and highest value.
-    """
+    """The colors of one theme."""
 
     background: str
     text: str
     muted: str
+    # colors of present, absent, unsure
     states: tuple[str, str, str]
     kinds: tuple[str, ...]
+    # colors of the lowest and highest value
     ramp: tuple[str, str]
 
 

@@ -23,18 +23,15 @@ MENUS_NEEDING_ANSWERS = (Menu.LOOK, Menu.CHECK)
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page of the app.
+    """One page of the app."""
 
-    Attributes:
-        name: File in pages/, URL path, and component folder.
-        listed: Shown in its menu.
-    """
-
+    # file in pages/, URL path, and component folder
     name: str
     title: str
     icon: str
     group: Menu
     right: Right = Right.LOOK
+    # shown in its menu
     listed: bool = True
 
 

@@ -219,17 +219,14 @@ class HeatmapPath(Struct):
 
 
 class _DecisionRequest(Struct, kw_only=True, tag_field="action"):
-    """The base of the requests that store a decision.
-
-    Attributes:
-        annotator, signature: Author and the author's token, empty for the person at the page.
-        milliseconds: Time taken, unparsed. Invalid ones are ignored.
-    """
+    """The base of the requests that store a decision."""
 
     uuid: Uuid
     source: ClaimableSource = "click"
+    # annotator, signature: author and the author's token, empty for the person at the page
     annotator: ShortText = ""
     signature: Annotated[str, Meta(max_length=1000)] | None = field(default=None, name="pass")
+    # time taken, unparsed. Invalid ones are ignored
     milliseconds: msgspec.Raw = NO_TIME
     batch: Uuid | None = None
 

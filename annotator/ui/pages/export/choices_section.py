@@ -52,16 +52,13 @@ WIDGET_LABELS = {option.field: option.widget.label for option in OPTIONS if opti
 
 @dataclass
 class PageChoices:
-    """The choices made on the Export page.
-
-    Attributes:
-        images: "none", "keep" (unchanged files) or "resize".
-        problems: Sentences about choices that prevent the export.
-    """
+    """The choices made on the Export page."""
 
     format: Format
     choices: Choices
+    # "none", "keep" (unchanged files) or "resize"
     images: str = ""
+    # sentences about choices that prevent the export
     problems: list[str] = field(default_factory=list)
 
 

@@ -45,19 +45,16 @@ class _CancelledError(Exception):
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """A requested import.
-
-    Attributes:
-        name: Displayed source.
-        upload: Folder of uploaded files, or None.
-        predictions_name: Name for imported predictions, else "".
-    """
+    """A requested import."""
 
     by: str
+    # displayed source
     name: str
     source: Address | Path
     choices: Choices
+    # folder of uploaded files, or None
     upload: Path | None = None
+    # name for imported predictions, else ""
     predictions_name: str = ""
 
     @property
@@ -67,25 +64,22 @@ class ImportRequest:
 
 @dataclass(frozen=True)
 class ImportState:
-    """A snapshot of an import's state.
-
-    Attributes:
-        what, done, of: Progress. `of` is 0 if unknown.
-        plan: Planned changes, read-only, None until read.
-        said: Sentence about what remains after canceling, or "".
-        refused: Choices that caused an error.
-    """
+    """A snapshot of an import's state."""
 
     stage: str = IDLE
     order: ImportRequest | None = None
     since: float = 0.0
+    # what, done, of: progress. `of` is 0 if unknown
     what: str = ""
     done: int = 0
     of: int = 0
+    # planned changes, read-only, None until read
     plan: Plan | None = None
     result: import_plan.ImportOutcome | PredictionSource | None = None
+    # sentence about what remains after canceling, or ""
     said: str = ""
     error: str = ""
+    # choices that caused an error
     refused: Choices | None = None
 
     @property

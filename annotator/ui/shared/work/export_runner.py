@@ -42,16 +42,13 @@ class _ExportCancelled(Exception):
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """A requested export.
-
-    Attributes:
-        name: File or folder name without ending.
-        on_server: Write to the project's exports, not a zip.
-    """
+    """A requested export."""
 
     kind: str
     choices: Choices
+    # file or folder name without ending
     name: str
+    # write to the project's exports, not a zip
     on_server: bool = False
     tag: str = ""
     by: str = ""
@@ -70,20 +67,17 @@ class ExportProgress:
 
 @dataclass(frozen=True)
 class ExportOutcome:
-    """The result of an export.
-
-    Attributes:
-        said: Sentences about the result.
-        error: Message, "" if canceled.
-    """
+    """The result of an export."""
 
     order: ExportRequest
     ended_at: float
     images: int = 0
     classes: int = 0
+    # sentences about the result
     said: tuple[str, ...] = ()
     offered: OfferedFile | None = None
     folder: Path | None = None
+    # message, "" if canceled
     error: str = ""
 
 
