@@ -4,8 +4,6 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from scipy.special import betaincinv
-
 from annotator.humanize import format_count
 from annotator.quality.evidence import (
     ALLOWANCES,
@@ -75,6 +73,8 @@ def describe_repeats(repeats: RepeatedAnswers) -> str:
 
 
 def _bound_share(count: int, of: int) -> Interval:
+    from scipy.special import betaincinv  # pages start sooner without SciPy
+
     tail = (1 - CONFIDENCE) / 2
     low = float(betaincinv(count, of - count + 1, tail)) if count else 0.0
     high = float(betaincinv(count + 1, of - count, 1 - tail)) if count < of else 1.0

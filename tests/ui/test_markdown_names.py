@@ -39,6 +39,7 @@ NUMBERS, CALLERS, PROGRAM = (
 )
 ELSEWHERE = "its callers are looked at: draw_download_button and draw_page_link are in PLACES"
 # (file, expression): why it holds no name as it is.
+FACTS = "words of the table FACT_FIELDS"
 KNOWN = {
     ("serving/early_server.py", "content"): "the bytes of a response, which no Streamlit page shows",
     (
@@ -67,6 +68,10 @@ KNOWN = {
     ("pages/certificate/certificate_page.py", "help_"): CALLERS,
     ("pages/certificate/certificate_page.py", "format_interval(interval)"): NUMBERS,
     ("shared/class_form.py", "title"): "its callers give constants",
+    ("pages/export/croissant_section.py", "title"): FACTS,
+    ("pages/export/croissant_section.py", "field.label"): FACTS,
+    ("pages/export/croissant_section.py", "field.about"): FACTS,
+    ("pages/export/croissant_section.py", "f'{field.about}, one per line'"): FACTS,
     (
         "shared/class_form.py",
         "f'Add {_format_class_count(apart)}: {escape_markdown(_format_names([name for name, _ in apart]))}'",

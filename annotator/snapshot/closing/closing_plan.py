@@ -17,7 +17,7 @@ from annotator.snapshot.run_predictions import MAX_CACHED_VERSIONS
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.snapshot.time_model import TIME_PARTS, TimeModel, count_parts
 from annotator.store.database.database import Database
-from annotator.store.labels import project_counts
+from annotator.store.labels import blind_visibility, project_counts
 from spmll.statistics.time_regression import PartTimes
 
 GRID_SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
@@ -219,6 +219,8 @@ def _split_into_bands(
     kept = np.clip(counts - np.maximum(missing[:, None] - above, 0.0), 0.0, counts)
     sums = sums * kept / np.maximum(counts, 1.0)
     kept[:, 0] = open_cells - kept[:, 1:].sum(1)  # the ranking may hold a sample of the unlikely cells only
+    if not blind_visibility.can_see_all(db):  # the answers since are not this person's to know
+        return np.maximum(kept, 0.0), sums
     left = np.maximum(snapshot.rankings.expected[columns] - snapshot.delta.answered_probability[columns], 0.0)
     return np.maximum(kept, 0.0), sums * (left / np.maximum(sums.sum(1), 1e-9))[:, None]
 

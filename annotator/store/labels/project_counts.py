@@ -3,6 +3,7 @@
 Triggers maintain the tallies, so counts cost the same at any project size.
 """
 
+from collections import Counter
 from typing import Any
 
 from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE, list_sources
@@ -116,10 +117,10 @@ def count_open_cells_by_class(db: Database) -> dict[int, int]:
     """Return class id -> images without an answer, also not accepted or implied. Unreadable images count."""
     with db.reading():
         images = count_images_by_stage(db)["all"]
-        rows = db.tuples("SELECT one, sum(n) FROM tally WHERE kind IN ('label', 'accepted') GROUP BY 1")
-        ids = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
-    settled = dict(rows)
-    return {class_id: max(0, images - settled.get(class_id, 0)) for class_id in ids}
+        settled = Counter[int](dict(db.tuples("SELECT one, sum(n) FROM tally WHERE kind = 'accepted' GROUP BY 1")))
+        labels = count_labels_by_class(db)
+    settled.update({class_id: sum(states) for class_id, states in labels.items()})
+    return {class_id: max(0, images - settled[class_id]) for class_id in labels}
 
 
 def _load_visible_label_counts(db: Database) -> dict[tuple[int, int], int]:
