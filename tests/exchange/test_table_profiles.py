@@ -45,6 +45,24 @@ def test_profile_without_one_of_its_columns_does_not_fit(profile: TableProfile) 
         assert not profile.fits(changed)
 
 
+def format_profile_row(profile: TableProfile) -> str:
+    """Return the line of docs/formats.md."""
+    columns = ", ".join(f"`{name}`" for name in profile.required)
+    if profile.refusal:
+        reading = "refused, with what to do"
+    else:
+        labels = [" ".join(profile.joined_columns)] if profile.joined_columns else profile.label_columns
+        reading = f"{'asked: ' if profile.is_question else ''}{' or '.join(f'`{name}`' for name in labels)}"
+    left_out = ", ".join(rule.reason for rule in profile.left_out)
+    return f"| {profile.name} | {columns} | {reading} | {left_out} |"
+
+
+def test_formats_page_lists_every_table_profile() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    rows = [format_profile_row(profile) for profile in TABLE_PROFILES]
+    assert "\n".join(rows) in text, "\n".join(["docs/formats.md lacks these lines, in this order:", *rows])
+
+
 def test_no_two_profiles_have_the_same_signature() -> None:
     assert len({frozenset(map(str.lower, one.required)) for one in TABLE_PROFILES}) == len(TABLE_PROFILES)
 
