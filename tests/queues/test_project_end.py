@@ -12,7 +12,7 @@ from harness.published_runs import publish
 from harness.served import until
 
 from annotator.quality import audit_sampling
-from annotator.queues.autopilot import action_texts, complete_project, target_recall
+from annotator.queues.autopilot import action_texts, complete_project, planner, target_recall
 from annotator.records import Decision
 from annotator.snapshot.time_model import TimeModel, load_time_model
 from annotator.store.labels import decisions
@@ -116,6 +116,21 @@ def test_answers_that_an_audit_asked_again_are_not_offered_for_another_check(db)
     asked = [(cell.image_id, cell.class_id) for cell in audit_sampling.load_open_cells(db)]
     say(db, asked, "audit", states=[-1] * len(asked))
     assert load_end(db).doubted_answers.pairs == 72 - len(asked) < 72
+
+
+def test_autopilot_asks_present_answers_of_an_audit_a_second_time(db):
+    say(db, EVERY_CELL[:-12], "grid", states=[-1] * 60)
+    audit_sampling.draw_audit(db, 12, seed=1)
+    first = [(cell.image_id, cell.class_id) for cell in audit_sampling.load_open_cells(db)]
+    say(db, first, "audit", states=[1] * len(first))
+    rest = [cell for cell in EVERY_CELL[-12:] if cell not in first]
+    say(db, rest, "grid", states=[-1] * len(rest))
+    again = {(cell.image_id, cell.class_id) for cell in audit_sampling.load_open_cells_for(db, "Ann")}
+    assert again and complete_project.has_no_open_pair(db)
+    assert load_end(db).open_audit.pairs == len(again)
+    asked = planner.lease_next_actions(db, wanted(extras=("audit",))).items
+    assert {(tile.image.id, action.grid.class_id) for action in asked for tile in action.grid.tiles} <= again
+    assert {action.kind for action in asked} == {"audit"}
 
 
 def test_target_recall_is_reached_by_an_audit_and_not_without_one(tmp_path):

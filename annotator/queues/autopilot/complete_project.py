@@ -75,7 +75,7 @@ def load_complete_project(db: Database, wanted: WantedActions) -> CompleteProjec
     time_model = load_time_model(db, wanted.annotator)
     ratio = _estimate_reanswer_ratio(db, wanted.annotator, time_model)
     accepted = sum(auto_accepted.count_accepted(db).values()) + auto_accepted.count_ruled_out(db)
-    open_cells = audit_sampling.load_open_cells(db)
+    open_cells = audit_sampling.load_open_cells_for(db, wanted.annotator)
     new_cells = audit_sampling.estimate_cells(
         db, np.array([[row["present"], row["absent"]] for row in present]), accepted
     )

@@ -336,7 +336,7 @@ class _Planner:
         if "audit" not in self.extras:
             return None
         waiting: dict[int, list[int]] = {}
-        for cell in audit_sampling.load_open_cells(self.db):
+        for cell in audit_sampling.load_open_cells_for(self.db, self.annotator):
             if cell.image_id not in self.leaser.unavailable_cells.get_unavailable_images(cell.class_id):
                 waiting.setdefault(cell.class_id, []).append(cell.image_id)
         for class_id in sorted(waiting, key=lambda class_id: (-len(waiting[class_id]), class_id)):

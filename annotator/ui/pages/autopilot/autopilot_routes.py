@@ -60,7 +60,7 @@ async def autopilot(request: Request, annotator: str) -> Response:
 async def draw_audit(request: Request, annotator: str) -> Response:
     """Handle POST {}: draw an audit sample unless one is open."""
     parse_body(await read_body(request), EmptyRequest)
-    await run_sync(_draw_audit)
+    await run_sync(_draw_audit, annotator)
     return JSONResponse({}, headers=NO_STORE_HEADERS)
 
 
@@ -172,9 +172,9 @@ def _build_completion(complete: CompleteProject, annotator: str, reviews: bool) 
     }
 
 
-def _draw_audit() -> None:
+def _draw_audit(annotator: str) -> None:
     db = served_project.db()
-    if not audit_sampling.load_open_cells(db):
+    if not audit_sampling.load_open_cells_for(db, annotator):
         audit_sampling.draw_audit(db)
 
 
