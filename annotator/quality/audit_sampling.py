@@ -215,6 +215,8 @@ def load_cells_to_repeat(
     is_alone = len({*project_counts.list_annotators(db)} - {"import"}) < 2
     for audit in audits.load_audits(db):
         people, cells = audits.load_annotators_by_cell(db, audit), audits.load_cells(db, audit)
+        if audit.people == 1 and ((cells.state == OPEN) & cells.shown).any():
+            continue  # second looks come together, and not right after the first ones
         needs_look = (cells.state == PRESENT) & ~np.isin(cells.stratum, RELABEL_STRATA)
         needs_look &= audit.people == 1 and not audit.by_event
         for class_id, image_id, is_asked, is_present in zip(
