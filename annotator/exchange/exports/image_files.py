@@ -108,12 +108,12 @@ class Placer:
     def place(self, image: Image, target: Path, xmp: str = "") -> bool:
         """Write an image to a new path, and return whether it could be written.
 
-        A copy gets `xmp` as its XMP block, if it is a JPEG or PNG without one. A link is an original, and gets nothing.
+        A resized image gets `xmp` as its XMP block. Links and copies stay equal to the original, byte for byte.
         """
         self._check()
         if self._how == "none":
             return False
-        if xmp and self._how in ("copy", "resize"):
+        if xmp and self._how == "resize":
             return self._place_with_packet(image, target, xmp)
         try:
             source = images.find_image_source(self._db, image.id)

@@ -1,4 +1,4 @@
-"""Keywords in image files: XMP and IPTC blocks, of which only the header is read, and XMP blocks in copies.
+"""Keywords in image files: XMP and IPTC blocks, of which only the header is read, and XMP blocks in resized images.
 
 IPTC Keywords (IIM 2:25, https://iptc.org/standards/iim/) are in a JPEG's APP13 segment or a TIFF tag. An XMP block of
 more than 64 KB in a JPEG (extended XMP) is not read, as Pillow does not join its parts.
@@ -6,7 +6,6 @@ more than 64 KB in a JPEG (extended XMP) is not read, as Pillow does not join it
 
 import struct
 import warnings
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,7 @@ IPTC_KEYWORDS, IPTC_CHARSET = (2, 25), (1, 90)
 UTF8_ESCAPE = b"\x1b%G"
 MAX_KEYWORDS = 1000  # of one image
 XMP_TIFF_TAG = 700
-XMP_JPEG_MARK, XMP_PNG_KEYWORD = b"http://ns.adobe.com/xap/1.0/\0", b"XML:com.adobe.xmp\0"
-PNG_SIGNATURE, PNG_HEADER_BYTES = b"\x89PNG\r\n\x1a\n", 33  # with the IHDR chunk
+XMP_JPEG_MARK = b"http://ns.adobe.com/xap/1.0/\0"
 MAX_SEGMENT_BYTES = 65_533  # of a JPEG segment, after its length
 
 
@@ -71,30 +69,19 @@ def _decode_keyword(value: bytes, is_utf8: bool) -> str:
 
 
 def embed_packet(content: bytes, packet: str) -> bytes | None:
-    """Return a JPEG or PNG file with an XMP block. None for others, and for files that have a block already.
+    """Return a JPEG file with an XMP block, or None if it has one already or the block is too long.
 
-    Pixels and all other blocks stay as they are. A block of another program is not replaced, because it may hold how
-    the picture is developed. https://github.com/adobe/xmp-docs says where the block is.
+    Pixels and all other blocks stay as they are. https://github.com/adobe/xmp-docs says where the block is.
     """
-    xmp = packet.encode()
-    if content.startswith(b"\xff\xd8"):
-        return _embed_in_jpeg(content, XMP_JPEG_MARK + xmp)
-    if content.startswith(PNG_SIGNATURE) and XMP_PNG_KEYWORD not in content:
-        body = b"iTXt" + XMP_PNG_KEYWORD + bytes(4) + xmp
-        chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-        return content[:PNG_HEADER_BYTES] + chunk + content[PNG_HEADER_BYTES:]
-    return None
-
-
-def _embed_in_jpeg(content: bytes, block: bytes) -> bytes | None:
+    block = XMP_JPEG_MARK + packet.encode()
     place = at = 2
     while content[at : at + 1] == b"\xff" and 0xE0 <= content[at + 1] <= 0xEF:
         [size] = struct.unpack_from(">H", content, at + 2)
         if content.startswith(XMP_JPEG_MARK, at + 4):
             return None
+        if content[at + 1] <= 0xE1:  # JFIF and EXIF must come first
+            place = at + 2 + size
         at += 2 + size
-        if content[at - size - 1] <= 0xE1:  # after JFIF and EXIF, which must come first
-            place = at
     if len(block) > MAX_SEGMENT_BYTES:
         return None
     return content[:place] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + content[place:]

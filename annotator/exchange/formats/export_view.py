@@ -239,7 +239,7 @@ class Output(Protocol):
         Args:
             image: The image.
             name: Target name, with the ending in Block.files.
-            xmp: XMP packet for a copy without one.
+            xmp: XMP packet for a resized image.
 
         Returns:
             False if images are not exported or the file is unreadable.

@@ -266,7 +266,7 @@ def _list_texts(value: Any, place: str, tag: str, problems: Problems) -> list[st
 
 
 def write(view: View, output: Output) -> None:
-    """Write a sidecar per image, the same block in exported copies, and a list of all classes."""
+    """Write a sidecar per image, the same block in resized images, and a list of all classes."""
     names = [class_.name for class_ in view.classes]
     with output.open_text(KEYWORD_LIST_FILE) as file:
         file.writelines(" ".join(replace_non_xml_characters(name).split()) + "\n" for name in names)
