@@ -24,7 +24,7 @@ from spmll.statistics.allowed_mistakes import (
     REPEATED_ANSWERS,
     RepeatedAnswers,
 )
-from spmll.statistics.bounds import CONFIDENCE
+from spmll.statistics.intervals import exact_interval
 
 DEFAULT_TARGET_RECALL = 0.95  # more cannot be shown while 1 answer in 50 may be wrong
 UNMEASURED_INTERVAL = Interval(None, 0.0, math.inf, NOT_MEASURED)
@@ -50,9 +50,9 @@ def estimate_overlooked(repeats: RepeatedAnswers, labeled_absent: int) -> Interv
     """
     if not repeats.absent:
         return Interval(None, 0.0, float(labeled_absent), NOT_MEASURED)
-    share, was_absent = _bound_share(repeats.missed, repeats.absent), labeled_absent + repeats.missed
+    share, was_absent = exact_interval(repeats.missed, repeats.absent), labeled_absent + repeats.missed
     rest = max(was_absent - repeats.absent, 0)
-    least, most = (min(max(was_absent * end - repeats.missed, 0.0), rest) for end in (share.low, share.high))
+    least, most = (min(max(was_absent * end - repeats.missed, 0.0), rest) for end in share)
     return Interval(round(rest * repeats.missed / repeats.absent, 1), math.floor(least), math.ceil(most))
 
 
@@ -62,7 +62,7 @@ def describe_repeats(repeats: RepeatedAnswers) -> str:
         return ""
     found = [
         f"of {format_count(asked, f'{state} label')}, {changed:,} {kind} "
-        f"({format_share_interval(_bound_share(changed, asked))})"
+        f"({format_share_interval(Interval(changed / asked, *exact_interval(changed, asked)))})"
         for changed, asked, state, kind in (
             (repeats.mistaken, repeats.present, "present", "wrong"),
             (repeats.missed, repeats.absent, "absent", "missed"),
@@ -70,15 +70,6 @@ def describe_repeats(repeats: RepeatedAnswers) -> str:
         if asked
     ]
     return f"{format_count(repeats.total, 'answer')} asked again, blind: {'; '.join(found)}"
-
-
-def _bound_share(count: int, of: int) -> Interval:
-    from scipy.special import betaincinv  # pages start sooner without SciPy
-
-    tail = (1 - CONFIDENCE) / 2
-    low = float(betaincinv(count, of - count + 1, tail)) if count else 0.0
-    high = float(betaincinv(count + 1, of - count, 1 - tail)) if count < of else 1.0
-    return Interval(count / of, low, high)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from spmll.statistics.allowed_mistakes import (
 )
 from spmll.statistics.bounds import CONFIDENCE, Bounds
 from spmll.statistics.certified_recall import certify
+from spmll.statistics.intervals import exact_interval
 
 MISTAKE_SHARES = (0.0, 0.01, 0.02, 0.05)
 OLD_METHOD, NEW_METHOD = "old", "new"
@@ -113,7 +114,7 @@ def _judge_looks(shown: list[tuple[np.ndarray, Bounds]], target: float) -> _Proj
 def _summarize_outcomes(outcomes: list[_ProjectOutcome]) -> dict[str, Any]:
     held, width = (np.array([getattr(outcome, name) for outcome in outcomes]) for name in ("held", "width"))
     stopped, wrongly = np.array([outcome.stop for outcome in outcomes]).sum(0).tolist()
-    low, high = _compute_binomial_limits(int(held[:, -1].sum()), len(held))
+    low, high = exact_interval(int(held[:, -1].sum()), len(held))
     return {
         "coverage": float(held[:, -1].mean()),
         "coverage_limits": [low, high],
@@ -123,17 +124,6 @@ def _summarize_outcomes(outcomes: list[_ProjectOutcome]) -> dict[str, Any]:
         "stopped": stopped,
         "stopped_wrongly": wrongly,
     }
-
-
-def _compute_binomial_limits(successes: int, trials: int) -> tuple[float, float]:
-    """Return the exact 95% limits of a share (Clopper & Pearson 1934)."""
-    from scipy.special import betaincinv
-
-    tail = (1 - CONFIDENCE) / 2
-    return (
-        float(betaincinv(successes, trials - successes + 1, tail)) if successes else 0.0,
-        float(betaincinv(successes + 1, trials - successes, 1 - tail)) if successes < trials else 1.0,
-    )
 
 
 def list_failures(result: dict[str, Any]) -> list[str]:

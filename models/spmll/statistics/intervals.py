@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spmll.statistics.agreement_coefficients import Estimate
+from spmll.statistics.bounds import CONFIDENCE
 
 Z_95 = 1.96  # standard deviations on both sides that hold 95 %
 
@@ -17,6 +18,17 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     half = Z_95 / (1 + Z_95**2 / trials) * math.sqrt(share * (1 - share) / trials + Z_95**2 / (4 * trials**2))
     # Exact ends for 0 and all: rounding must not make 0 of 26 "<1 % to 12 %".
     return 0.0 if not successes else middle - half, 1.0 if successes == trials else middle + half
+
+
+def exact_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return the exact 95% interval of a share (Clopper & Pearson 1934), for `trials` >= 1."""
+    from scipy.special import betaincinv  # pages start sooner without SciPy
+
+    tail = (1 - CONFIDENCE) / 2
+    return (
+        float(betaincinv(successes, trials - successes + 1, tail)) if successes else 0.0,
+        float(betaincinv(successes + 1, trials - successes, 1 - tail)) if successes < trials else 1.0,
+    )
 
 
 def estimate_share(successes: int, trials: int) -> Estimate:
