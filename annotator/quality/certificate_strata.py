@@ -159,10 +159,10 @@ def build_strata(
 
 def count_relabels_by_class(samples: list[ClassSample]) -> dict[int, RepeatedAnswers]:
     """Return class id -> counts of blind second answers."""
-    return {
-        class_id: count_relabels([sample for sample in samples if sample.class_id == class_id])
-        for class_id in {sample.class_id for sample in samples}
-    }
+    counts: dict[int, RepeatedAnswers] = {}
+    for sample in samples:
+        counts[sample.class_id] = counts.get(sample.class_id, RepeatedAnswers()) + count_relabels([sample])
+    return counts
 
 
 def count_relabels(samples: list[ClassSample], image_ids: np.ndarray | None = None) -> RepeatedAnswers:
